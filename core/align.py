@@ -1,0 +1,164 @@
+"""Which predicted call answers which golden call: the pairing of least cost.
+
+Cost, most important first: calls whose functions differ, arguments that are not accepted, distance in position.
+Every call is in exactly one pair. In any order, as many calls as possible are paired, so that a call of the wrong
+function still stands beside the one it was made instead of; in golden order, two such pairs give way to a right one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from fcreview.diff import Walk, diff_call, explain_accept, same_function, weight
+from fcreview.model import Accept, Call, Pair
+from fcreview.rules import EXACT, SCALARS, Rules, accepts, same_arguments
+
+OTHER_FUNCTION = 1e6
+UNPAIRED = 0.6e6
+"""In golden order: less than a pair of different functions, and two of these more than one such pair."""
+UNREADABLE = 100.0
+APART = 1e-5
+MAX_COSTS = 3600
+"""Beyond this many possible pairs (60 by 60), calls are paired by function and position instead."""
+
+Places = list[tuple[int, int]]
+
+
+def align_turns(
+    golden: Sequence[Call], predicted: Sequence[Call], rules: Rules = EXACT, *, ordered: bool = False
+) -> list[Pair]:
+    """`align` within each turn, turns ascending."""
+    turns: defaultdict[int, tuple[list[Call], list[Call]]] = defaultdict(lambda: ([], []))
+    for call in golden:
+        turns[call.turn][0].append(call)
+    for call in predicted:
+        turns[call.turn][1].append(call)
+    return [pair for turn in sorted(turns) for pair in align(*turns[turn], rules, ordered=ordered)]
+
+
+def align(
+    golden: Sequence[Call], predicted: Sequence[Call], rules: Rules = EXACT, *, ordered: bool = False
+) -> list[Pair]:
+    """The calls of one turn. Pairs are in golden order; predicted calls without a partner follow.
+
+    `ordered`: partners stand in the same order on both sides, as where the benchmark compares sequences.
+    """
+    if len(golden) == len(predicted):
+        for one, other in zip(golden, predicted, strict=True):
+            if not _same_call(one, other, rules):
+                break
+        else:
+            return [_equal(one, other) for one, other in zip(golden, predicted, strict=True)]
+        if len(golden) == 1:
+            return [_compared(golden[0], predicted[0], rules)]
+    partners = dict(_partners(golden, predicted, rules, ordered))
+    pairs = [
+        _compared(call, predicted[partners[at]], rules)
+        if at in partners
+        else Pair(call.turn, call.index, None, call.name, "-")
+        for at, call in enumerate(golden)
+    ]
+    taken = set(partners.values())
+    extra = (call for at, call in enumerate(predicted) if at not in taken)
+    return pairs + [Pair(call.turn, None, call.index, call.name, "+") for call in extra]
+
+
+def _same_call(golden: Call, predicted: Call, rules: Rules) -> bool:
+    wanted, given = golden.arguments, predicted.arguments
+    if wanted is None or given is None or not same_arguments(wanted, given):
+        return False
+    return same_function(golden, predicted, rules)
+
+
+def _equal(golden: Call, predicted: Call) -> Pair:
+    return Pair(golden.turn, golden.index, predicted.index, golden.name, "=")
+
+
+def _compared(golden: Call, predicted: Call, rules: Rules) -> Pair:
+    pair = _equal(golden, predicted)
+    pair.diff = diff_call(golden, predicted, rules)
+    if pair.diff:
+        pair.state = "~" if all(place.state == "~" for place in pair.diff) else "!"
+    return pair
+
+
+def _partners(golden: Sequence[Call], predicted: Sequence[Call], rules: Rules, ordered: bool) -> Places:
+    """Places in the two sequences that are paired."""
+    if not golden or not predicted:
+        return []
+    if len(golden) * len(predicted) > MAX_COSTS:
+        return _by_position(golden, predicted, ordered)
+    costs = [
+        [_cost(one, other, rules) + APART * abs(i - j) for j, other in enumerate(predicted)]
+        for i, one in enumerate(golden)
+    ]
+    return _in_order(costs) if ordered else _in_any_order(costs)
+
+
+def _cost(golden: Call, predicted: Call, rules: Rules) -> float:
+    cost = 0.0 if same_function(golden, predicted, rules) else OTHER_FUNCTION
+    if golden.arguments is None or predicted.arguments is None:
+        return cost + UNREADABLE
+    given = predicted.arguments
+    for name, accept in golden.arguments.items():
+        if name in given:
+            cost += _argument_cost(accept, given[name], rules)
+        elif not accept.optional:
+            cost += 1
+    return cost + sum(name not in golden.arguments for name in given)
+
+
+def _argument_cost(accept: Accept, value: Any, rules: Rules) -> float:
+    if accepts(accept, value):
+        return 0
+    if type(value) in SCALARS and not isinstance(value, (str, int)):
+        return 1
+    return min(1.0, weight(explain_accept(accept, value, "", 0, Walk(rules))))
+
+
+def _in_any_order(costs: list[list[float]]) -> Places:
+    rows, columns = len(costs), len(costs[0])
+    if rows > columns:
+        turned = [list(column) for column in zip(*costs, strict=True)]
+        return [(i, j) for j, i in _in_any_order(turned)]
+    cheapest = [min(range(columns), key=row.__getitem__) for row in costs]
+    if len(set(cheapest)) == rows:  # no two want the same partner: nothing can cost less
+        return list(enumerate(cheapest))
+    from scipy.optimize import linear_sum_assignment  # half a second to import, and rarely needed
+
+    return [(int(i), int(j)) for i, j in zip(*linear_sum_assignment(costs), strict=True)]
+
+
+def _in_order(costs: list[list[float]]) -> Places:
+    """Least cost of pairs that do not cross, a call without a partner costing `UNPAIRED`."""
+    rows, columns = len(costs), len(costs[0])
+    best = [[UNPAIRED * (rows - i + columns - j) for j in range(columns + 1)] for i in range(rows + 1)]
+    for i in reversed(range(rows)):
+        for j in reversed(range(columns)):
+            skipped = UNPAIRED + min(best[i + 1][j], best[i][j + 1])
+            best[i][j] = min(costs[i][j] + best[i + 1][j + 1], skipped)
+    found: Places = []
+    i = j = 0
+    while i < rows and j < columns:
+        if best[i][j] == costs[i][j] + best[i + 1][j + 1]:
+            found.append((i, j))
+            i, j = i + 1, j + 1
+        elif best[i][j] == UNPAIRED + best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+    return found
+
+
+def _by_position(golden: Sequence[Call], predicted: Sequence[Call], ordered: bool) -> Places:
+    if ordered:
+        return [(at, at) for at in range(min(len(golden), len(predicted)))]
+    waiting: defaultdict[str, list[int]] = defaultdict(list)
+    for j in reversed(range(len(predicted))):
+        waiting[predicted[j].name].append(j)
+    found = [(i, waiting[call.name].pop()) for i, call in enumerate(golden) if waiting.get(call.name)]
+    paired, taken = {i for i, _ in found}, {j for _, j in found}
+    rest = (i for i in range(len(golden)) if i not in paired)
+    return found + list(zip(rest, (j for j in range(len(predicted)) if j not in taken), strict=False))

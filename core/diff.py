@@ -1,0 +1,183 @@
+"""Argument by argument, down to the places inside: what a predicted call has otherwise than the golden one, and why.
+
+A place is listed with the innermost path at which the two part. Of several accepted values the one closest to the
+prediction explains the difference. Lists of different length are laid against each other at both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fcreview.model import Accept, ArgumentDiff, Call, Fields
+from fcreview.paths import child
+from fcreview.reasons import too_many, type_differs, value_differs, word
+from fcreview.rules import EXACT, Rules, accepts, same, same_arguments
+from fcreview.values import MAX_DEPTH, TOO_DEEP, brief
+
+MAX_PLACES = 50
+"""Places listed inside one argument."""
+MAX_WORK = 200_000
+"""Values looked at in one call; what is beyond is reported as not compared."""
+MAX_CONTAINERS = 50
+"""Accepted objects or lists among which the closest is looked for."""
+
+
+def diff_call(golden: Call, predicted: Call, rules: Rules = EXACT) -> list[ArgumentDiff]:
+    """What is not `=`, in golden order, then the arguments that are not in golden. Path "" is the call as a whole."""
+    found: list[ArgumentDiff] = []
+    if not same_function(golden, predicted, rules):
+        found.append(ArgumentDiff("", "!", f"function differs: {predicted.name}, golden {golden.name}"))
+    if golden.arguments is None or predicted.arguments is None:
+        return found + _undecodable(golden, predicted)
+    if same_arguments(golden.arguments, predicted.arguments):
+        return found
+    walk = Walk(rules)
+    for name, accept in golden.arguments.items():
+        path = child("", name)
+        if name in predicted.arguments:
+            found += _bounded(path, explain_accept(accept, predicted.arguments[name], path, 0, walk))
+        elif not accept.optional:
+            found.append(ArgumentDiff(path, "-", "missing, and not optional"))
+    extra = (name for name in predicted.arguments if name not in golden.arguments)
+    return found + [ArgumentDiff(child("", name), "+", "not in golden") for name in extra]
+
+
+def same_function(golden: Call, predicted: Call, rules: Rules) -> bool:
+    return golden.name == predicted.name or rules.same_name(golden.name, predicted.name)
+
+
+def weight(places: Iterable[ArgumentDiff]) -> float:
+    """How far off: a tenth for what is equal after normalisation, one for every other place."""
+    return sum(0.1 if place.state == "~" else 1.0 for place in places)
+
+
+def closest(accept: Accept, value: Any, rules: Rules = EXACT) -> Any:
+    """The accepted value that explains `value` best; None if nothing is accepted."""
+    for expected in accept.any_of:
+        if same(expected, value):
+            return expected
+    tried = [(expected, explain(expected, value, "", 0, Walk(rules))) for expected in _candidates(accept, value)]
+    return min(tried, key=lambda one: weight(one[1]))[0] if tried else None
+
+
+class Walk:
+    """The rules, and how many more values may be looked at."""
+
+    __slots__ = ("left", "rules")
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.left = MAX_WORK
+
+
+def explain_accept(accept: Accept, value: Any, path: str, depth: int, walk: Walk) -> list[ArgumentDiff]:
+    """Nothing if accepted, else what the closest accepted value has otherwise."""
+    if accepts(accept, value, depth):
+        return []
+    if not accept.any_of:
+        return [ArgumentDiff(path, "!", "golden accepts no value, only leaving it out")]
+    tried = [explain(expected, value, path, depth, walk) for expected in _candidates(accept, value)]
+    best = min(tried, key=weight)
+    if len(accept.any_of) == 1 or all(place.state == "~" for place in best):
+        return best
+    if len(best) == 1 and best[0].path == path:
+        return [ArgumentDiff(path, "!", value_differs(accept.any_of, value))]
+    note = f"{best[0].reason} (closest of {len(accept.any_of)} accepted values)"
+    return [ArgumentDiff(best[0].path, best[0].state, note), *best[1:]]
+
+
+def explain(expected: Any, value: Any, path: str, depth: int, walk: Walk) -> list[ArgumentDiff]:
+    """What `value` has otherwise than one golden value, which may hold `Fields`."""
+    walk.left -= 1
+    if walk.left < 0:
+        return [ArgumentDiff(path, "!", "too large to compare in full")]
+    golden_kind, kind = word(expected), word(value)
+    lenient = walk.rules.tuple_is_list and (golden_kind, kind) == ("list", "tuple")
+    if (golden_kind != kind and not lenient) or kind not in ("object", "list", "tuple"):
+        return _explain_scalar(expected, value, path, walk.rules)
+    if depth >= MAX_DEPTH:
+        return [] if expected is value else [ArgumentDiff(path, "!", f"not compared: {TOO_DEEP[2:]}")]
+    if kind == "object":
+        fields = expected.fields if isinstance(expected, Fields) else expected
+        return _explain_object(fields, value, path, depth, walk)
+    places = _explain_list(expected, value, path, depth, walk)
+    return [ArgumentDiff(path, "~", "tuple taken as list"), *places] if lenient else places
+
+
+def _candidates(accept: Accept, value: Any) -> list[Any]:
+    kind = word(value)
+    if kind not in ("object", "list", "tuple"):
+        return accept.any_of
+    alike = [one for one in accept.any_of if word(one) == kind or (word(one), kind) == ("list", "tuple")]
+    return (alike or accept.any_of)[:MAX_CONTAINERS]
+
+
+def _explain_scalar(expected: Any, value: Any, path: str, rules: Rules) -> list[ArgumentDiff]:
+    if same(expected, value):
+        return []
+    if isinstance(expected, str) and isinstance(value, str):
+        normalised = rules.normalise(value)
+        if normalised == rules.normalise(expected):
+            return [ArgumentDiff(path, "~", f"equal after normalisation: {brief(normalised)}")]
+    if rules.int_is_float and type(expected) is float and type(value) is int and expected == value:
+        return [ArgumentDiff(path, "~", f"integer {brief(value)} taken as float {brief(expected)}")]
+    if word(expected) != word(value):
+        return [ArgumentDiff(path, "!", type_differs([expected], value))]
+    return [ArgumentDiff(path, "!", value_differs([expected], value))]
+
+
+def _explain_object(
+    fields: Mapping[str, Any], value: dict[str, Any], path: str, depth: int, walk: Walk
+) -> list[ArgumentDiff]:
+    found: list[ArgumentDiff] = []
+    for name, expected in fields.items():
+        place = child(path, name)
+        if name not in value:
+            if not isinstance(expected, Accept):
+                found.append(ArgumentDiff(place, "-", "missing"))
+            elif not expected.optional:
+                found.append(ArgumentDiff(place, "-", "missing, and not optional"))
+        elif isinstance(expected, Accept):
+            found += explain_accept(expected, value[name], place, depth + 1, walk)
+        else:
+            found += explain(expected, value[name], place, depth + 1, walk)
+        if walk.left < 0:
+            return found
+    return found + [ArgumentDiff(child(path, name), "+", "not in golden") for name in value if name not in fields]
+
+
+def _explain_list(expected: Any, value: Any, path: str, depth: int, walk: Walk) -> list[ArgumentDiff]:
+    found: list[ArgumentDiff] = []
+    start, golden_end, end = 0, len(expected), len(value)
+    if golden_end != end:
+        found.append(ArgumentDiff(path, "!", f"length {end}, golden {golden_end}"))
+        shorter = min(golden_end, end)
+        while start < shorter and same(expected[start], value[start], depth + 1):
+            start += 1
+        while min(golden_end, end) > start and same(expected[golden_end - 1], value[end - 1], depth + 1):
+            golden_end, end = golden_end - 1, end - 1
+    both = min(golden_end, end)
+    for index in range(start, both):
+        found += explain(expected[index], value[index], child(path, index), depth + 1, walk)
+        if walk.left < 0:
+            return found
+    found += [ArgumentDiff(child(path, index), "-", "missing") for index in range(both, golden_end)]
+    return found + [ArgumentDiff(child(path, index), "+", "not in golden") for index in range(both, end)]
+
+
+def _bounded(path: str, places: list[ArgumentDiff]) -> list[ArgumentDiff]:
+    if len(places) <= MAX_PLACES:
+        return places
+    own = [place for place in places[:1] if place.path == path]
+    inner = [place for place in places if place.path != path][:MAX_PLACES]
+    reason = f"{own[0].reason}; " if own else ""
+    return [ArgumentDiff(path, "!", reason + too_many(len(places) - len(own), MAX_PLACES)), *inner]
+
+
+def _undecodable(golden: Call, predicted: Call) -> list[ArgumentDiff]:
+    if predicted.arguments is not None:
+        return [ArgumentDiff("", "!", f"golden call cannot be read: {golden.decode_error or brief(golden.raw or '')}")]
+    if golden.arguments is None and golden.raw is not None and golden.raw == predicted.raw:
+        return []
+    return [ArgumentDiff("", "!", predicted.decode_error or "cannot be decoded into a call")]

@@ -1,0 +1,185 @@
+"""The vocabulary: what a run holds, in the words that screens, columns and docs use.
+
+These are plain slotted dataclasses rather than pydantic models, because every item of an import passes through
+them (a pydantic model costs four times as much to build); orjson writes them as they are. Where data comes from
+people rather than from an importer (reviews, the generic format) pydantic validates it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Side = Literal["golden", "predicted"]
+Role = Literal["system", "user", "assistant", "tool", "state", "log"]
+"""`state` is a snapshot of the environment, `log` a remark of the benchmark's runner: the model saw neither."""
+Source = Literal["official", "rule", "judge", "human"]
+State = Literal["=", "~", "!", "-", "+"]
+"""Equal, equal after the benchmark's normalisation, differs, missing in prediction, not in golden."""
+
+
+@dataclass(slots=True)
+class Message:
+    turn: int
+    step: int
+    """-1 for what opens a turn (the user's or system's messages), 0, 1, ... for the model's steps in it."""
+    role: Role
+    content: str
+    name: str | None = None
+    """Of a tool, an environment class or a speaker, where the role alone does not tell."""
+
+
+@dataclass(slots=True)
+class Accept:
+    """What one golden argument accepts: any one of the values; left out too, if optional.
+
+    A value is plain JSON, or `Fields` where an object's own fields have alternatives again (also inside lists).
+    """
+
+    any_of: list[Any]
+    optional: bool = False
+
+
+@dataclass(slots=True)
+class Fields:
+    """A golden object whose fields each accept alternatives.
+
+    Stored as `{"fields": {name: {"any_of": [...], "optional": false}}}`.
+    """
+
+    fields: dict[str, Accept]
+
+
+@dataclass(slots=True)
+class Call:
+    """One call. `arguments`: a JSON object if predicted, `{name: Accept}` if golden, None if undecodable."""
+
+    side: Side
+    name: str
+    arguments: dict[str, Any] | None
+    turn: int = 0
+    step: int = 0
+    index: int = 0
+    """Position within its side of the turn, from 0 (over all steps)."""
+    raw: str | None = None
+    """The text it was decoded from, where that says more than name and arguments."""
+    decode_error: str | None = None
+
+
+@dataclass(slots=True)
+class ArgumentDiff:
+    """One argument (or a place inside one) that is not simply equal."""
+
+    path: str
+    """`city`, `filter.price`, `items[2].name`."""
+    state: State
+    reason: str
+
+
+@dataclass(slots=True)
+class Pair:
+    """Which predicted call answers which golden call. Either side may be absent: a missing or an extra call."""
+
+    turn: int
+    golden: int | None
+    """`Call.index` of the golden call in this turn."""
+    predicted: int | None
+    name: str
+    """The golden call's function, else the predicted call's."""
+    state: State
+    """Worst state of the pair: `-` no prediction, `+` no golden, `!` something differs, `~` or `=`."""
+    diff: list[ArgumentDiff] = field(default_factory=list)
+    """Only what is not `=`; every other argument of the two calls is equal."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What a source says of a target on a criterion.
+
+    `value` is JSON: true/false, 0-2, a list of labels, or null (asked, no answer).
+    """
+
+    source: Source
+    value: Any
+    target: str = "item"
+    criterion: str = "correct"
+    error_type: str | None = None
+    rationale: str | None = None
+    by: str | None = None
+    """The judge model, the checker's tier or the score file that said so."""
+
+
+@dataclass(slots=True)
+class ImportIssue:
+    """Something that could not be read or joined as it should; nothing is dropped without one."""
+
+    file: str
+    line: int | None
+    what: str
+    raw: str | None = None
+    item: str | None = None
+    severity: Literal["error", "warning", "notice"] = "warning"
+
+
+@dataclass(slots=True)
+class Item:
+    """One test case of a run, ready to be stored."""
+
+    id: str
+    category: str
+    group: str | None = None
+    """Conversation that several items belong to."""
+    question: str = ""
+    """One line for lists."""
+    messages: list[Message] = field(default_factory=list)
+    golden: list[Call] = field(default_factory=list)
+    predicted: list[Call] = field(default_factory=list)
+    pairs: list[Pair] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    functions: list[dict[str, Any]] = field(default_factory=list)
+    """Function documents that were offered, as in the dataset. The same list object may be shared by many items."""
+    official: bool | None = None
+    rule: bool | None = None
+    judge: bool | None = None
+    error_type: str | None = None
+    rule_error_type: str | None = None
+    rule_note: str | None = None
+    """Why `rule` is empty, for the screen: 'multi-turn verdicts are imported, not recomputed'."""
+    n_turns: int = 1
+    n_steps: int = 1
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    latency: float | None = None
+    """Seconds, summed over steps."""
+    diff_function: str | None = None
+    diff_argument: str | None = None
+    """Where the first failure lies: clusters are made of (error_type, diff_function, diff_argument)."""
+    first_difference: str | None = None
+    """One line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
+    extra: dict[str, Any] = field(default_factory=dict)
+    """What only this benchmark has; JSON, shown as named fields on the item screen."""
+    prediction_hash: str = ""
+    golden_hash: str = ""
+    file: str = ""
+    """The result file; `line` counts from 1, `offset` and `length` are bytes. Raw records are read there on demand."""
+    line: int = 0
+    offset: int = 0
+    length: int = 0
+    issues: list[ImportIssue] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Run:
+    """The outputs of one model on one dataset."""
+
+    benchmark: str
+    generation: str
+    language: str
+    model: str
+    path: str
+    """The folder (or file) that was opened as this run."""
+    dataset: str | None = None
+    """Where questions and golden answers came from; None if none was found."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    official_metrics: dict[str, Any] = field(default_factory=dict)
+    """As the score files state them: `{category: {"accuracy": 0.9, "correct_count": 9, "total_count": 10}}`."""

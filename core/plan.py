@@ -1,0 +1,44 @@
+"""What was found on disk: runs as planned reads. Passed from the importers to the store by the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fcreview.model import ImportIssue, Run
+
+
+@dataclass(slots=True)
+class RunPlan:
+    """One run that was found: which files it is made of. Small and picklable; only names and heads were read."""
+
+    run: Run
+    results: list[Path]
+    scores: list[Path] = field(default_factory=list)
+    data: list[Path] = field(default_factory=list)
+    """Dataset files (questions, golden answers, function documents) this run is joined with."""
+    logs: list[Path] = field(default_factory=list)
+    confidence: float = 1.0
+    reason: str = ""
+    """Why these files are taken for this benchmark: shown by `fcreview doctor`."""
+    issues: list[ImportIssue] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+    """For the importer's own use between `find` and `read`."""
+    version: int = 1
+    """The importer's version: with another one, the run is read again."""
+
+    @property
+    def files(self) -> list[Path]:
+        """Every file the imported items depend on: a change of size or time of one means reading the run again."""
+        return [*self.results, *self.scores, *self.data, *self.logs]
+
+
+@dataclass(slots=True)
+class Found:
+    """What an importer made of a set of files."""
+
+    plans: list[RunPlan] = field(default_factory=list)
+    issues: list[ImportIssue] = field(default_factory=list)
+    claimed: set[Path] = field(default_factory=set)
+    """Files it recognised, whether they belong to a run or are ignored with a notice (leaderboards, memory dumps)."""

@@ -1,0 +1,127 @@
+"""What is drawn is safe, whatever the data holds."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from fcreview.sanitise import MAX_MARKS, PLAIN_RANGES, clip, pad, visible, visible_lines, width
+
+HOSTILE = "\x1b\x07\x7f\x9b\x85\u202e\u2066\u200b\u200d\ufeff\u00ad\u2028\ufe0f\ud800\ue000\U000e0041\u0301\u0e47\n\t\r"
+texts = st.text(
+    st.one_of(
+        st.characters(),
+        st.sampled_from(HOSTILE),
+        st.characters(categories=["Mn", "Mc", "Me", "Cf", "Cc", "Cs", "Zs"]),
+        st.sampled_from("ab é中ｱ👍🏽🇩🇪한\u1100\u1161\u11a8हि☰▸…"),
+    )
+)
+
+
+def is_safe(char: str) -> bool:
+    category = unicodedata.category(char)
+    return category[0] != "C" and category not in ("Zl", "Zp", "Me") and (category != "Zs" or char in " \u3000")
+
+
+@pytest.mark.parametrize(
+    ("text", "drawn"),
+    [
+        ("a\x1b[31mb", "a␛[31mb"),
+        ("one\ntwo\tthree\r", "one⏎two␉three␍"),
+        ("\x00\x7f", "␀␡"),
+        ("\x9b31m\x85", "‹U+009B›31m‹U+0085›"),
+        ("user\u202etxt.exe", "user‹U+202E›txt.exe"),
+        ("a\u200bb\ufeff\u00ad\u2060\u180e", "a‹U+200B›b‹U+FEFF›‹U+00AD›‹U+2060›‹U+180E›"),
+        ("\u2028\u2029", "‹U+2028›‹U+2029›"),
+        ("\ud800 \U000e0041 \ue000 \uffff", "‹U+D800› ‹U+E0041› ‹U+E000› ‹U+FFFF›"),
+        ("300\u00a0km", "300⍽km"),
+        ("⚠\ufe0f", "⚠‹U+FE0F›"),
+        ("🇩🇪!", "‹DE›!"),
+        ("caf\u00e9 cafe\u0301", "café cafe\u0301"),
+        ("\u0301a", "‹U+0301›a"),
+        ("\x1b\u0301", "␛‹U+0301›"),
+        ("东京の天気 한국 Ünï «»", "东京の天気 한국 Ünï «»"),
+        ("\u3164\u115f", "‹U+3164›‹U+115F›"),
+    ],
+)
+def test_pictures(text: str, drawn: str) -> None:
+    assert visible(text) == drawn
+
+
+def test_stacked_marks_stay_within_their_line() -> None:
+    drawn = visible("a" + "\u0301" * 50)
+    assert drawn.count("\u0301") == MAX_MARKS
+    assert drawn.count("‹U+0301›") == 50 - MAX_MARKS
+
+
+def test_every_character_is_drawn_safely_and_as_wide_as_the_screen_library_says() -> None:
+    assigned, rest = range(0, 0x33000, 256), range(0x33000, sys.maxunicode + 1, 0x1000)
+    for block in [*assigned, *rest, *range(0xE0000, 0xE0200, 256)]:
+        drawn = visible(" ".join(map(chr, range(block, block + 256))))
+        assert all(map(is_safe, drawn)), hex(block)
+        assert width(drawn) == cell_len(drawn), hex(block)
+
+
+def test_no_character_alone_joins_what_stands_before_it() -> None:
+    for code in range(sys.maxunicode + 1):
+        drawn = visible(chr(code))
+        assert width(drawn[0]) > 0, hex(code)
+
+
+def test_plain_ranges_hold_only_characters_that_need_no_look() -> None:
+    for first, last in PLAIN_RANGES:
+        for char in map(chr, range(first, last + 1)):
+            category = unicodedata.category(char)
+            assert category[0] in "LNPS" or category == "Zs" or char in "〮〯", hex(ord(char))
+            assert is_safe(char), hex(ord(char))
+
+
+@given(texts)
+def test_nothing_but_visible_characters_is_left(text: str) -> None:
+    drawn = visible(text)
+    assert all(map(is_safe, drawn))
+    assert not drawn or unicodedata.category(drawn[0]) not in ("Mn", "Mc")
+
+
+@given(texts)
+def test_idempotent(text: str) -> None:
+    assert visible(visible(text)) == visible(text)
+
+
+@given(texts, texts)
+def test_width_is_additive_and_agrees_with_the_screen_library(one: str, other: str) -> None:
+    one, other = visible(one), visible(other)
+    assert width(one + other) == width(one) + width(other)
+    assert width(one) == cell_len(one)
+
+
+@given(texts, st.integers(-1, 30))
+def test_clip_never_exceeds_and_pad_is_exact(text: str, cells: int) -> None:
+    text = visible(text)
+    clipped = clip(text, cells)
+    assert width(clipped) <= max(cells, 0)
+    assert clipped == text if width(text) <= cells else clipped in ("", "…") or text.startswith(clipped[:-1])
+    assert width(pad(text, cells)) == max(cells, 0)
+
+
+def test_clip_keeps_marks_with_their_base_and_does_not_split_wide_characters() -> None:
+    assert clip("e\u0301e\u0301e\u0301", 2) == "e\u0301…"
+    assert clip("东京天气", 4) == "东…"
+    assert clip("东京", 4) == "东京"
+    assert pad("东京天气", 6) == "东京… "
+
+
+@given(texts)
+def test_lines_are_split_at_newlines_only(text: str) -> None:
+    lines = visible_lines(text)
+    assert len(lines) == text.count("\n") + 1
+    assert all(is_safe(char) for line in lines for char in line)
+
+
+def test_tabs_become_blanks_in_lines() -> None:
+    assert visible_lines("a\tb\r\n\tc\u2028d") == ["a   b␍", "    c‹U+2028›d"]

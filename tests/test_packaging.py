@@ -1,0 +1,89 @@
+"""What is in the folders is what gets installed."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("core", "cli", "exporters", "importers", "sample_runs", "store", "tui")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+SETUPTOOLS = PROJECT["tool"]["setuptools"]
+
+
+def package_of(folder: Path) -> str:
+    """`core` -> `fcreview`, `importers/bfcl` -> `fcreview.importers.bfcl`."""
+    parts = folder.relative_to(ROOT).parts
+    return ".".join(["fcreview", *(parts[1:] if parts[0] == "core" else parts)])
+
+
+def packages_on_disk() -> set[str]:
+    return {package_of(file.parent) for room in ROOMS for file in (ROOT / room).rglob("__init__.py")}
+
+
+def test_every_folder_with_an_init_file_is_installed() -> None:
+    assert set(SETUPTOOLS["packages"]) == packages_on_disk()
+
+
+def test_every_python_file_lies_in_a_package() -> None:
+    loose = {
+        str(file.relative_to(ROOT))
+        for room in ROOMS
+        for file in (ROOT / room).rglob("*.py")
+        if not (file.parent / "__init__.py").exists()
+    }
+    assert not loose
+
+
+def test_every_room_is_mapped_to_its_folder() -> None:
+    expected = {package_of(ROOT / room): room for room in ROOMS}
+    assert SETUPTOOLS["package-dir"] == expected
+
+
+def data_files() -> list[Path]:
+    """Files of packages that are not Python."""
+    return [
+        file
+        for room in ROOMS
+        for file in (ROOT / room).rglob("*")
+        if file.is_file() and file.suffix not in (".py", ".pyc") and "__pycache__" not in file.parts
+        and ".fcreview" not in file.parts
+    ]  # fmt: skip
+
+
+def test_there_are_data_files_to_speak_of() -> None:
+    suffixes = {file.suffix for file in data_files()}
+    assert {".sql", ".tcss", ".json", ".typed"} <= suffixes
+
+
+@pytest.mark.parametrize("file", data_files(), ids=lambda file: str(file.relative_to(ROOT)))
+def test_every_data_file_is_package_data(file: Path) -> None:
+    """Each is matched by a pattern of the package it lies in, or of one above it."""
+    patterns = {
+        ROOT / folder / pattern
+        for package, folder in SETUPTOOLS["package-dir"].items()
+        for pattern in SETUPTOOLS["package-data"].get(package, [])
+    }
+    assert any(file.match(str(pattern)) or _matches(file, pattern) for pattern in patterns)
+
+
+def _matches(file: Path, pattern: Path) -> bool:
+    """`**` as setuptools means it: any number of folders."""
+    before, found, after = str(pattern).partition("/**/")
+    return bool(found) and file.is_relative_to(before) and file.match(after)
+
+
+def test_the_version_is_said_once() -> None:
+    import fcreview
+
+    assert fcreview.__version__ == PROJECT["project"]["version"]
+
+
+def test_the_licence_is_the_whole_apache_licence() -> None:
+    text = (ROOT / "LICENSE").read_text()
+    assert PROJECT["project"]["license"] == "Apache-2.0"
+    assert "Version 2.0, January 2004" in text
+    assert "9. Accepting Warranty or Additional Liability" in text
+    assert len(text) > 11_000

@@ -1,0 +1,241 @@
+"""The store's file: made, filled from parts, replaced as a whole. Nothing here is done row by row."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import orjson
+
+from fcreview.model import Run
+from fcreview.store.sources import Source
+from fcreview.store.stage import Part, issue_rows
+from fcreview.store.workspace import Workspace
+
+SCHEMA_VERSION = "1"
+"""Raised when the tables change: stores of another version are built anew."""
+MEMORY = "350MB"
+"""DuckDB's own limit while it loads; beyond it, it writes to the workspace's temporary folder."""
+ROWS_TOGETHER = 16_384
+"""Rows of a row group. Items are wide: DuckDB's default would hold 122,880 of them in memory at once."""
+_FORMAT = f"ROW_GROUP_SIZE {ROWS_TOGETHER}, STORAGE_VERSION 'v1.2.0'"
+"""The oldest storage that has zstd: whichever DuckDB of ours wrote it, the others read it."""
+
+_CALLS = (
+    'STRUCT(side VARCHAR, turn INTEGER, step INTEGER, "index" INTEGER, name VARCHAR, arguments JSON, raw VARCHAR,'
+    " decode_error VARCHAR)[]"
+)
+_AS_THEY_ARE = [
+    "id",
+    "category",
+    "group",
+    "question",
+    "official",
+    "rule",
+    "judge",
+    "error_type",
+    "rule_error_type",
+    "rule_note",
+    "n_turns",
+    "n_steps",
+    "tokens_in",
+    "tokens_out",
+    "latency",
+    "diff_function",
+    "diff_argument",
+    "first_difference",
+    "prediction_hash",
+    "golden_hash",
+    "file",
+    "line",
+    "offset",
+    "length",
+    "functions",
+    "extra",
+    "messages",
+    "pairs",
+    "verdicts",
+]
+_ISSUES = {
+    "run": "INTEGER",
+    "item": "BIGINT",
+    "id": "VARCHAR",
+    "file": "VARCHAR",
+    "line": "BIGINT",
+    "what": "VARCHAR",
+    "raw": "VARCHAR",
+    "severity": "VARCHAR",
+}
+
+
+class LoadError(Exception):
+    """DuckDB refuses a part: the message is one line."""
+
+
+class Builder:
+    """A new store in the making, beside the old one. Use as a context manager; without `finish` nothing happened."""
+
+    def __init__(self, workspace: Workspace, folder: Path, *, keep: bool) -> None:
+        """`keep`: starts as a copy of the present store; else empty. `folder` takes what does not fit into memory."""
+        self._workspace = workspace
+        self._folder = folder
+        self._path = workspace.root / f"{workspace.store.name}.{os.getpid()}.tmp"
+        if keep:
+            shutil.copyfile(workspace.store, self._path)
+        self._connection = duckdb.connect()
+        self._run(f"SET memory_limit = '{MEMORY}'")
+        self._run(f"SET threads = {min(4, os.cpu_count() or 1)}")
+        self._run("SET temp_directory = ?", [os.fspath(folder)])
+        self._run("PRAGMA force_compression = 'zstd'")  # texts; DuckDB's own choice takes eight times as long to write
+        self._run(f"ATTACH {_literal(self._path)} AS store ({_FORMAT})")
+        self._run("USE store")
+        self._run("DROP INDEX IF EXISTS item_index")
+        if not keep:
+            self._run(files("fcreview.store").joinpath("schema.sql").read_text("utf-8"))
+            self._run("INSERT INTO meta VALUES ('schema_version', ?)", [SCHEMA_VERSION])
+        self._types = {
+            str(name): str(kind)
+            for name, kind in self._run(
+                "SELECT column_name, data_type FROM duckdb_columns()"
+                " WHERE database_name = 'store' AND table_name = 'item_rows'"
+            ).fetchall()
+        }
+
+    def __enter__(self) -> Builder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+        for left in self._workspace.root.glob(self._path.name + "*"):
+            left.unlink(missing_ok=True)
+
+    def load(self, parts: Sequence[Part]) -> None:
+        """Puts the parts' items in, in place of the runs' earlier ones. All or nothing.
+
+        LoadError if DuckDB refuses.
+        """
+        if not parts:
+            return
+        runs = [part.run for part in parts]
+        largest = max(1 << 21, max(part.longest for part in parts) + 1024)
+        columns = {name: self._types[name] for name in ("run", "seq", *_AS_THEY_ARE)}
+        columns |= {"golden": _CALLS, "predicted": _CALLS, "issues": "JSON[]"}
+        names = ", ".join(f'"{name}"' for name in _AS_THEY_ARE)
+        self._run("BEGIN")
+        try:
+            for table in ("item_rows", "import_issues"):
+                self._run(f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))", [runs])
+            self._run(
+                f"INSERT INTO item_rows (item, run, seq, n_golden, n_predicted, n_issues, calls, {names})"
+                " SELECT run::BIGINT * 4294967296 + seq, run, seq, len(golden), len(predicted), len(issues),"
+                f" list_concat(golden, predicted), {names} FROM {_reader(columns, largest)}",
+                [[os.fspath(part.items) for part in parts]],
+            )
+            issues = [line for part in parts for line in issue_rows(part.issues, part.run, self._workspace.short)]
+            self._insert_issues(issues)
+            self._run("COMMIT")
+        except BaseException as error:
+            with contextlib.suppress(duckdb.Error):
+                self._run("ROLLBACK")
+            if isinstance(error, duckdb.Error):
+                raise LoadError(" ".join(str(error).split())[:500]) from error
+            raise
+
+    def load_functions(self, parts: Sequence[Part]) -> None:
+        """Puts in the documents that are not there yet."""
+        paths = [part.functions for part in parts if part.functions.stat().st_size]
+        if paths:
+            largest = max(1 << 21, max(part.longest for part in parts) + 1024)
+            reader = _reader({"hash": "VARCHAR", "name": "VARCHAR", "document": "JSON"}, largest)
+            self._run(
+                f"INSERT INTO functions SELECT hash, any_value(name), any_value(document) FROM {reader}"
+                " WHERE hash NOT IN (SELECT hash FROM functions) GROUP BY hash",
+                [[os.fspath(path) for path in paths]],
+            )
+
+    def describe(self, run: int, key: str, info: Run, version: int, n_items: int, sources: Iterable[Source]) -> None:
+        """The run's own row and its sources, in place of earlier ones."""
+        for table in ("runs", "sources"):
+            self._run(f"DELETE FROM {table} WHERE run = ?", [run])
+        self._run(
+            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+            " strftime(now()::TIMESTAMP, '%Y-%m-%dT%H:%M:%SZ'))",
+            [run, key, info.benchmark, info.generation, info.language, info.model]
+            + [self._workspace.short(info.path), info.dataset]
+            + [orjson.dumps(value).decode() for value in (info.settings, info.official_metrics)]
+            + [version, n_items],
+        )
+        self.set_sources(run, sources)
+
+    def set_sources(self, run: int, sources: Iterable[Source]) -> None:
+        rows = list(zip(*((s.path, s.kind, s.size, s.mtime_ns, s.hash) for s in sources), strict=True))
+        self._run("DELETE FROM sources WHERE run = ?", [run])
+        if rows:
+            self._run(
+                "INSERT INTO sources SELECT ?, unnest(?::VARCHAR[]), unnest(?::VARCHAR[]), unnest(?::BIGINT[]),"
+                " unnest(?::BIGINT[]), unnest(?::VARCHAR[])",
+                [run, *map(list, rows)],
+            )
+
+    def set_issues(self, about: Iterable[str], issues: Iterable[dict[str, Any]]) -> None:
+        """Issues that belong to no run: those about these files are replaced."""
+        self._run(
+            "DELETE FROM import_issues WHERE run IS NULL AND file IN (SELECT unnest(?::VARCHAR[]))",
+            [[self._workspace.short(file) for file in about]],
+        )
+        self._insert_issues(list(issue_rows(issues, None, self._workspace.short)))
+
+    def finish(self) -> None:
+        """Makes this the store. Who has the old one open keeps seeing it."""
+        self._run("DELETE FROM functions WHERE hash NOT IN (SELECT DISTINCT unnest(functions) FROM item_rows)")
+        # With it one item is read alone; without, every text of the 2,048 items around it.
+        self._run("CREATE INDEX item_index ON item_rows (item)")
+        self._run("CHECKPOINT store")
+        path = self._compacted() or self._path
+        self._run("USE memory")
+        self._run("DETACH store")
+        with path.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        os.replace(path, self._workspace.store)  # noqa: PTH105 - atomic, whatever is there
+
+    def _compacted(self) -> Path | None:
+        """A copy without the room that replaced runs left, if that is more than half of the file."""
+        used, free = self._run(
+            "SELECT used_blocks, free_blocks FROM pragma_database_size() WHERE database_name = 'store'"
+        ).fetchall()[0]
+        if free <= max(used, 64):
+            return None
+        path = self._path.with_name(self._path.name + ".compact")
+        self._run(f"ATTACH {_literal(path)} AS compact ({_FORMAT})")
+        self._run("COPY FROM DATABASE store TO compact")
+        self._run("DETACH compact")
+        return path
+
+    def _insert_issues(self, lines: Sequence[bytes]) -> None:
+        if lines:
+            self._run(
+                "INSERT INTO import_issues BY NAME"
+                " SELECT unnest(from_json(line, ?)) FROM (SELECT unnest(?::VARCHAR[]) AS line)",
+                [orjson.dumps(_ISSUES).decode(), [line.decode() for line in lines]],
+            )
+
+    def _run(self, text: str, values: Sequence[Any] | None = None) -> duckdb.DuckDBPyConnection:
+        return self._connection.execute(text, values)
+
+
+def _reader(columns: dict[str, str], largest: int) -> str:
+    """`read_json` of one bound list of files."""
+    given = ", ".join(f"{_literal(name)}: {_literal(kind)}" for name, kind in columns.items())
+    return f"read_json(?, format='newline_delimited', columns={{{given}}}, maximum_object_size={largest})"
+
+
+def _literal(text: str | Path) -> str:
+    """A constant of ours, or a path, as an SQL text literal: where DuckDB takes no bound value."""
+    return "'" + re.sub("'", "''", os.fspath(text)) + "'"

@@ -1,0 +1,149 @@
+"""One item with everything that belongs to it, and its raw record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from duckdb import DuckDBPyConnection
+
+from fcreview.model import ArgumentDiff, Call, ImportIssue, Item, Message, Pair, Verdict
+from fcreview.store.connecting import StoreError
+from fcreview.store.workspace import Workspace
+from fcreview.values import accept_from_json
+
+_PLAIN = [
+    "id",
+    "category",
+    "group",
+    "question",
+    "official",
+    "rule",
+    "judge",
+    "error_type",
+    "rule_error_type",
+    "rule_note",
+    "n_turns",
+    "n_steps",
+    "tokens_in",
+    "tokens_out",
+    "latency",
+    "diff_function",
+    "diff_argument",
+    "first_difference",
+    "prediction_hash",
+    "golden_hash",
+    "file",
+    "line",
+    "offset",
+    "length",
+]
+_SELECT = (
+    "SELECT "
+    + ", ".join(f'"{name}"' for name in _PLAIN)
+    + ", messages, calls, pairs, verdicts, functions, extra, n_issues FROM item_rows WHERE item = ?"
+)
+
+
+def read_item(connection: DuckDBPyConnection, number: int) -> Item | None:
+    """The item as it was imported; None if there is none with this number."""
+    row = connection.execute(_SELECT, [number]).fetchone()
+    if row is None:
+        return None
+    plain = {name: value for name, value in zip(_PLAIN, row, strict=False) if value is not None}
+    messages, calls, pairs, verdicts, functions, extra, n_issues = row[len(_PLAIN) :]
+    both = [_call(call) for call in calls or ()]
+    return Item(
+        **plain,
+        messages=[Message(**message) for message in messages or ()],
+        golden=[call for call in both if call.side == "golden"],
+        predicted=[call for call in both if call.side == "predicted"],
+        pairs=[_pair(pair) for pair in pairs or ()],
+        verdicts=[_verdict(verdict) for verdict in verdicts or ()],
+        functions=_documents(connection, functions or []),
+        extra=_json(extra) or {},
+        issues=read_issues(connection, number) if n_issues else [],
+    )
+
+
+def read_issues(connection: DuckDBPyConnection, item: int | None) -> list[ImportIssue]:
+    """Of one item, or everything."""
+    rows = connection.execute(
+        "SELECT file, line, what, raw, id, severity FROM import_issues WHERE ?::BIGINT IS NULL OR item = ?"
+        " ORDER BY run NULLS FIRST, item NULLS FIRST, file, line",
+        [item, item],
+    ).fetchall()
+    return [ImportIssue(*row) for row in rows]
+
+
+def find_items(connection: DuckDBPyConnection, name: str, run: int | None) -> list[int]:
+    rows = connection.execute(
+        "SELECT item FROM item_rows WHERE id = ? AND (?::INTEGER IS NULL OR run = ?) ORDER BY item", [name, run, run]
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
+def raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str:
+    """The item's record as it stands in the result file, bytes that are not UTF-8 replaced.
+
+    StoreError if there is no such item, or the file is gone or was changed since it was imported.
+    """
+    row = connection.execute('SELECT id, file, "offset", length FROM item_rows WHERE item = ?', [number]).fetchone()
+    if row is None:
+        raise StoreError("there is no such item")
+    name, file, offset, length = row
+    if not file or not length:
+        raise StoreError("this item has no record in a result file")
+    path = workspace.full(file)
+    try:
+        with path.open("rb") as stream:
+            stream.seek(offset)
+            data = stream.read(length)
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}") from error
+    if len(data) < length or not _same_record(connection, number, file, name, data, path.stat()):
+        raise StoreError(f"{path} was changed since it was imported: import it again to see the record")
+    return data.decode("utf-8", "replace")
+
+
+def _same_record(connection: DuckDBPyConnection, number: int, file: str, name: str, data: bytes, status: Any) -> bool:
+    """The file is untouched, or what lies there still is a record with this id."""
+    source = connection.execute(
+        "SELECT size, mtime_ns FROM sources WHERE run = ? AND path = ?", [number >> 32, file]
+    ).fetchone()
+    if source == (status.st_size, status.st_mtime_ns):
+        return True
+    try:
+        record = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(record, dict) and str(record.get("id")) == name
+
+
+def _call(row: dict[str, Any]) -> Call:
+    arguments = _json(row.pop("arguments"))
+    if row["side"] == "golden" and isinstance(arguments, dict):
+        arguments = {name: accept_from_json(accept) for name, accept in arguments.items()}
+    return Call(**row, arguments=arguments)
+
+
+def _pair(row: dict[str, Any]) -> Pair:
+    return Pair(**row | {"diff": [ArgumentDiff(**diff) for diff in row["diff"] or ()]})
+
+
+def _verdict(row: dict[str, Any]) -> Verdict:
+    return Verdict(**row | {"value": _json(row["value"])})
+
+
+def _documents(connection: DuckDBPyConnection, hashes: list[str]) -> list[dict[str, Any]]:
+    if not hashes:
+        return []
+    rows = connection.execute(
+        "SELECT hash, document FROM functions WHERE hash IN (SELECT unnest(?::VARCHAR[]))", [hashes]
+    ).fetchall()
+    documents = {name: _json(text) for name, text in rows}
+    return [documents[name] for name in hashes if name in documents]
+
+
+def _json(text: str | None) -> Any:
+    return None if text is None else orjson.loads(text)

@@ -1,0 +1,230 @@
+"""What the keys of the filter language mean, as SQL over `item_rows i LEFT JOIN human h`. Values are always bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fcreview.store.filter_words import Term, Value
+
+Sql = tuple[str, list[object]]
+"""A condition and the values of its question marks, in order."""
+
+
+class BadValueError(ValueError):
+    """A value that the key cannot have; the message is for people."""
+
+    def __init__(self, message: str, value: Value) -> None:
+        super().__init__(message)
+        self.value = value
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    sql: Callable[[Term], Sql]
+    help: str
+    verdict: bool = False
+    """Tells, or hints at, what others found: not to be used in blind mode."""
+    reviews: bool = False
+    """Depends on reviews, so its answer changes while people work."""
+
+
+EFFECTIVE = (
+    """CASE WHEN h.human = '"disputed"' THEN NULL ELSE coalesce(h.effective_human, i.official, i.rule, i.judge) END"""
+)
+"""After adjudication and the annotators, as the benchmark would score."""
+IMPORTED = "coalesce(i.official, i.rule, i.judge)"
+ERROR = "coalesce(i.error_type, CASE WHEN i.official IS NULL THEN i.rule_error_type END)"
+"""The official error type, or the rule's where there is no official verdict."""
+DISAGREE = (
+    "((i.official IS NOT NULL AND i.rule IS NOT NULL AND i.official <> i.rule)"
+    " OR (i.judge IS NOT NULL AND i.judge <> coalesce(i.official, i.rule)))"
+)
+
+
+def match(column: str, value: Value) -> Sql:
+    """Quoted: exactly. `none`: empty. Else without regard to case, `*` for any characters, and up to the next colon
+    (`value_error` also finds `value_error:string`)."""
+    if value.quoted:
+        return f"{column} = ?", [value.text]
+    if value.text.lower() == "none":
+        return f"({column} IS NULL OR {column} = '')", []
+    if "*" in value.text:
+        return f"lower({column}) LIKE lower(?) ESCAPE '\\'", [_like(value.text)]
+    return f"(lower({column}) = lower(?) OR starts_with(lower({column}), lower(?)))", [value.text, value.text + ":"]
+
+
+def any_of(term: Term, one: Callable[[Value], Sql]) -> Sql:
+    parts = [one(value) for value in term.values]
+    text = "(" + " OR ".join(sql for sql, _ in parts) + ")"
+    bound = [value for _, values in parts for value in values]
+    if term.op == "!=":
+        return f"NOT coalesce({text}, false)", bound
+    if term.op not in (":", "="):
+        raise BadValueError(f"{term.key} is not a number: use {term.key}:value", term.values[0])
+    return text, bound
+
+
+def text_key(column: str) -> Callable[[Term], Sql]:
+    return lambda term: any_of(term, lambda value: match(column, value))
+
+
+def run_key(column: str) -> Callable[[Term], Sql]:
+    def sql(term: Term) -> Sql:
+        text, bound = any_of(term, lambda value: match(column, value))
+        return f"i.run IN (SELECT run FROM runs WHERE {text})", bound
+
+    return sql
+
+
+def run_itself(term: Term) -> Sql:
+    """By number, or by a part of its path."""
+
+    def one(value: Value) -> Sql:
+        if not value.quoted and value.text.isascii() and value.text.isdigit() and len(value.text) < 10:
+            return "i.run = ?", [int(value.text)]
+        return "i.run IN (SELECT run FROM runs WHERE contains(lower(path), lower(?)))", [value.text]
+
+    return any_of(term, one)
+
+
+_BOOLEANS = {"pass": "{} = true", "fail": "{} = false", "unknown": "{} IS NULL", "none": "{} IS NULL"}
+_HUMANS = {
+    "pass": "{} = 'true'",
+    "fail": "{} = 'false'",
+    "unsure": "{} = '\"unsure\"'",
+    "disputed": "{} = '\"disputed\"'",
+    "unknown": "{} IS NULL",
+    "none": "{} IS NULL",
+    "any": "{} IS NOT NULL",
+}
+
+
+def choice(column: str, choices: dict[str, str]) -> Callable[[Term], Sql]:
+    def one(value: Value) -> Sql:
+        condition = choices.get(value.text.lower())
+        if condition is None:
+            raise BadValueError(f"one of {', '.join(choices)}", value)
+        return "(" + condition.format(column) + ")", []
+
+    return lambda term: any_of(term, one)
+
+
+def number(column: str) -> Callable[[Term], Sql]:
+    def sql(term: Term) -> Sql:
+        op = "=" if term.op == ":" else term.op
+        parts, bound = [], []
+        for value in term.values:
+            if value.text.lower() == "none" and op == "=":
+                parts.append(f"{column} IS NULL")
+                continue
+            bound.append(_number(value))
+            parts.append(f"{column} {op} ?")
+        return "(" + (" AND " if op == "!=" else " OR ").join(parts) + ")", list(bound)
+
+    return sql
+
+
+def contains(columns: str, table: str = "") -> Callable[[Term], Sql]:
+    """Some text of the item has this in it, without regard to case."""
+    names = columns.split()
+
+    def one(value: Value) -> Sql:
+        hits = " OR ".join(f"contains(lower({name}), lower(?))" for name in names)
+        text = f"i.item IN (SELECT item FROM {table} WHERE {hits})" if table else f"({hits})"
+        return text, [value.text] * len(names)
+
+    return lambda term: any_of(term, one)
+
+
+def everywhere(term: Term) -> Sql:
+    """Question, messages and calls."""
+    searched = (("i.question", ""), ("content", "messages"), ("name arguments raw", "calls"))
+
+    def one(value: Value) -> Sql:
+        single = Term(term.key, ":", (value,), value.position)
+        parts = [contains(columns, table)(single) for columns, table in searched]
+        return " OR ".join(sql for sql, _ in parts), [bound for _, values in parts for bound in values]
+
+    return any_of(term, one)
+
+
+def called(term: Term) -> Sql:
+    text, bound = any_of(term, lambda value: match("name", value))
+    return f"i.item IN (SELECT item FROM calls WHERE {text})", bound
+
+
+def reviewed_with(column: str, *, many: bool) -> Callable[[Term], Sql]:
+    """Something that annotators said of the item or a part of it."""
+
+    def sql(term: Term) -> Sql:
+        source = f"(SELECT item, unnest({column}) AS said FROM human_labels)" if many else "human_labels"
+        text, bound = any_of(term, lambda value: match("said" if many else column, value))
+        return f"i.item IN (SELECT item FROM {source} WHERE {text})", bound
+
+    return sql
+
+
+KEYS: dict[str, Key] = {
+    "official": Key(choice("i.official", _BOOLEANS), "pass, fail or unknown", verdict=True),
+    "rule": Key(choice("i.rule", _BOOLEANS), "pass, fail or unknown", verdict=True),
+    "judge": Key(choice("i.judge", _BOOLEANS), "pass, fail or unknown", verdict=True),
+    "you": Key(choice("h.you", _HUMANS), "your verdict: pass, fail, unsure or none", reviews=True),
+    "human": Key(choice("h.human", _HUMANS), "all annotators: pass, fail, unsure, disputed, none or any", True, True),
+    "effective": Key(
+        choice(EFFECTIVE, _BOOLEANS | {"disputed": "h.human = '\"disputed\"'"}),
+        "after review: pass, fail, unknown or disputed",
+        True,
+        True,
+    ),
+    "error": Key(text_key(ERROR), "official error type", verdict=True),
+    "rule_error": Key(text_key("i.rule_error_type"), "recomputed error type", verdict=True),
+    "function": Key(text_key("i.diff_function"), "function of the first difference", verdict=True),
+    "argument": Key(text_key("i.diff_argument"), "argument of the first difference", verdict=True),
+    "calls": Key(called, "name of any golden or predicted call"),
+    "category": Key(text_key("i.category"), "category"),
+    "group": Key(text_key('i."group"'), "conversation"),
+    "id": Key(text_key("i.id"), "item id"),
+    "run": Key(run_itself, "number of the run, or part of its path"),
+    "model": Key(run_key("model"), "model"),
+    "benchmark": Key(run_key("benchmark"), "benchmark"),
+    "generation": Key(run_key("generation"), "generation of the benchmark"),
+    "language": Key(run_key("language"), "language of the dataset"),
+    "text": Key(everywhere, "in the question, messages or calls"),
+    "tag": Key(reviewed_with("tags", many=True), "error tag of a review", True, True),
+    "fault": Key(reviewed_with("fault", many=False), "who is wrong by review", True, True),
+    "annotator": Key(reviewed_with("annotators", many=True), "who reviewed it", True, True),
+    "golden": Key(number("i.n_golden"), "number of golden calls"),
+    "predicted": Key(number("i.n_predicted"), "number of predicted calls"),
+    "turns": Key(number("i.n_turns"), "number of turns"),
+    "steps": Key(number("i.n_steps"), "number of the model's steps"),
+    "tokens": Key(number("(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"), "tokens in and out"),
+    "latency": Key(number("i.latency"), "seconds"),
+    "issues": Key(number("i.n_issues"), "number of import issues"),
+}
+
+FLAGS: dict[str, tuple[str, str, bool, bool]] = {
+    "reviewed": ("h.you IS NOT NULL", "you gave a verdict", False, True),
+    "stale": ("h.stale", "reviewed before the prediction or golden answer changed", False, True),
+    "disagree": (DISAGREE, "official, rule and judge are not of one mind", True, False),
+    "disputed": ("""h.human = '"disputed"'""", "annotators differ", True, True),
+    "adjudicated": ("h.adjudicated", "settled by an adjudicator", True, True),
+    "issues": ("i.n_issues > 0", "something could not be read as it should", False, False),
+}
+"""Bare words with a meaning: condition, help, tells of verdicts, depends on reviews."""
+
+
+def _number(value: Value) -> float:
+    try:
+        found = float(value.text)
+    except ValueError:
+        found = float("nan")
+    if found != found or abs(found) == float("inf"):
+        raise BadValueError(f"{value.text[:40]!r} is not a number", value)
+    return found
+
+
+def _like(text: str) -> str:
+    for special in ("\\", "%", "_"):
+        text = text.replace(special, "\\" + special)
+    return text.replace("*", "%")

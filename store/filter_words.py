@@ -1,0 +1,130 @@
+"""Cuts a filter into words. Nothing here knows what the words mean.
+
+official:fail -reviewed (category:live_simple|live_multiple OR turns>=3) text:"celsius"
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+LONGEST = 10_000
+"""Characters of a filter."""
+
+
+class FilterError(ValueError):
+    """A filter that cannot be understood. `position` counts characters from 0; `caret()` shows the place."""
+
+    def __init__(self, message: str, text: str, position: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.text = text
+        self.position = position
+
+    def caret(self) -> str:
+        """Two lines: the filter, and below it a caret at the place with the message. For a fixed-width screen.
+
+        The filter is shown as it was typed: draw it through `sanitise`, as any other text from outside.
+        """
+        line = "".join(" " if character in "\t\r\n" else character for character in self.text)
+        return f"{line}\n{' ' * self.position}^ {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    text: str
+    quoted: bool
+    """Then it stands for itself: exactly this, no `*`, no `none`."""
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`key op values`, or a bare word if `key` is None (then there is one value)."""
+
+    key: str | None
+    op: str
+    """`:`, `=`, `!=`, `<`, `<=`, `>` or `>=`; empty for a bare word."""
+    values: tuple[Value, ...]
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """`(`, `)`, `-` or `OR`."""
+
+    text: str
+    position: int
+
+
+_KEY = re.compile(r"([A-Za-z_]+)(>=|<=|!=|:|=|>|<)")
+_OPERATOR = re.compile(r">=|<=|!=|>|<|=")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_PLAIN = re.compile(r'[^\s()"|,]+')
+_PLAIN_WORD = re.compile(r'[^\s()"]+')
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+def words(text: str) -> list[Term | Mark]:
+    """The words in order. FilterError for open quotes, missing values and text that is not Unicode."""
+    if len(text) > LONGEST:
+        raise FilterError(f"a filter may have {LONGEST:,} characters at most", text, LONGEST)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise FilterError("this character is half of a pair and cannot be searched for", text, error.start) from None
+    found: list[Term | Mark] = []
+    at = 0
+    while at < len(text):
+        character = text[at]
+        if character.isspace():
+            at += 1
+        elif character in "()":
+            found.append(Mark(character, at))
+            at += 1
+        elif character == "-" and at + 1 < len(text) and not text[at + 1].isspace():
+            found.append(Mark("-", at))
+            at += 1
+        else:
+            word, at = _word(text, at)
+            found.append(word)
+    return found
+
+
+def quote(text: str) -> str:
+    """A value that stands for exactly `text`."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _word(text: str, at: int) -> tuple[Term | Mark, int]:
+    start = at
+    key = _KEY.match(text, at)
+    if key is None:
+        pattern = _QUOTED if text[at] == '"' else _PLAIN_WORD
+        value, at = _value(text, at, pattern)
+        if value.text in ("OR", "or") and not value.quoted:
+            return Mark("OR", start), at
+        return Term(None, "", (value,), start), at
+    op, at = key[2], key.end()
+    if op == ":" and (operator := _OPERATOR.match(text, at)):  # golden:>2
+        op, at = operator[0], operator.end()
+    values = []
+    while True:
+        value, at = _value(text, at, _PLAIN, key[1])
+        values.append(value)
+        if at < len(text) and text[at] in "|,":
+            at += 1
+        else:
+            return Term(key[1].lower(), op, tuple(values), start), at
+
+
+def _value(text: str, at: int, plain: re.Pattern[str], key: str = "") -> tuple[Value, int]:
+    if text[at : at + 1] == '"':
+        found = _QUOTED.match(text, at)
+        if found is None:
+            raise FilterError("this quotation mark is never closed", text, at)
+        return Value(_ESCAPE.sub(r"\1", found[1]), True, at), found.end()
+    found = plain.match(text, at)
+    if found is None:
+        raise FilterError(f"{key}: needs a value" if key else "a word is missing here", text, at)
+    return Value(found[0], False, at), found.end()

@@ -1,0 +1,241 @@
+"""Importing: planned runs become the store's new file. Only what changed is read; readers are never disturbed."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import IO, Any
+
+from fcreview.model import ImportIssue, Run
+from fcreview.plan import RunPlan
+from fcreview.store.building import Builder, LoadError
+from fcreview.store.index import Index, StoredRun, read_index, run_key
+from fcreview.store.reading import Job, Outcome, Progress, Read, read_all
+from fcreview.store.rows import ImportSummary
+from fcreview.store.sources import files_of, look, unchanged
+from fcreview.store.stage import Part
+from fcreview.store.workspace import Workspace, WorkspaceError
+
+TOGETHER = 64_000_000
+"""Bytes of parts that are loaded by one statement."""
+
+
+def import_runs(
+    workspace: Workspace,
+    plans: Sequence[RunPlan],
+    read: Read,
+    *,
+    issues: Sequence[ImportIssue] = (),
+    progress: Progress | None = None,
+    jobs: int | None = None,
+) -> ImportSummary:
+    """Brings the store up to date with the plans; runs imported earlier from elsewhere stay.
+
+    `read` gives a plan's items; it must be a top-level function to be used by several processes. `issues` are those of
+    the search for runs. `progress(label, bytes done, bytes in all)` is called from this thread. `jobs` is the number of
+    processes; None chooses. WorkspaceError if the workspace cannot be written to.
+    """
+    started = time.perf_counter()
+    try:
+        with _alone(workspace):
+            summary = _Import(workspace, plans, read, issues, progress, jobs).run()
+    except OSError as error:
+        raise WorkspaceError(
+            f"cannot write to {workspace.root} ({error.strerror or error}):"
+            " name a folder that can be written to with --workspace DIR"
+        ) from error
+    summary.seconds = time.perf_counter() - started
+    return summary
+
+
+class _Import:
+    def __init__(
+        self,
+        workspace: Workspace,
+        plans: Sequence[RunPlan],
+        read: Read,
+        issues: Sequence[ImportIssue],
+        progress: Progress | None,
+        workers: int | None,
+    ) -> None:
+        self._workspace = workspace
+        self._plans = plans
+        self._read = read
+        self._progress = progress
+        self._workers = workers
+        self._folder = workspace.temporary / str(os.getpid())
+        self._loose = [*issues, *(issue for plan in plans for issue in plan.issues)]
+        self._index: Index = read_index(workspace)
+        self._rows: dict[int, dict[str, Any]] = {}
+        """Of the summary, by run."""
+        self._jobs: list[Job] = []
+        self._touched: list[Job] = []
+        """Runs whose files have another time and the same content."""
+        self._problems: list[dict[str, Any]] = []
+
+    def run(self) -> ImportSummary:
+        if self._index.problem:
+            self._loose.append(ImportIssue(str(self._workspace.store), None, self._index.problem, severity="notice"))
+        self._sort_out()
+        self._problems = [asdict(issue) for issue in self._loose]
+        if self._jobs or self._touched or not self._index.usable:
+            self._build()
+        rows = [self._rows[run] for run in self._rows]
+        return ImportSummary(rows, self._problems)
+
+    def _sort_out(self) -> None:
+        """Which runs are unchanged, and which are read."""
+        next_run, planned = self._index.next_run, set()
+        for plan in self._plans:
+            key = run_key(self._workspace, plan.run)
+            if key in planned:
+                what = f"run {plan.run.model} was found twice; the first counts"
+                self._loose.append(ImportIssue(plan.run.path, None, what))
+                continue
+            planned.add(key)
+            stored = self._index.runs.get(key)
+            sources = look(plan, self._workspace.short)
+            number = stored.run if stored else next_run
+            next_run += stored is None
+            job = Job(number, plan, sources)
+            self._rows[number] = _summary_row(number, plan.run)
+            if stored and stored.version == plan.version and unchanged(sources, stored.sources, self._workspace.full):
+                self._kept(job, stored)
+            else:
+                self._jobs.append(job)
+
+    def _kept(self, job: Job, stored: StoredRun) -> None:
+        self._rows[job.run] |= {"items": stored.n_items, "issues": stored.n_issues, "dataset": stored.dataset}
+        old = {(source.path, source.kind): source for source in stored.sources}
+        if any(source.mtime_ns != old[source.path, source.kind].mtime_ns for source in job.sources):
+            for n, source in enumerate(job.sources):
+                was = old[source.path, source.kind]
+                job.sources[n] = type(source)(source.path, source.kind, source.size, source.mtime_ns, was.hash)
+            self._touched.append(job)
+
+    def _build(self) -> None:
+        """Reads what is to be read and writes the new file, unless reading got nothing that is worth one."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir(parents=True)
+        outcomes = read_all(self._workspace, self._folder, self._jobs, self._read, self._workers, self._progress)
+        try:
+            first = next(outcomes, None)  # before DuckDB starts threads: processes are forked here
+            with Builder(self._workspace, self._folder, keep=self._index.usable) as builder:
+                for job in self._touched:
+                    builder.set_sources(job.run, job.sources)
+                parts = self._load(builder, itertools.chain([first] if first else [], outcomes))
+                if parts or self._touched or not self._index.usable:
+                    builder.load_functions(parts)
+                    builder.set_issues(self._about(), (issue for issue in self._problems if issue.get("run") is None))
+                    builder.finish()
+        finally:
+            outcomes.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _load(self, builder: Builder, outcomes: Iterable[Outcome]) -> list[Part]:
+        """Loads parts in batches as they come. Returns those whose function documents are wanted."""
+        loaded: list[Part] = []
+        waiting: list[Outcome] = []
+        for outcome in outcomes:
+            if outcome.part is None:
+                self._fail(outcome, outcome.error or "not read")
+                continue
+            waiting.append(outcome)
+            loaded.append(outcome.part)
+            if sum(one.part.items.stat().st_size for one in waiting if one.part) >= TOGETHER:
+                self._load_batch(builder, waiting)
+                waiting = []
+        self._load_batch(builder, waiting)
+        return loaded
+
+    def _load_batch(self, builder: Builder, outcomes: Sequence[Outcome]) -> None:
+        """All at once; if DuckDB refuses, one by one, so that only the run at fault fails."""
+        parts = [outcome.part for outcome in outcomes if outcome.part]
+        try:
+            builder.load(parts)
+        except LoadError as error:
+            if len(outcomes) == 1:
+                self._fail(outcomes[0], str(error))
+            else:
+                for outcome in outcomes:
+                    self._load_batch(builder, [outcome])
+        else:
+            for outcome in outcomes:
+                self._succeed(builder, outcome)
+        for part in parts:
+            part.items.unlink(missing_ok=True)
+
+    def _succeed(self, builder: Builder, outcome: Outcome) -> None:
+        job, part, info = outcome.job, outcome.part, outcome.info
+        assert part is not None  # noqa: S101 - for the type checker: outcomes without one have failed
+        key = run_key(self._workspace, job.plan.run)
+        builder.describe(job.run, key, info, job.plan.version, part.n_items, outcome.sources)
+        self._problems += [{**{k: v for k, v in issue.items() if k != "seq"}, "run": job.run} for issue in part.issues]
+        self._rows[job.run] |= {
+            "items": part.n_items,
+            "issues": len(part.issues),
+            "dataset": info.dataset,
+            "status": "imported",
+            "seconds": outcome.seconds,
+        }
+
+    def _fail(self, outcome: Outcome, reason: str) -> None:
+        """The run's earlier items stay, if there are any."""
+        job = outcome.job
+        stored = self._index.runs.get(run_key(self._workspace, job.plan.run))
+        kept = f"; its {stored.n_items} items of the import before are kept" if stored else ""
+        what = f"run {job.plan.run.model} was not imported: {reason}{kept}"
+        self._problems.append(asdict(ImportIssue(job.plan.run.path, None, what, severity="error")))
+        self._rows[job.run] |= {
+            "items": stored.n_items if stored else 0,
+            "status": "failed",
+            "seconds": outcome.seconds,
+            "issues": (stored.n_issues if stored else 0) + 1,
+        }
+
+    def _about(self) -> set[str]:
+        """Files whose loose issues of earlier imports no longer hold: all that were looked at now."""
+        looked = {os.fspath(path) for plan in self._plans for _, path in files_of(plan)}
+        return looked | {issue["file"] for issue in self._problems} | {plan.run.path for plan in self._plans}
+
+
+def _summary_row(number: int, run: Run) -> dict[str, Any]:
+    return {
+        "run": number,
+        "benchmark": run.benchmark,
+        "generation": run.generation,
+        "language": run.language,
+        "model": run.model,
+        "path": run.path,
+        "items": 0,
+        "status": "unchanged",
+        "seconds": 0.0,
+        "dataset": run.dataset,
+        "issues": 0,
+    }
+
+
+@contextlib.contextmanager
+def _alone(workspace: Workspace) -> Iterator[None]:
+    """One importer at a time: another one waits. What a crashed one left is swept away first."""
+    with workspace.lock.open("a") as handle:
+        _flock(handle)
+        for left in workspace.root.glob(f"{workspace.store.name}.*.tmp*"):
+            left.unlink(missing_ok=True)
+        shutil.rmtree(workspace.temporary, ignore_errors=True)
+        yield
+
+
+def _flock(handle: IO[str]) -> None:
+    """Waits for the lock, which goes with the process. Where there are none, the last importer's file counts."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    except (ImportError, OSError):
+        return

@@ -1,0 +1,184 @@
+"""The review journal: `.fcreview/reviews/<annotator>.jsonl`, the one thing in a workspace that cannot be rebuilt.
+
+One event a line, one write on an O_APPEND descriptor, fsynced before `append` returns, chained by hash. Nothing is ever
+overwritten or deleted here: what cannot be read is set aside with a warning. Different annotators need no lock; two
+processes of the same annotator take turns with an advisory one, and even without it no line is lost (the chain forks).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from fcreview.review import ItemKey, ReviewEvent
+from fcreview.store.annotators import check_annotator, same_file
+from fcreview.store.journal_lines import Event, LineError, last_act, parse_line, seal
+from fcreview.store.journal_reader import JournalReader, torn_file
+
+if TYPE_CHECKING:
+    from fcreview.store.workspace import Workspace
+
+PATIENCE = 2.0
+"""Seconds to wait for another process of the same annotator before writing without the lock."""
+_WINDOW = 1 << 16
+
+
+class JournalError(Exception):
+    """A review that was not saved; the message says why."""
+
+
+class Journal:
+    """One annotator's journal, for writing."""
+
+    def __init__(self, workspace: Workspace, annotator: str) -> None:
+        """AnnotatorError for a name that cannot be a file; JournalError if it differs from another's in case only."""
+        self.workspace = workspace
+        self.annotator = check_annotator(annotator)
+        self.path = Path(workspace.reviews) / f"{self.annotator}.jsonl"
+        for other in sorted(self.path.parent.glob("*.jsonl")):
+            if other.stem != self.annotator and same_file(other.stem, self.annotator):
+                raise JournalError(f"there is an annotator {other.stem!a} already: take that or another name")
+
+    def append(self, key: ItemKey, **fields: Any) -> ReviewEvent:
+        """Writes one event; when this returns, it is on disk. `fields` are those of `ReviewEvent` (act, verdict ...).
+
+        JournalError if a field is of the wrong type or the disk says no; then nothing was confirmed.
+        """
+        return self.write(key, **fields).model()
+
+    def write(self, key: ItemKey, **fields: Any) -> Event:
+        """As `append`, with the light event that `ReviewTables` takes."""
+        try:
+            event = ReviewEvent.model_validate(
+                {
+                    "act": "review",
+                    **fields,
+                    "event": secrets.token_hex(16),
+                    "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                    "annotator": self.annotator,
+                    "key": key,
+                }
+            )
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise JournalError(f"not a review: {place}: {first['msg']}") from None
+        try:
+            return self._write(event)
+        except LineError as error:
+            raise JournalError(f"not a review: {error}") from None
+        except OSError as error:
+            raise JournalError(f"not saved in {self.path}: {error.strerror or error}") from error
+
+    def retract(self, event: Event) -> Event:
+        """Takes back one of this annotator's events; returns the retraction."""
+        return self.write(
+            ItemKey(**dict(zip(ItemKey.model_fields, event.key, strict=True))),
+            act="retract",
+            target=event.target,
+            criterion=event.criterion,
+            prediction_hash=event.prediction_hash,
+            golden_hash=event.golden_hash,
+            retracts=event.event,
+        )
+
+    def undo(self) -> ReviewEvent | None:
+        """Takes back this annotator's latest act that still stands, and returns it; None if there is none."""
+        event = last_act(JournalReader(self.workspace, only=self.path).read(), self.annotator)
+        if event is None:
+            return None
+        self.retract(event)
+        return event.model()
+
+    def _write(self, event: ReviewEvent) -> Event:
+        folder = self.path.parent
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            _sync_folder(folder.parent)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            with _turn(descriptor):
+                size = os.fstat(descriptor).st_size
+                previous, fragment = _tail(descriptor, size)
+                if fragment:
+                    self._set_aside(fragment)
+                sealed, line = seal(event, previous)
+                _write_all(descriptor, (b"\n" if fragment else b"") + line)
+                os.fsync(descriptor)
+                if size == 0:
+                    _sync_folder(folder)
+        finally:
+            os.close(descriptor)
+        return sealed
+
+    def _set_aside(self, fragment: bytes) -> None:
+        """Copies what a crash left of a line to `reviews/torn/`, unless only its newline is missing."""
+        with contextlib.suppress(LineError):
+            parse_line(fragment)
+            return
+        file = torn_file(self.path, fragment)
+        file.parent.mkdir(exist_ok=True)
+        if not file.exists() or file.read_bytes() != fragment:
+            with file.open("wb") as copy:
+                copy.write(fragment)
+                copy.flush()
+                os.fsync(copy.fileno())
+            _sync_folder(file.parent)
+            _sync_folder(file.parent.parent)
+
+
+def _tail(descriptor: int, size: int) -> tuple[str, bytes]:
+    """Hash of the last whole event, and what stands after the last newline."""
+    window = _WINDOW
+    while True:
+        start = max(0, size - window)
+        *lines, fragment = os.pread(descriptor, size - start, start).split(b"\n")
+        if start:
+            lines = lines[1:]  # begins before the window
+        for line in (fragment, *reversed(lines)):
+            with contextlib.suppress(LineError):
+                return parse_line(line).hash, fragment
+        if start == 0:
+            return "", fragment
+        window *= 8
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    """One write; a short one (signal, full disk) is continued, so that it ends whole or in the disk's own error."""
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+@contextlib.contextmanager
+def _turn(descriptor: int) -> Iterator[None]:
+    """Waits for other processes of this annotator. Where the lock cannot be had, writing goes on without it."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.001)
+        except OSError:
+            break
+    yield  # closing the descriptor gives the lock back
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):  # some file systems cannot sync a folder
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

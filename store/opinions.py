@@ -1,0 +1,207 @@
+"""From acts to opinions to decisions. Pure: events in, values out.
+
+An opinion is what one annotator now thinks of one target on one criterion; a decision is what all of them together say:
+an adjudication, else the unanimous verdict, else disputed. "unsure" is an opinion but decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fcreview.rollup import DISPUTED, UNSURE, human
+from fcreview.store.journal_lines import Event
+from fcreview.store.rolling import rolled_up
+from fcreview.store.rows import Opinion
+
+ITEM = ("item", "correct")
+ROLLING = ("correct", "equivalent")
+"""Pass/fail criteria of parts that say something of the item; of two on one part the first counts."""
+
+Target = tuple[str, str]
+"""(target, criterion)"""
+
+
+@dataclass(slots=True)
+class Decision:
+    """What the annotators say of one target on one criterion."""
+
+    target: str
+    criterion: str
+    human: Any = None
+    """The settled value, "disputed", "unsure" (nobody decided), or None (only tags or notes, or all stale)."""
+    decided_by: str | None = None
+    """`adjudication`, `unanimous` or `disputed`; None leaves it to the benchmark's own verdict."""
+    you: Any = None
+    """The asking annotator's own value."""
+    fault: str | None = None
+    """The adjudicator's, else the one all agree on, else "disputed"."""
+    tags: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    annotators: list[str] = field(default_factory=list)
+    """Who has a current opinion, by name."""
+    n_verdicts: int = 0
+    """Annotators (adjudicators included) with a current verdict, "unsure" included."""
+    stale: bool = False
+    """There is an opinion on an earlier prediction or golden answer; it is not counted."""
+
+    @property
+    def settled(self) -> bool:
+        return self.decided_by in ("adjudication", "unanimous")
+
+
+def is_stale(event: Event, prediction_hash: str, golden_hash: str) -> bool:
+    """Whether the event is about another prediction or golden answer. A hash that is not known says nothing."""
+    return _differs(event.prediction_hash, prediction_hash) or _differs(event.golden_hash, golden_hash)
+
+
+def fold(
+    events: Iterable[Event], retracted: set[tuple[str, str]], prediction_hash: str = "", golden_hash: str = ""
+) -> list[Opinion]:
+    """Opinions on one item, in order of first mention. An event changes only the fields it carries, later over earlier.
+
+    As soon as an annotator has said anything of the present answer, what they said of an earlier one no longer shows.
+    """
+    opinions: dict[tuple[str, str, str, bool], Opinion] = {}
+    for event in events:
+        if event.act == "retract" or (event.event, event.annotator) in retracted:
+            continue
+        stale = is_stale(event, prediction_hash, golden_hash)
+        who = (event.annotator, event.target, event.criterion, event.act == "adjudicate")
+        opinion = opinions.get(who)
+        if opinion is None or (opinion.stale and not stale):
+            opinion = opinions[who] = Opinion(*who[:3], adjudicated=who[3], stale=stale)
+        elif stale and not opinion.stale:
+            continue
+        _apply(opinion, event)
+    return list(opinions.values())
+
+
+def decide(opinions: Sequence[Opinion], pairs: Mapping[int, int], you: str | None = None) -> list[Decision]:
+    """Decisions of one item: `item`/`correct` first (empty if nothing bears on it), then every target spoken of.
+
+    `pairs` counts the call pairs of each turn (turns from 1), for the roll-up; see `rolling.py`.
+    """
+    if len(opinions) == 1 and _simple(opinions[0]):
+        return [_alone(opinions[0], you)]
+    about: dict[Target, list[Opinion]] = {}
+    for opinion in opinions:
+        about.setdefault((opinion.target, opinion.criterion), []).append(opinion)
+    decisions = [_item(about, opinions, pairs, you)]
+    for (target, criterion), said in about.items():
+        if (target, criterion) != ITEM:
+            decisions.append(_settle(target, criterion, said, _verdicts(said), _ruling(said), you))
+    return decisions
+
+
+def _simple(opinion: Opinion) -> bool:
+    return (opinion.target, opinion.criterion) == ITEM and not opinion.stale and not opinion.adjudicated
+
+
+def _alone(opinion: Opinion, you: str | None) -> Decision:
+    """What `_item` says of a single opinion; nearly every item of a large workspace has just one."""
+    verdict = opinion.verdict
+    return Decision(
+        *ITEM,
+        human=verdict,
+        decided_by=None if verdict is None or verdict == UNSURE else "unanimous",
+        you=verdict if opinion.annotator == you else None,
+        fault=opinion.fault,
+        tags=list(dict.fromkeys(opinion.tags)),
+        notes=[opinion.note] if opinion.note else [],
+        annotators=[opinion.annotator],
+        n_verdicts=int(verdict is not None),
+    )
+
+
+def _item(
+    about: Mapping[Target, list[Opinion]], opinions: Sequence[Opinion], pairs: Mapping[int, int], you: str | None
+) -> Decision:
+    """The item's own verdicts, completed by the roll-up of what was said of its parts."""
+    said = about.get(ITEM, [])
+    verdicts, ruling = _verdicts(said), _ruling(said)
+    parts = [o for o in opinions if not o.stale and o.criterion in ROLLING and o.target != "item"]
+    if parts:
+        settled = _part_values([o for o in parts if o.adjudicated])
+        if ruling is None:
+            ruling = rolled_up(settled, pairs)
+        for annotator in dict.fromkeys(o.annotator for o in parts if not o.adjudicated):
+            own = _part_values([o for o in parts if o.annotator == annotator and not o.adjudicated])
+            value = rolled_up({**own, **settled}, pairs)
+            if value is not None and verdicts.get(annotator) in (None, UNSURE):
+                verdicts[annotator] = value
+    decision = _settle(*ITEM, said, verdicts, ruling, you)
+    spoke = {o.annotator for o in parts if o.annotator in verdicts or o.adjudicated}
+    decision.annotators = sorted({*decision.annotators, *spoke})
+    decision.n_verdicts = decision.n_verdicts or int(ruling is not None)
+    decision.stale = any(o.stale for o in opinions)
+    return decision
+
+
+def _settle(
+    target: str, criterion: str, said: Sequence[Opinion], verdicts: Mapping[str, Any], ruling: Any, you: str | None
+) -> Decision:
+    fresh = [opinion for opinion in said if not opinion.stale]
+    rulers = [opinion for opinion in fresh if opinion.adjudicated]
+    decision = Decision(
+        target,
+        criterion,
+        you=verdicts.get(you) if you else None,
+        fault=(_fault(rulers) if rulers else None) or _fault(fresh),
+        tags=list(dict.fromkeys(tag for opinion in fresh for tag in opinion.tags)),
+        notes=[opinion.note for opinion in fresh if opinion.note],
+        annotators=sorted({opinion.annotator for opinion in fresh}),
+        n_verdicts=len({*verdicts, *(o.annotator for o in rulers if o.verdict is not None)}),
+        stale=any(opinion.stale for opinion in said),
+    )
+    agreed = human(verdicts.values())
+    if ruling is not None:
+        decision.human, decision.decided_by = ruling, "adjudication"
+    elif agreed is None:
+        decision.human = UNSURE if verdicts else None
+    else:
+        decision.human, decision.decided_by = agreed, "disputed" if agreed == DISPUTED else "unanimous"
+    return decision
+
+
+def _verdicts(said: Iterable[Opinion]) -> dict[str, Any]:
+    """Current verdicts of those who annotate."""
+    return {o.annotator: o.verdict for o in said if not o.stale and not o.adjudicated and o.verdict is not None}
+
+
+def _ruling(said: Iterable[Opinion]) -> Any:
+    """The latest adjudication; one that is "unsure" settles nothing."""
+    rulings = [o for o in said if o.adjudicated and not o.stale and o.verdict not in (None, UNSURE)]
+    return max(rulings, key=lambda o: o.time).verdict if rulings else None
+
+
+def _part_values(opinions: Iterable[Opinion]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for criterion in reversed(ROLLING):
+        rows = sorted((o for o in opinions if o.criterion == criterion), key=lambda o: o.time)
+        values.update({o.target: o.verdict for o in rows if o.verdict is not None})
+    return values
+
+
+def _fault(opinions: Iterable[Opinion]) -> str | None:
+    faults = {opinion.fault for opinion in opinions if opinion.fault}
+    return faults.pop() if len(faults) == 1 else DISPUTED if faults else None
+
+
+def _apply(opinion: Opinion, event: Event) -> None:
+    opinion.time = event.time
+    if event.verdict is not None:
+        opinion.verdict = event.verdict
+    if event.fault is not None:
+        opinion.fault = event.fault
+    if event.tags is not None:
+        opinion.tags = event.tags
+    if event.note is not None:
+        opinion.note = event.note or None
+    if event.golden_fix is not None:
+        opinion.golden_fix = event.golden_fix
+
+
+def _differs(one: str, other: str) -> bool:
+    return bool(one and other and one != other)

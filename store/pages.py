@@ -1,0 +1,138 @@
+"""Queues: which items a view holds and in which order, read in windows.
+
+The order of a view is worked out once, as a temporary table of item keys whose row number is the position; a page is
+then a look-up. So positions hold still while people review: an item that no longer matches `-reviewed` stays where it
+is until the order is made anew (`Orders.forget`). The values in the rows are always current.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from duckdb import DuckDBPyConnection
+
+from fcreview.store.filter_keys import DISAGREE, EFFECTIVE, IMPORTED
+from fcreview.store.filters import parse
+from fcreview.store.rows import QUEUES, QueueRow, View
+
+FROM = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
+KEPT = 4
+"""Orders kept at a time, the latest used: 500,000 items take about 4 MB each."""
+
+_ORDERS = {
+    "failures": f"CASE WHEN {IMPORTED} THEN 2 WHEN {IMPORTED} IS NULL THEN 1 ELSE 0 END, i.item",
+    "dataset": "i.item",
+    "disagreement": f"CASE WHEN {DISAGREE} THEN 0 ELSE 1 END, i.item",
+    "unreviewed": "CASE WHEN h.you IS NULL THEN 0 ELSE 1 END, i.item",
+    "random": "hash(i.run, i.id, i.category, ?::BIGINT), i.item",
+}
+_TELLING = ("failures", "disagreement")
+"""Orders that say something of verdicts."""
+_COLUMNS = (
+    "i.item, i.run, i.seq, i.id, i.category, i.official, i.rule, i.judge, h.you, h.human,"
+    f" {EFFECTIVE}, i.error_type, i.rule_error_type, i.first_difference, i.question, i.n_golden, i.n_predicted,"
+    ' i.n_issues, coalesce(h.stale, false), i."group"'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    table: str
+    count: int
+
+
+class Orders:
+    """The orders in use on one connection. Not for two threads at once."""
+
+    def __init__(self, connection: DuckDBPyConnection, *, blind: bool) -> None:
+        self._connection = connection
+        self._blind = blind
+        self._orders: OrderedDict[View, tuple[Order, bool]] = OrderedDict()
+        self._made = 0
+
+    def of(self, view: View) -> Order:
+        """FilterError if the view's filter is not understood; ValueError for an unknown queue."""
+        known = self._orders.get(view)
+        if known is None:
+            known = self._orders[view] = self._make(view)
+            while len(self._orders) > KEPT:
+                _, (old, _) = self._orders.popitem(last=False)
+                self._connection.execute(f"DROP TABLE {old.table}")
+        self._orders.move_to_end(view)
+        return known[0]
+
+    def forget(self) -> None:
+        """Reviews changed and the caller wants the queues to show it: orders that depend on reviews are made anew."""
+        for view in [view for view, (_, reviews) in self._orders.items() if reviews]:
+            order, _ = self._orders.pop(view)
+            self._connection.execute(f"DROP TABLE {order.table}")
+
+    def items(self, view: View, offset: int, limit: int) -> list[int]:
+        table = self.of(view).table
+        rows = self._connection.execute(
+            f"SELECT item FROM {table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid",
+            [max(offset, 0), max(offset, 0) + max(limit, 0)],
+        )
+        return [row[0] for row in rows.fetchall()]
+
+    def position(self, view: View, item: int) -> int | None:
+        row = self._connection.execute(f"SELECT rowid FROM {self.of(view).table} WHERE item = ?", [item]).fetchone()
+        return None if row is None else int(row[0])
+
+    def _make(self, view: View) -> tuple[Order, bool]:
+        if view.queue not in QUEUES:
+            raise ValueError(f"no queue {view.queue!r}: one of {', '.join(QUEUES)}")
+        queue = "dataset" if self._blind and view.queue in _TELLING else view.queue
+        where, params, reviews = condition(view, blind=self._blind)
+        table = f"temp.view_{self._made}"
+        self._made += 1
+        bound = [*params, view.seed] if queue == "random" else params
+        source = FROM if reviews or queue == "unreviewed" else "FROM item_rows i"
+        # The seed comes after the filter's values: ORDER BY is written after WHERE.
+        text = f"SELECT i.item {source} WHERE {where} ORDER BY {_ORDERS[queue]}"
+        count = self._connection.execute(f"CREATE TEMP TABLE {table} AS {text}", bound).fetchall()[0][0]
+        return Order(table, int(count)), reviews or queue == "unreviewed"
+
+
+def condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
+    """(SQL over `FROM`, values, depends on reviews) of a view's filter and run."""
+    found = parse(view.where, blind=blind)
+    if view.run is None:
+        return found.where, found.params, found.reviews
+    return f"i.run = ? AND {found.where}", [view.run, *found.params], found.reviews
+
+
+def rows_of(
+    connection: DuckDBPyConnection, items: Sequence[int], models: dict[int, str], *, blind: bool
+) -> list[QueueRow]:
+    """Rows of the items, in the order given; items that are not there are left out."""
+    if not items:
+        return []
+    marks = ", ".join("?" * len(items))
+    found = connection.execute(f"SELECT {_COLUMNS} {FROM} WHERE i.item IN ({marks})", list(items)).fetchall()
+    rows = {values[0]: _row(values, models) for values in found}
+    for row in rows.values() if blind else ():
+        hide(row)
+    return [rows[item] for item in items if item in rows]
+
+
+def hide(row: QueueRow) -> None:
+    """Blind mode: what others found is not told before this annotator has decided."""
+    if row.you is None:
+        row.official = row.rule = row.judge = row.effective = row.human = None
+        row.error_type = row.rule_error_type = row.first_difference = None
+
+
+def _row(values: tuple[Any, ...], models: dict[int, str]) -> QueueRow:
+    item, run, seq, name, category, official, rule, judge, you, human, *rest = values
+    return QueueRow(
+        item, run, seq, name, category, models.get(run, ""), official, rule, judge, _value(you), _value(human), *rest
+    )
+
+
+def _value(text: str | None) -> Any:
+    return None if text is None else orjson.loads(text)

@@ -1,0 +1,164 @@
+"""Reads planned runs into parts, in this process or in several."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from fcreview.model import ImportIssue, Item, Run
+from fcreview.plan import RunPlan
+from fcreview.store.sources import Source, content_hash
+from fcreview.store.stage import Part, write_part
+from fcreview.store.workspace import Workspace
+
+Read = Callable[[RunPlan], Iterable[Item | ImportIssue]]
+Progress = Callable[[str, int, int], None]
+"""(label, bytes read so far, bytes in all)"""
+
+WORTH_PROCESSES = 8_000_000
+"""Bytes of results below which starting processes costs more than it saves."""
+
+
+@dataclass(slots=True)
+class Job:
+    """A run to be read."""
+
+    run: int
+    plan: RunPlan
+    sources: list[Source]
+    """As they were before reading: a file that grows meanwhile is read again next time."""
+
+    @property
+    def size(self) -> int:
+        return sum(max(source.size, 0) for source in self.sources if source.kind in ("result", "score"))
+
+
+@dataclass(slots=True)
+class Outcome:
+    """A run that was read, or why it could not be."""
+
+    job: Job
+    info: Run
+    """The run as the reader left it: reading adds official metrics and the dataset."""
+    sources: list[Source] = field(default_factory=list)
+    part: Part | None = None
+    error: str | None = None
+    seconds: float = 0.0
+
+
+_seen: dict[Path, set[str]] = {}
+_hashes: dict[tuple[Path, str, int, int], str] = {}
+
+
+def read_all(
+    workspace: Workspace, folder: Path, jobs: Sequence[Job], read: Read, workers: int | None, progress: Progress | None
+) -> Generator[Outcome, None, None]:
+    """Outcomes as they come. Parts are written to `folder`. `workers` None decides by size; 1 is this process.
+
+    Processes are started at the first `next`, so ask for it before this process starts threads: forking is then safe.
+    """
+    total = sum(job.size for job in jobs)
+    if workers is None:
+        workers = min(os.cpu_count() or 1, len(jobs)) if total > WORTH_PROCESSES else 1
+    try:
+        if min(workers, len(jobs)) > 1:
+            yield from _in_processes(workspace, folder, jobs, read, workers, progress, total)
+        else:
+            yield from _here(workspace, folder, jobs, read, progress, total)
+    finally:
+        _seen.pop(folder, None)
+        _hashes.clear()
+
+
+def read_one(workspace: Workspace, folder: Path, job: Job, read: Read, report: Callable[[int], None] | None) -> Outcome:
+    """Reads one run. Whatever the reader raises becomes `error`: one importer's mistake does not stop the others."""
+    started = time.perf_counter()
+    outcome = Outcome(job, job.plan.run)
+    seen = _seen.setdefault(folder, set())
+    try:
+        stem = folder / f"{job.run}-{os.getpid()}"
+        outcome.part = write_part(read(job.plan), job.run, stem, workspace.short, seen, report)
+        outcome.sources = [_hashed(source, workspace, folder) for source in job.sources]
+    except Exception as error:
+        outcome.error = _reason(error)
+        seen.clear()  # documents in the part that is thrown away are written again
+    outcome.info = job.plan.run
+    outcome.seconds = time.perf_counter() - started
+    return outcome
+
+
+def _here(
+    workspace: Workspace, folder: Path, jobs: Sequence[Job], read: Read, progress: Progress | None, total: int
+) -> Iterator[Outcome]:
+    done = 0
+    for job in jobs:
+        report = None
+        if progress is not None:
+            tell, label, base = progress, job.plan.run.model, done
+            tell(label, base, total)
+            report = lambda n, j=job: tell(label, base + min(n, j.size), total)  # noqa: B023, E731 - used before the next
+        yield read_one(workspace, folder, job, read, report)
+        done += job.size
+        if progress is not None:
+            progress(job.plan.run.model, done, total)
+
+
+def _in_processes(
+    workspace: Workspace,
+    folder: Path,
+    jobs: Sequence[Job],
+    read: Read,
+    workers: int,
+    progress: Progress | None,
+    total: int,
+) -> Iterator[Outcome]:
+    done = 0
+    context = multiprocessing.get_context("fork" if _may_fork() else "spawn")
+    with ProcessPoolExecutor(min(workers, len(jobs)), mp_context=context) as pool:
+        largest_first = sorted(jobs, key=lambda job: job.size, reverse=True)
+        futures = {pool.submit(read_one, workspace, folder, job, read, None): job for job in largest_first}
+        try:
+            for future in as_completed(futures):
+                job = futures.pop(future)
+                try:
+                    outcome = future.result()
+                except BrokenProcessPool:
+                    outcome = Outcome(job, job.plan.run, error="the process that read it was killed (out of memory?)")
+                except Exception as error:
+                    outcome = Outcome(job, job.plan.run, error=_reason(error))
+                yield outcome
+                done += job.size
+                if progress is not None:
+                    progress(job.plan.run.model, done, total)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _may_fork() -> bool:
+    """Only a process with one thread (native ones counted) can be forked safely; where that is not known, it cannot."""
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        return len(list(Path("/proc/self/task").iterdir())) == 1
+    except OSError:
+        return False
+
+
+def _hashed(source: Source, workspace: Workspace, folder: Path) -> Source:
+    """Datasets are shared by many runs: each is hashed once a process."""
+    key = (folder, source.path, source.size, source.mtime_ns)
+    if key not in _hashes:
+        _hashes[key] = content_hash(workspace.full(source.path)) if source.size >= 0 else ""
+    return replace(source, hash=_hashes[key])
+
+
+def _reason(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__

@@ -1,0 +1,74 @@
+"""One annotator reviewing: an act is on disk before it shows, and shows at once everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from fcreview.review import ItemKey, ReviewEvent
+from fcreview.store.journal_lines import KEY_FIELDS
+
+if TYPE_CHECKING:
+    from fcreview.store.journal import Journal
+    from fcreview.store.store import Store
+
+
+class Reviewer:
+    """Writes an annotator's acts to their journal and keeps the store's review tables in step."""
+
+    def __init__(self, store: Store, journal: Journal) -> None:
+        self._store = store
+        self._journal = journal
+
+    @property
+    def annotator(self) -> str:
+        return self._journal.annotator
+
+    def review(
+        self,
+        item: int,
+        *,
+        target: str = "item",
+        criterion: str = "correct",
+        verdict: Any = None,
+        fault: str | None = None,
+        tags: Sequence[str] | None = None,
+        note: str | None = None,
+        golden_fix: dict[str, Any] | None = None,
+        act: Literal["review", "adjudicate"] = "review",
+    ) -> ReviewEvent:
+        """Says something of an item of the store (`items.item`). None sets nothing; `note=""` and `tags=[]` clear.
+
+        When this returns, the event is on disk. JournalError if it could not be saved, KeyError if there is no such
+        item.
+        """
+        with self._store.lock:
+            key, prediction_hash, golden_hash = self._store.reviews.reference(item)
+        event = self._journal.write(
+            ItemKey(**dict(zip(KEY_FIELDS, key, strict=True))),
+            act=act,
+            target=target,
+            criterion=criterion,
+            verdict=verdict,
+            fault=fault,
+            tags=None if tags is None else list(tags),
+            note=note,
+            golden_fix=golden_fix,
+            prediction_hash=prediction_hash,
+            golden_hash=golden_hash,
+        )
+        with self._store.lock:
+            self._store.reviews.add([event])
+        return event.model()
+
+    def undo(self) -> ReviewEvent | None:
+        """Takes back this annotator's latest act that still stands, of whichever session; returns it, or None."""
+        with self._store.lock:
+            self._store.reviews.refresh()
+            event = self._store.reviews.last_act(self.annotator)
+        if event is None:
+            return None
+        retraction = self._journal.retract(event)
+        with self._store.lock:
+            self._store.reviews.add([retraction])
+        return event.model()

@@ -1,0 +1,138 @@
+"""What queries answer with, and what they are asked with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fcreview.model import Item, Run
+    from fcreview.review import ItemKey, ReviewEvent
+
+QUEUES = ("failures", "dataset", "disagreement", "unreviewed", "random")
+"""Orders a queue can be in. `failures`: failing items first; `disagreement`: official and rule or judge differ first;
+`unreviewed`: not yet judged by this annotator first; `random`: shuffled by the seed. Ties keep dataset order."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which items, in which order."""
+
+    where: str = ""
+    """A filter in the filter language (see `filters.py`); empty for all."""
+    queue: str = "failures"
+    seed: int = 0
+    run: int | None = None
+    """Only this run (`runs.run`)."""
+
+
+@dataclass(slots=True)
+class QueueRow:
+    """One line of the queue: small columns only."""
+
+    item: int
+    """Row key in the store, `items.item`. Changes with a re-import: never kept outside a session."""
+    run: int
+    seq: int
+    id: str
+    category: str
+    model: str
+    official: bool | None
+    rule: bool | None
+    judge: bool | None
+    you: Any
+    """This annotator's verdict on item/correct: true, false, "unsure" or None."""
+    human: Any
+    """All annotators: true, false, "disputed" or None."""
+    effective: bool | None
+    error_type: str | None
+    rule_error_type: str | None
+    first_difference: str | None
+    question: str
+    n_golden: int
+    n_predicted: int
+    n_issues: int
+    stale: bool = False
+    group: str | None = None
+
+
+@dataclass(slots=True)
+class RunRow:
+    """A run with its counts. Rates are computed by the reader: passes / known."""
+
+    run: int
+    info: Run
+    n_items: int
+    official_pass: int
+    official_known: int
+    rule_pass: int
+    rule_known: int
+    effective_pass: int
+    effective_known: int
+    reviewed: int
+    """Items with a current human verdict of any annotator."""
+    n_issues: int
+    categories: list[dict[str, Any]] = field(default_factory=list)
+    """One a category: {category, n} and pass and known counts by official, rule and effective, named as above."""
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Failures alike: same error type, function and argument."""
+
+    error_type: str
+    function: str | None
+    argument: str | None
+    count: int
+    examples: list[str]
+    """A few item ids."""
+    where: str
+    """A filter that selects exactly these items."""
+
+
+@dataclass(slots=True)
+class Opinion:
+    """What one annotator now thinks of one target on one criterion: the fold of their events."""
+
+    annotator: str
+    target: str
+    criterion: str
+    verdict: Any = None
+    fault: str | None = None
+    tags: list[str] = field(default_factory=list)
+    note: str | None = None
+    golden_fix: dict[str, Any] | None = None
+    time: str = ""
+    adjudicated: bool = False
+    stale: bool = False
+    """The prediction or the golden answer changed since."""
+
+
+@dataclass(slots=True)
+class ItemDetail:
+    """Everything the item screen shows."""
+
+    row: QueueRow
+    key: ItemKey
+    run: Run
+    item: Item
+    opinions: list[Opinion] = field(default_factory=list)
+    history: list[ReviewEvent] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ImportSummary:
+    """What an import did.
+
+    `runs` has one dict a run: {run, benchmark, generation, language, model, path, items, status, seconds, dataset,
+    issues}, status one of `imported`, `unchanged`, `failed`.
+    """
+
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    issues: list[dict[str, Any]] = field(default_factory=list)
+    """{file, line, what, raw, item, severity}"""
+    seconds: float = 0.0
+
+    @property
+    def n_items(self) -> int:
+        return sum(run["items"] for run in self.runs)

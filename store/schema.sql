@@ -1,0 +1,85 @@
+-- The store: what was imported. It can be rebuilt from the benchmark's files at any time; reviews are not in it.
+-- `item_rows` and the small tables are physical; people query the views.
+-- An item's key is run * 2^32 + seq.
+
+CREATE TABLE meta (key VARCHAR PRIMARY KEY, value VARCHAR);
+
+CREATE TABLE runs (
+    run INTEGER PRIMARY KEY,
+    key VARCHAR NOT NULL,            -- benchmark, generation, language, model and path as a JSON list
+    benchmark VARCHAR, generation VARCHAR, language VARCHAR, model VARCHAR,
+    path VARCHAR,                    -- relative to the workspace's place where it lies below it, else absolute
+    dataset VARCHAR,
+    settings JSON,
+    official_metrics JSON,
+    version INTEGER,                 -- of the importer that read it
+    n_items INTEGER,
+    imported_at VARCHAR              -- UTC, ISO 8601
+);
+
+CREATE TABLE sources (
+    run INTEGER,
+    path VARCHAR,
+    kind VARCHAR,                    -- result, score, data or log
+    size BIGINT,
+    mtime_ns BIGINT,
+    hash VARCHAR                     -- blake2b-16 of the content, hex
+);
+
+-- Lists are written with zstd, see building.py; what queues read and filter has the faster kinds.
+CREATE TABLE item_rows (
+    item BIGINT, run INTEGER, seq INTEGER,
+    id VARCHAR USING COMPRESSION fsst, category VARCHAR USING COMPRESSION dictionary,
+    "group" VARCHAR USING COMPRESSION dictionary, question VARCHAR USING COMPRESSION fsst,
+    official BOOLEAN, rule BOOLEAN, judge BOOLEAN,
+    error_type VARCHAR USING COMPRESSION dictionary, rule_error_type VARCHAR USING COMPRESSION dictionary,
+    rule_note VARCHAR USING COMPRESSION dictionary,
+    n_turns INTEGER, n_steps INTEGER, n_golden INTEGER, n_predicted INTEGER, n_issues INTEGER,
+    tokens_in BIGINT, tokens_out BIGINT, latency DOUBLE,
+    diff_function VARCHAR USING COMPRESSION dictionary, diff_argument VARCHAR USING COMPRESSION dictionary,
+    first_difference VARCHAR USING COMPRESSION fsst,
+    prediction_hash VARCHAR USING COMPRESSION fsst, golden_hash VARCHAR USING COMPRESSION fsst,
+    file VARCHAR USING COMPRESSION dictionary, line BIGINT, "offset" BIGINT, length BIGINT,
+    functions VARCHAR[],             -- functions.hash
+    extra JSON,
+    messages STRUCT(turn INTEGER, step INTEGER, role VARCHAR, content VARCHAR, name VARCHAR)[],
+    calls STRUCT(side VARCHAR, turn INTEGER, step INTEGER, "index" INTEGER, name VARCHAR, arguments JSON,
+                 raw VARCHAR, decode_error VARCHAR)[],
+    pairs STRUCT(turn INTEGER, golden INTEGER, predicted INTEGER, name VARCHAR, state VARCHAR,
+                 diff STRUCT(path VARCHAR, state VARCHAR, reason VARCHAR)[])[],
+    verdicts STRUCT(source VARCHAR, "value" JSON, target VARCHAR, criterion VARCHAR, error_type VARCHAR,
+                    rationale VARCHAR, "by" VARCHAR)[]
+);
+
+CREATE TABLE functions (hash VARCHAR, name VARCHAR, document JSON);
+
+CREATE TABLE import_issues (
+    run INTEGER,                     -- null: of the search for runs, not of one run
+    item BIGINT,                     -- null: of a file
+    id VARCHAR,                      -- the benchmark's id of the item
+    file VARCHAR, line BIGINT, what VARCHAR, raw VARCHAR, severity VARCHAR
+);
+
+CREATE VIEW items AS
+SELECT i.item, i.run, i.seq, i.id, r.benchmark, r.generation, r.language, r.model, i.category, i."group", i.question,
+       i.n_turns, i.n_steps, i.n_golden, i.n_predicted, i.n_issues, i.official, i.rule, i.judge,
+       i.error_type, i.rule_error_type, i.rule_note, i.diff_function, i.diff_argument, i.first_difference,
+       i.tokens_in, i.tokens_out, i.latency, i.prediction_hash, i.golden_hash,
+       i.file, i.line, i."offset", i.length, i.functions, i.extra
+FROM item_rows i JOIN runs r USING (run);
+
+CREATE VIEW messages AS
+SELECT item, run, id, m.turn, m.step, m.role, m.name, m.content
+FROM (SELECT item, run, id, unnest(messages) AS m FROM item_rows);
+
+CREATE VIEW calls AS
+SELECT item, run, id, c.side, c.turn, c.step, c."index", c.name, c.arguments, c.raw, c.decode_error
+FROM (SELECT item, run, id, unnest(calls) AS c FROM item_rows);
+
+CREATE VIEW pairs AS
+SELECT item, run, id, p.turn, p.golden, p.predicted, p.name, p.state, p.diff
+FROM (SELECT item, run, id, unnest(pairs) AS p FROM item_rows);
+
+CREATE VIEW verdicts AS
+SELECT item, run, id, v.source, v.target, v.criterion, v."value", v.error_type, v.rationale, v."by"
+FROM (SELECT item, run, id, unnest(verdicts) AS v FROM item_rows);

@@ -1,0 +1,70 @@
+"""The files a run was read from, and whether they are still the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from fcreview.plan import RunPlan
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file as it was when the run was read."""
+
+    path: str
+    """As the store keeps it, see `Workspace.short`."""
+    kind: str
+    """`result`, `score`, `data` or `log`"""
+    size: int
+    mtime_ns: int
+    hash: str = ""
+
+
+def files_of(plan: RunPlan) -> Iterator[tuple[str, Path]]:
+    """(kind, path) of each file once."""
+    seen = set()
+    for kind, paths in (("result", plan.results), ("score", plan.scores), ("data", plan.data), ("log", plan.logs)):
+        for path in paths:
+            if (kind, path) not in seen:
+                seen.add((kind, path))
+                yield kind, path
+
+
+def look(plan: RunPlan, short: Callable[[Path], str]) -> list[Source]:
+    """The plan's files as they are now, without their content. A file that is not there has size -1."""
+    found = []
+    for kind, path in files_of(plan):
+        try:
+            status = path.stat()
+            found.append(Source(short(path), kind, status.st_size, status.st_mtime_ns))
+        except OSError:
+            found.append(Source(short(path), kind, -1, 0))
+    return found
+
+
+def unchanged(now: list[Source], stored: list[Source], full: Callable[[str], Path]) -> bool:
+    """Whether the content is what was imported. Reads only files of the same size with another time."""
+    before = {(source.path, source.kind): source for source in stored}
+    if len(before) != len(now) or any((source.path, source.kind) not in before for source in now):
+        return False
+    pairs = [(source, before[source.path, source.kind]) for source in now]
+    if any(source.size != old.size or source.size < 0 for source, old in pairs):
+        return False
+    return all(source.mtime_ns == old.mtime_ns or content_hash(full(source.path)) == old.hash for source, old in pairs)
+
+
+def content_hash(path: Path) -> str:
+    """blake2b-16 of the file, hex; empty if it cannot be read (such a hash equals nothing on disk)."""
+    digest = blake2b(digest_size=16)
+    try:
+        with path.open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+    except OSError:
+        return ""
+    return digest.hexdigest()

@@ -1,0 +1,43 @@
+"""SQL from people: one statement that only reads. Files, settings and extensions are locked by the connection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+
+_READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+
+
+class SqlError(Exception):
+    """Not allowed, or DuckDB refuses it: the message says what is allowed, or is DuckDB's own."""
+
+
+def run_sql(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """(column names, rows) of one SELECT, WITH, FROM, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN statement.
+
+    Whatever it may change in temporary tables (a WITH may hold an INSERT) is rolled back.
+    """
+    try:
+        text.encode()
+        statements = duckdb.extract_statements(text)
+    except (duckdb.Error, UnicodeEncodeError) as error:
+        raise SqlError(_short(error)) from error
+    if len(statements) != 1:
+        raise SqlError("one statement at a time, please" if statements else "there is no statement")
+    if statements[0].type not in _READING:
+        raise SqlError("only statements that read: SELECT, WITH, FROM, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN")
+    try:
+        connection.execute("BEGIN TRANSACTION READ ONLY")
+        try:
+            found = connection.execute(statements[0])
+            return [column[0] for column in found.description or ()], found.fetchall()
+        finally:
+            connection.execute("ROLLBACK")
+    except duckdb.Error as error:
+        raise SqlError(_short(error)) from error
+
+
+def _short(error: BaseException) -> str:
+    lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
+    return "\n".join(lines[:6]) or type(error).__name__

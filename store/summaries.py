@@ -1,0 +1,143 @@
+"""Counts over many items: runs, facets, clusters of failures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from duckdb import DuckDBPyConnection
+
+from fcreview.model import Run
+from fcreview.store.filter_keys import EFFECTIVE, ERROR
+from fcreview.store.filters import quote
+from fcreview.store.pages import FROM, condition
+from fcreview.store.rows import Cluster, RunRow, View
+from fcreview.store.workspace import Workspace
+
+_FACETS = {
+    "category": "i.category",
+    "official": "i.official",
+    "rule": "i.rule",
+    "judge": "i.judge",
+    "effective": "effective",
+    "error": "error",
+    "rule_error": "i.rule_error_type",
+    "function": "i.diff_function",
+    "run": "i.run",
+}
+_OPEN = ("category", "run")
+"""Facets that tell nothing of verdicts."""
+EXAMPLES = 3
+
+
+def run_infos(connection: DuckDBPyConnection, workspace: Workspace) -> dict[int, Run]:
+    """The runs by number, without counts."""
+    infos = {}
+    for run, path, settings, metrics, benchmark, generation, language, model, dataset in connection.execute(
+        "SELECT run, path, settings, official_metrics, benchmark, generation, language, model, dataset"
+        " FROM runs ORDER BY run"
+    ).fetchall():
+        place = str(workspace.full(path))
+        names = (benchmark, generation, language, model)
+        infos[run] = Run(*names, place, dataset, orjson.loads(settings), orjson.loads(metrics))
+    return infos
+
+
+def runs(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -> list[RunRow]:
+    """Every run with its counts; in blind mode counts of verdicts are 0."""
+    counts: dict[int, list[dict[str, Any]]] = {}
+    names = [
+        "n",
+        "official_pass",
+        "official_known",
+        "rule_pass",
+        "rule_known",
+        "effective_pass",
+        "effective_known",
+        "reviewed",
+        "n_issues",
+    ]
+    for run, category, *numbers in connection.execute(
+        "SELECT run, category, count(*), count(*) FILTER (official), count(official), count(*) FILTER (rule),"
+        " count(rule), count(*) FILTER (effective), count(effective), count(human), sum(n_issues)"
+        f" FROM (SELECT i.*, h.human, {EFFECTIVE} AS effective {FROM}) GROUP BY ALL ORDER BY ALL"
+    ).fetchall():
+        counts.setdefault(run, []).append({"category": category, **dict(zip(names, map(int, numbers), strict=True))})
+    loose = dict(
+        connection.execute(
+            "SELECT run, count(*) FROM import_issues WHERE run IS NOT NULL AND item IS NULL GROUP BY run"
+        ).fetchall()
+    )
+    rows = []
+    for run, info in run_infos(connection, workspace).items():
+        categories = counts.get(run, [])
+        for category in categories if blind else ():
+            category.update({name: 0 for name in names if name.endswith(("_pass", "_known"))})
+        total = {name: sum(category[name] for category in categories) for name in names}
+        for category in categories:
+            del category["reviewed"], category["n_issues"]
+        total["n_issues"] += loose.get(run, 0)
+        total["n_items"] = total.pop("n")
+        if blind:
+            info.official_metrics = {}
+        rows.append(RunRow(run, info, **total, categories=categories))
+    return rows
+
+
+def facets(connection: DuckDBPyConnection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:
+    """For each facet its values and how many items have them, most first. Values are as the filter writes them."""
+    where, params, _ = condition(view, blind=blind)
+    names = [name for name in _FACETS if not blind or name in _OPEN]
+    columns = ", ".join(f"CAST({_FACETS[name]} AS VARCHAR) AS f{n}" for n, name in enumerate(names))
+    aliases = [f"f{n}" for n in range(len(names))]
+    found = connection.execute(
+        f"WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.judge, i.rule_error_type, i.diff_function,"
+        f" {EFFECTIVE} AS effective, {ERROR} AS error {FROM} WHERE {where}), c AS (SELECT {columns} FROM i)"
+        f" SELECT {', '.join(aliases)}, grouping_id({', '.join(aliases)}), count(*) AS n FROM c"
+        f" GROUP BY GROUPING SETS ({', '.join(f'({alias})' for alias in aliases)}) ORDER BY n DESC, "
+        + ", ".join(aliases),
+        params,
+    ).fetchall()
+    result: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
+    everything = (1 << len(names)) - 1
+    for *values, group, count in found:
+        place = len(names) - (everything & ~group).bit_length()
+        name = names[place]
+        result[name].append((_facet_value(name, values[place]), count))
+    return result
+
+
+def clusters(connection: DuckDBPyConnection, view: View, limit: int | None) -> list[Cluster]:
+    """Items of the view that fail (effectively), by error type, function and argument of the first difference.
+
+    `where` selects exactly these items of the view's run (of all runs, if it has none). Most first.
+    """
+    where, params, _ = condition(view, blind=False)
+    found = connection.execute(
+        f"SELECT {ERROR} AS error, i.diff_function AS function, i.diff_argument AS argument, count(*) AS n,"
+        f" list(i.id ORDER BY i.item)[:{EXAMPLES}] {FROM} WHERE {where} AND {EFFECTIVE} = false"
+        " GROUP BY error, function, argument ORDER BY n DESC, error, function, argument LIMIT ?",
+        [*params, 2**31 if limit is None else max(limit, 0)],
+    ).fetchall()
+    base = f"({view.where}) " if view.where.strip() else ""
+    return [
+        Cluster(
+            error or "",
+            function,
+            argument,
+            count,
+            examples,
+            f"{base}effective:fail error:{_given(error)} function:{_given(function)} argument:{_given(argument)}",
+        )
+        for error, function, argument, count, examples in found
+    ]
+
+
+def _given(value: str | None) -> str:
+    return "none" if value is None else quote(value)
+
+
+def _facet_value(name: str, value: str | None) -> str:
+    if value is None:
+        return "unknown" if name in ("official", "rule", "judge", "effective") else "none"
+    return {"true": "pass", "false": "fail"}.get(value, value)

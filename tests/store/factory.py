@@ -1,0 +1,78 @@
+"""Items, plans and stores made by hand. The "benchmark" here is one JSON object a line: see `read`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fcreview.model import Accept, ArgumentDiff, Call, ImportIssue, Item, Message, Pair, Run, Verdict
+from fcreview.plan import RunPlan
+from fcreview.store.importing import import_runs
+from fcreview.store.rows import ImportSummary
+from fcreview.store.workspace import Workspace, find_workspace
+
+WEATHER = {"name": "get_weather", "description": "Weather of a city.", "parameters": {"type": "dict", "properties": {}}}
+
+
+def make_item(number: int = 0, **fields: Any) -> Item:
+    """A call that gives "Hangzhou, CN" for a city; wrong unless `official` is given."""
+    official = fields.get("official", False)
+    defaults: dict[str, Any] = {
+        "id": f"simple_{number}",
+        "category": "simple",
+        "question": f"What is the weather in city {number}?",
+        "messages": [
+            Message(0, -1, "user", f"What is the weather in city {number}? Use celsius."),
+            Message(0, 0, "assistant", "[get_weather(city='Hangzhou, CN')]"),
+        ],
+        "golden": [Call("golden", "get_weather", {"city": Accept(["Hangzhou", "Hangzhou, China"])})],
+        "predicted": [
+            Call("predicted", "get_weather", {"city": "Hangzhou, CN"}, raw="get_weather(city='Hangzhou, CN')")
+        ],
+        "pairs": [Pair(0, 0, 0, "get_weather", "!", [ArgumentDiff("city", "!", "'hangzhoucn' is not accepted")])],
+        "verdicts": [Verdict("official", official, error_type="value_error:string"), Verdict("rule", official)],
+        "functions": [WEATHER],
+        "official": official,
+        "rule": official,
+        "error_type": None if official else "value_error:string",
+        "rule_error_type": None if official else "value_error:string",
+        "diff_function": None if official else "get_weather",
+        "diff_argument": None if official else "city",
+        "prediction_hash": f"p{number}",
+        "golden_hash": f"g{number}",
+    }
+    return Item(**{**defaults, **fields})
+
+
+def write_run(folder: Path, rows: list[dict[str, Any]], model: str = "maple-8b") -> RunPlan:
+    """A result file of one line a row; a row holds fields of `Item` that differ from `make_item`'s."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "results.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return RunPlan(Run("bfcl", "V4", "en", model, str(folder)), [path])
+
+
+def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    """Reader of what `write_run` wrote: `{"issue": text}` is an issue, `{"crash": text}` a mistake of the reader."""
+    for path in plan.results:
+        offset = 0
+        for number, line in enumerate(path.read_bytes().splitlines(keepends=True)):
+            row = json.loads(line)
+            if "crash" in row:
+                raise RuntimeError(row["crash"])
+            if "issue" in row:
+                yield ImportIssue(str(path), number + 1, row["issue"], raw=line.decode())
+            else:
+                place = {"file": str(path), "line": number + 1, "offset": offset, "length": len(line)}
+                yield make_item(number, **{**place, **row})
+            offset += len(line)
+
+
+def import_items(place: Path, runs: dict[str, list[dict[str, Any]]]) -> tuple[Workspace, ImportSummary]:
+    """A workspace in `place` with one run a model."""
+    place.mkdir(parents=True, exist_ok=True)
+    workspace = find_workspace(place)
+    plans = [write_run(place / model, rows, model) for model, rows in runs.items()]
+    return workspace, import_runs(workspace, plans, read)

@@ -1,0 +1,213 @@
+"""The filter language: what it finds, what it says of mistakes, and that values never become SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fcreview.model import Accept, Call, ImportIssue, Message
+from fcreview.store.filter_keys import FLAGS, KEYS
+from fcreview.store.filters import FilterError, help_lines, parse, quote
+from fcreview.store.importing import import_runs
+from fcreview.store.store import Store, View
+from fcreview.store.workspace import find_workspace
+from tests.store.factory import make_item, write_run
+
+ITEMS = [
+    make_item(0),
+    make_item(1, official=True, rule=False, category="live_simple", rule_error_type="type_error:simple"),
+    make_item(2, official=None, rule=False, category="live_multiple", error_type=None, rule_error_type="wrong_count"),
+    make_item(3, error_type="Value_Error", diff_argument="100%_sure", id='say "hi" \\ OR'),
+    make_item(
+        4,
+        official=True,
+        n_turns=3,
+        tokens_in=900,
+        tokens_out=200,
+        latency=2.75,
+        group="talk-1",
+        messages=[Message(0, 0, "tool", "Straße der JUNI")],
+        golden=[Call("golden", "cd", {"folder": Accept(["temp"])}), Call("golden", "ls", {})],
+        issues=[ImportIssue("f", 1, "odd")],
+    ),
+    make_item(5, official=False, rule=False, judge=True, error_type=None, rule_error_type=None, diff_function=None),
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    place = tmp_path_factory.mktemp("filters")
+    plans = [write_run(place / "gpt-4o", [{}], "gpt-4o"), write_run(place / "other", [{}], "Maple-8B")]
+    workspace = find_workspace(place)
+    import_runs(workspace, plans, lambda plan: iter(ITEMS if plan.run.model == "gpt-4o" else [make_item(9)]))
+    with Store.open(workspace, "alice") as store:
+        yield store
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "0123459"),
+        ("official:fail", "0359"),
+        ("official:pass", "14"),
+        ("official:unknown", "2"),
+        ("official:pass|unknown", "124"),
+        ("official:pass,unknown", "124"),
+        ("-official:pass", "02359"),
+        ("official!=pass", "02359"),
+        ("rule:fail official:pass", "1"),
+        ("effective:fail", "02359"),
+        ("judge:pass", "5"),
+        ("disagree", "15"),
+        ("reviewed", ""),
+        ("-reviewed category:live_simple", "1"),
+        ("human:none you:none -stale", "0123459"),
+        ("category:live_*", "12"),
+        ("category:LIVE_SIMPLE", "1"),
+        ('category:"LIVE_SIMPLE"', ""),
+        ("error:value_error", "039"),
+        ("error:value_error:string", "09"),
+        ('error:"value_error"', ""),
+        ("error:wrong_count", "2"),
+        ("error:none official:fail", "5"),
+        ("rule_error:type_error", "1"),
+        ("function:get_weather", "0239"),
+        ("function:none", "145"),
+        ("argument:100%_sure", "3"),
+        ("argument:100*", "3"),
+        ("argument:c%y", ""),
+        ("argument:c_ty", ""),
+        ("calls:ls", "4"),
+        ("calls:get_*", "0123459"),
+        ("group:talk-1", "4"),
+        ("id:simple_1", "1"),
+        ('id:"say \\"hi\\" \\\\ OR"', "3"),
+        ("model:maple-8b", "9"),
+        ("run:1", "012345"),
+        ("run:other", "9"),
+        ("benchmark:bfcl generation:v4 language:en", "0123459"),
+        ("generation:V3", ""),
+        ('text:"straße der juni"', "4"),
+        ("text:celsius", "012359"),
+        ("text!=celsius", "4"),
+        ("text:TEMP", "4"),
+        ("text:hangzhou", "0123459"),
+        ("golden>1", "4"),
+        ("golden:>=1 predicted=1 golden<2", "012359"),
+        ("golden:1|2", "0123459"),
+        ("golden!=1", "4"),
+        ("turns>=3", "4"),
+        ("tokens>1000", "4"),
+        ("tokens=0", "012359"),
+        ("latency>2.5", "4"),
+        ("latency:none", "012359"),
+        ("issues", "4"),
+        ("issues>=1", "4"),
+        ("-issues run:2", "9"),
+        ("say", "3"),
+        ('"city 4"', "4"),
+        ("city 4", "4"),
+        ("SIMPLE_4", "4"),
+        ("id:simple_0 OR id:simple_1", "01"),
+        ("(id:simple_0 or id:simple_1) official:pass", "1"),
+        ("-(id:simple_0 OR official:pass)", "2359"),
+        ("--official:pass", "14"),
+        ("tag:x", ""),
+        ("fault:golden", ""),
+        ("annotator:bob", ""),
+    ],
+)
+def test_finds(store: Store, text: str, expected: str) -> None:
+    view = View(where=text, queue="dataset")
+    found = store.page(view, 0, 100)
+    assert sorted(row.question[-2] for row in found) == sorted(expected)
+    assert store.count(view) == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "says"),
+    [
+        ("offical:fail", 0, "did you mean official:?"),
+        ("rule:fail catgory:x", 10, "did you mean category:?"),
+        ("zzzzz:1", 0, "keys are official"),
+        ("official:maybe", 9, "one of pass, fail"),
+        ("official:pass|maybe", 14, "one of pass, fail"),
+        ("golden>two", 7, "not a number"),
+        ("golden>nan", 7, "not a number"),
+        ("category>3", 9, "not a number"),
+        ("error:", 6, "needs a value"),
+        ("category:a| ", 11, "needs a value"),
+        ('text:"open', 5, "never closed"),
+        ("(rule:fail", 0, "never closed"),
+        ("rule:fail)", 9, "never opened"),
+        ("rule:fail OR", 12, "condition is missing"),
+        ("()", 1, "condition is missing"),
+        ("-" * 100 + "a", 41, "too deeply"),
+        ("a " * 201, 400, "more than 200"),
+        ("a" * 10_001, 10_000, "at most"),
+        ("ab\ud800", 2, "half of a pair"),
+    ],
+)
+def test_a_mistake_is_pointed_at(text: str, position: int, says: str) -> None:
+    with pytest.raises(FilterError) as caught:
+        parse(text)
+    assert caught.value.position == position
+    assert says in caught.value.message
+    shown, caret = caught.value.caret().split("\n")
+    assert len(shown) == len(text)
+    assert caret.startswith(" " * position + "^ ")
+
+
+@pytest.mark.parametrize("text", ["official:pass", "rule:fail", "error:x", "human:none", "-(a OR disagree)", "tag:x"])
+def test_blind_mode_hides_what_others_found(text: str) -> None:
+    parse(text)
+    with pytest.raises(FilterError, match="blind"):
+        parse(text, blind=True)
+
+
+def test_blind_mode_leaves_the_rest() -> None:
+    parse("you:none -reviewed category:x text:y golden>1 stale issues", blind=True)
+    names = [name for name, _ in help_lines(blind=True)]
+    assert "category:" in names
+    assert "you:" in names
+    assert not {"official:", "rule:", "judge:", "human:", "effective:", "error:", "disagree"} & set(names)
+    assert len(help_lines()) == len(KEYS) + len(FLAGS)
+
+
+WORDS = st.sampled_from(
+    [*KEYS, *FLAGS, ":", ">", "<=", "!=", "(", ")", "-", "OR", '"', "|", ",", " ", "pass", "3", "*", "\\"]
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=15).map("".join)))
+def test_nothing_but_filter_errors_and_what_parses_runs(store: Store, text: str) -> None:
+    try:
+        found = parse(text)
+    except FilterError as error:
+        assert 0 <= error.position <= len(text)
+        return
+    assert found.where.count("?") == len(found.params)
+    store.count(View(where=text))
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.sampled_from(["category", "error", "id", "text", "model", "tag", "calls", "run"]), st.text(max_size=40))
+def test_values_never_become_sql(key: str, value: str) -> None:
+    harmless, given_ = parse(f"{key}:{quote('x')}"), parse(f"{key}:{quote(value)}")
+    assert given_.where == harmless.where
+    assert set(given_.params) <= {value}
+
+
+def test_quote_is_undone_by_the_parser(store: Store) -> None:
+    assert store.count(View(where=f"id:{quote(ITEMS[3].id)}")) == 1
+
+
+def test_injection_is_only_text(store: Store, tmp_path: Path) -> None:
+    for attempt in ("'); DROP TABLE human; --", "x' OR 1=1 --", '" OR true', "%'"):
+        assert store.count(View(where=f"category:{quote(attempt)}")) == 0
+    assert store.count(View()) == 7

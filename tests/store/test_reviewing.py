@@ -1,0 +1,250 @@
+"""Reviews in an open store: shown at once, undone at any depth, kept across imports and processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.store.importing import import_runs
+from fcreview.store.journal import Journal, JournalError
+from fcreview.store.labels import COLUMNS, labels
+from fcreview.store.reviewing import Reviewer
+from fcreview.store.store import Store, StoreError
+from fcreview.store.workspace import Workspace
+
+from .factory import import_items, read, write_run
+
+ROWS: list[dict[str, Any]] = [{}, {"official": True}, {}, {"official": True}]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return import_items(tmp_path, {"maple-8b": ROWS, "birch-70b": ROWS})[0]
+
+
+def reviewer(store: Store, annotator: str = "alice") -> Reviewer:
+    return Reviewer(store, Journal(store.workspace, annotator))
+
+
+def one(store: Store, name: str = "simple_0", run: int = 0) -> int:
+    return store.find(name)[run]
+
+
+def label(store: Store, item: int, target: str = "item", criterion: str = "correct") -> dict[str, Any]:
+    columns, rows = store.sql("SELECT * FROM labels")
+    labels = [dict(zip(columns, row, strict=True)) for row in rows]
+    wanted = (item, target, criterion)
+    (found,) = [label for label in labels if (label["item"], label["target"], label["criterion"]) == wanted]
+    return found
+
+
+def contents(store: Store) -> dict[str, list[Any]]:
+    """Everything that is derived from reviews."""
+    return {
+        name: sorted(store.sql(f"FROM {name}")[1], key=repr) for name in ("human", "reviews", "labels", "review_acts")
+    }
+
+
+def test_a_verdict_shows_at_once_and_after_reopening(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        item = one(store)
+        reviewer(store).review(item, verdict=True, fault="golden", tags=["city"], note="it is right")
+        shown = contents(store)
+        row = store.row(item)
+        assert row is not None
+        assert (row.you, row.human, row.effective, row.official) == (True, True, True, False)
+        made = label(store, item)
+        assert (made["effective"], made["decided_by"], made["fault"]) == ("true", "unanimous", "golden")
+        assert (made["tags"], made["notes"], made["annotators"]) == (["city"], ["it is right"], ["alice"])
+        (opinion,) = store.detail(item).opinions
+        assert (opinion.annotator, opinion.verdict, opinion.fault) == ("alice", True, "golden")
+    with Store.open(workspace, "alice") as store:
+        assert contents(store) == shown
+    with Store.open(workspace, "bob") as store:
+        row = store.row(item)
+        assert row is not None
+        assert (row.you, row.human) == (None, True)
+
+
+def test_a_review_of_one_model_does_not_touch_another(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        reviewer(store).review(one(store, run=0), verdict=True)
+        other = label(store, one(store, run=1))
+        assert (other["effective"], other["decided_by"], other["n_annotators"]) == ("false", "official", 0)
+
+
+def test_undo_of_any_depth_across_restarts(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        empty = contents(store)
+        item = one(store)
+        acts = reviewer(store)
+        events = [acts.review(item, verdict=False), acts.review(item, verdict=True), acts.review(item, note="hm")]
+        undone = acts.undo()
+        assert undone is not None
+        assert undone.event == events[2].event
+        assert store.sql("SELECT count(*) FROM reviews")[1] == [(2,)]
+    with Store.open(workspace, "alice") as store:
+        acts = reviewer(store)
+        assert acts.undo() is not None
+        assert label(store, item)["human"] == "false"
+        assert acts.undo() is not None
+        assert acts.undo() is None
+        assert {name: rows for name, rows in contents(store).items() if name != "review_acts"} == {
+            name: rows for name, rows in empty.items() if name != "review_acts"
+        }
+        assert store.sql("SELECT act, retracted FROM review_acts WHERE act = 'review'")[1] == [("review", True)] * 3
+
+
+def test_updating_item_by_item_ends_like_loading_everything(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        alice, bob, carol = (reviewer(store, name) for name in ("alice", "bob", "carol"))
+        alice.review(one(store), verdict=True)
+        bob.review(one(store), verdict=False, tags=["x"])
+        carol.review(one(store), verdict=False, act="adjudicate", fault="model")
+        alice.review(one(store, "simple_1"), verdict="unsure")
+        alice.review(one(store, "simple_2", 1), verdict=False, target="turn:1/call:1/arg:city", note="?")
+        bob.review(one(store, "simple_2", 1), verdict=2, criterion="completeness")
+        bob.review(one(store, "simple_3"), tags=["only a tag"])
+        bob.undo()
+        by_steps = contents(store)
+    with Store.open(workspace, "alice") as store:
+        assert contents(store) == by_steps
+        settled = label(store, one(store))
+        assert (settled["human"], settled["decided_by"], settled["fault"]) == ("false", "adjudication", "model")
+        unsure = label(store, one(store, "simple_1"))
+        assert (unsure["human"], unsure["effective"], unsure["decided_by"]) == ('"unsure"', "true", "official")
+        part = label(store, one(store, "simple_2", 1), "turn:1/call:1/arg:city")
+        assert (part["human"], part["official"], part["notes"]) == ("false", None, ["?"])
+        assert label(store, one(store, "simple_2", 1))["human"] == "false"  # rolled up
+        assert label(store, one(store, "simple_2", 1), criterion="completeness")["effective"] == "2"
+
+
+def test_disputed_items_have_no_effective_verdict(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        reviewer(store).review(one(store), verdict=True)
+        reviewer(store, "bob").review(one(store), verdict=False)
+        row = store.row(one(store))
+        assert row is not None
+        assert (row.human, row.effective) == ("disputed", None)
+        assert (label(store, one(store))["effective"], label(store, one(store))["decided_by"]) == (None, "disputed")
+
+
+def test_all_pairs_judged_right_make_the_item_right(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        reviewer(store).review(one(store), verdict=True, target="turn:1/call:1")
+        row = store.row(one(store))
+        assert row is not None
+        assert (row.official, row.effective) == (False, True)
+
+
+def test_a_changed_prediction_makes_reviews_stale_but_keeps_them(tmp_path: Path, workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        reviewer(store).review(store.find("simple_0", _run(store, "maple-8b"))[0], verdict=True, note="kept")
+    plan = write_run(tmp_path / "maple-8b", [{"prediction_hash": "another"}, *ROWS[1:]])
+    import_runs(workspace, [plan], read)
+    with Store.open(workspace, "alice") as store:
+        item = store.find("simple_0", _run(store, "maple-8b"))[0]
+        row = store.row(item)
+        assert row is not None
+        assert (row.stale, row.human, row.you, row.effective) == (True, None, None, False)
+        assert [(opinion.verdict, opinion.stale) for opinion in store.detail(item).opinions] == [(True, True)]
+        assert store.sql("SELECT stale, note FROM reviews")[1] == [(True, "kept")]
+        reviewer(store).review(item, verdict=True)
+        fresh = store.row(item)
+        assert fresh is not None
+        assert (fresh.stale, fresh.human) == (False, True)
+
+
+def _run(store: Store, model: str) -> int:
+    return next(run.run for run in store.runs() if run.info.model == model)
+
+
+def test_reviews_of_items_that_are_not_here_are_kept(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        key = store.detail(one(store)).key.model_copy(update={"id": "elsewhere"})
+        Journal(workspace, "alice").append(key, verdict=True)
+        assert store.refresh_reviews() == 1
+        assert store.sql("SELECT item, run, id, verdict FROM reviews")[1] == [(None, None, "elsewhere", "true")]
+
+
+_OTHER = """
+import sys
+from pathlib import Path
+from fcreview.store.journal import Journal
+from fcreview.store.reviewing import Reviewer
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+workspace = Workspace(Path(sys.argv[1]))
+with Store.open(workspace, sys.argv[2]) as store:
+    reviewer = Reviewer(store, Journal(workspace, sys.argv[2]))
+    for number in range(40):
+        reviewer.review(store.find(f"simple_{number % 4}")[0], verdict=number % 3 == 0, note=str(number))
+"""
+
+
+@pytest.mark.parametrize("names", [("alice", "bob"), ("alice", "alice")])
+def test_processes_that_review_the_same_run_at_once_lose_nothing(workspace: Workspace, names: tuple[str, str]) -> None:
+    with Store.open(workspace, "carol") as store:
+        processes = [subprocess.Popen([sys.executable, "-c", _OTHER, str(workspace.root), name]) for name in names]
+        reviewer(store, "carol").review(one(store), verdict=True)
+        assert [process.wait() for process in processes] == [0, 0]
+        store.refresh_reviews()
+        assert store.sql("SELECT count(*) FROM reviews")[1] == [(81,)]
+        shown = contents(store)
+        assert store.reviews.warnings == []
+    with Store.open(workspace, "carol") as store:
+        if names[0] != names[1]:  # else the order of two writers decides, and both orders are kept
+            assert contents(store) == shown
+
+
+def test_another_process_of_the_same_annotator_can_be_undone(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store, Store.open(workspace, "alice") as other:
+        first = reviewer(store).review(one(store), verdict=True)
+        second = reviewer(other).review(one(other, "simple_1"), verdict=True)
+        acts = reviewer(store)
+        assert [event.event for event in (acts.undo(), acts.undo()) if event] == [second.event, first.event]
+
+
+def test_a_replaced_journal_is_read_anew(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        acts = reviewer(store)
+        acts.review(one(store), verdict=True)
+        store.refresh_reviews()
+        journal = workspace.reviews / "alice.jsonl"
+        journal.with_suffix(".old").write_bytes(b"")
+        journal.with_suffix(".old").replace(journal)
+        store.refresh_reviews()
+        assert store.sql("SELECT count(*) FROM human")[1] == [(0,)]
+
+
+def test_a_review_that_cannot_be_saved_does_not_show(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        acts = reviewer(store)
+        (workspace.reviews / "alice.jsonl").mkdir()
+        with pytest.raises(JournalError, match="not saved"):
+            acts.review(one(store), verdict=True)
+        assert store.sql("SELECT count(*) FROM reviews")[1] == [(0,)]
+        with pytest.raises(KeyError):
+            acts.review(12345678901, verdict=True)
+
+
+def test_labels_come_in_chunks_with_every_item_once(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        acts = reviewer(store)
+        acts.review(one(store), verdict=True, golden_fix={"city": "Hangzhou"})
+        acts.review(one(store), verdict=False, target="turn:1/call:1")
+        chunks = list(labels(store, chunk=3))
+        rows = [row for chunk in chunks for row in chunk]
+        assert [len(chunk) for chunk in chunks] == [4, 3, 2]
+        assert all(tuple(row) == COLUMNS for row in rows)
+        assert [row["target"] for row in rows[:3]] == ["item", "turn:1/call:1", "item"]
+        assert rows[0]["effective"] is True
+        assert rows[1]["human"] is False
+        chosen = [row["id"] for chunk in labels(store, "official:pass") for row in chunk]
+        assert chosen == ["simple_1", "simple_3"] * 2
+    with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError, match="blind"):
+        labels(store)

@@ -1,0 +1,137 @@
+"""`fcreview sql` reads the store and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fcreview.store.sqlguard import SqlError
+from fcreview.store.store import Store, View
+from tests.store.factory import import_items
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    workspace, _ = import_items(tmp_path / "runs", {"a": [{}, {"official": True}]})
+    with Store.open(workspace, "alice") as store:
+        yield store
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "first"),
+    [
+        ("SELECT count(*) AS n FROM items", ["n"], (2,)),
+        ("WITH x AS (SELECT 1 AS one) SELECT * FROM x;", ["one"], (1,)),
+        ("FROM items SELECT id ORDER BY id", ["id"], ("simple_0",)),
+        ("SELECT role FROM messages ORDER BY item, step", ["role"], ("user",)),
+        (
+            "SELECT name, arguments->>'city' AS c FROM calls WHERE side = 'predicted'",
+            ["name", "c"],
+            ("get_weather", "Hangzhou, CN"),
+        ),
+        ("SELECT state, diff[1].path AS p FROM pairs", ["state", "p"], ("!", "city")),
+        ("SELECT source, value FROM verdicts", ["source", "value"], ("official", "false")),
+        ("SELECT name FROM functions", ["name"], ("get_weather",)),
+        ("SELECT kind FROM sources", ["kind"], ("result",)),
+        ("SELECT count(*) AS n FROM labels", ["n"], (2,)),
+        ("SELECT count(*) AS n FROM reviews", ["n"], (0,)),
+        ("SELECT count(*) AS n FROM import_issues", ["n"], (0,)),
+        ("DESCRIBE runs", None, ("run",)),
+        ("SHOW TABLES", None, None),
+        ("SUMMARIZE SELECT run FROM items", None, ("run",)),
+        ("EXPLAIN SELECT * FROM items", None, None),
+        ("VALUES (3)", None, (3,)),
+    ],
+)
+def test_reading(store: Store, text: str, columns: list[str] | None, first: tuple[object, ...] | None) -> None:
+    names, rows = store.sql(text)
+    assert rows
+    assert columns is None or names == columns
+    assert first is None or rows[0][: len(first)] == first
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-- nothing",
+        "SELECT 1; SELECT 2",
+        "SELEC 1",
+        "DROP TABLE item_rows",
+        "DELETE FROM runs",
+        "UPDATE item_rows SET official = true",
+        "INSERT INTO runs (run) VALUES (9)",
+        "CREATE TABLE x (a INTEGER)",
+        "CREATE TEMP TABLE x AS SELECT 1",
+        "DROP VIEW human",
+        "ATTACH ':memory:' AS x",
+        "ATTACH '{out}' AS x",
+        "DETACH store",
+        "USE temp",
+        "COPY runs TO '{out}'",
+        "COPY (SELECT 1) TO '{out}'",
+        "EXPORT DATABASE '{out}'",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{out}'",
+        "SELECT * FROM read_text('{secret}')",
+        "SELECT * FROM read_csv('{secret}')",
+        "SELECT * FROM read_json('{secret}')",
+        "SELECT * FROM read_blob('{secret}')",
+        "SELECT * FROM '{secret}'",
+        "SELECT * FROM glob('/*')",
+        "SELECT * FROM sniff_csv('{secret}')",
+        "SELECT * FROM parquet_metadata('{secret}')",
+        "SELECT * FROM query('COPY runs TO ''{out}''')",
+        "WITH x AS (SELECT * FROM read_text('{secret}')) SELECT * FROM x",
+        "SELECT (SELECT content FROM read_text('{secret}'))",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET enable_external_access = true",
+        "SET lock_configuration = false",
+        "PRAGMA memory_limit = '3GB'",
+        "RESET memory_limit",
+        "CALL enable_logging()",
+        "PREPARE p AS SELECT 1",
+        "EXECUTE p",
+        "CHECKPOINT",
+        "VACUUM",
+        "BEGIN",
+        "COMMIT",
+        "SELECT getenv('HOME')",
+        "SELECT '\ud800'",
+        "WITH x AS (INSERT INTO item_rows (id) VALUES ('x') RETURNING id) SELECT * FROM x",
+    ],
+)
+def test_everything_else_is_refused(store: Store, tmp_path: Path, text: str) -> None:
+    secret, out = tmp_path / "secret.csv", tmp_path / "out.csv"
+    secret.write_text("a\nsecret\n")
+    with pytest.raises(SqlError) as caught:
+        store.sql(text.replace("{secret}", str(secret)).replace("{out}", str(out)))
+    assert "secret\n" not in str(caught.value)
+    assert not out.exists()
+    assert store.count(View()) == 2
+    assert store.sql("SELECT count(*) FROM items")[1] == [(2,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "WITH x AS (INSERT INTO review_events (event) VALUES ('x') RETURNING event) SELECT * FROM x",
+        "EXPLAIN ANALYZE INSERT INTO review_events (event) VALUES ('x')",
+        "EXPLAIN ANALYZE DELETE FROM human_labels",
+    ],
+)
+def test_reviews_in_memory_cannot_be_changed_either(store: Store, text: str) -> None:
+    try:
+        store.sql(text)
+    except SqlError:
+        pass
+    assert store.sql("SELECT count(*) FROM review_events")[1] == [(0,)]
+
+
+def test_the_store_still_works_after_sql(store: Store) -> None:
+    store.sql("SELECT 1")
+    view = View(where="official:pass")
+    assert store.count(view) == 1
+    assert store.detail(store.page(view, 0, 1)[0].item).item.official is True

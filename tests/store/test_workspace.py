@@ -1,0 +1,82 @@
+"""Where a workspace is found and made."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fcreview.store.workspace import WorkspaceError, default_annotator, find_workspace
+
+
+def test_made_at_the_folder_opened_and_beside_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    file = tmp_path / "b" / "x.json"
+    file.write_text("{}")
+    assert find_workspace(tmp_path / "a").root == tmp_path / "a" / ".fcreview"
+    found = find_workspace(file)
+    assert found.root == tmp_path / "b" / ".fcreview"
+    assert found.reviews.is_dir()
+
+
+def test_the_nearest_above_counts(tmp_path: Path) -> None:
+    deep = tmp_path / "runs" / "gpt" / "live"
+    deep.mkdir(parents=True)
+    outer = find_workspace(tmp_path)
+    assert find_workspace(deep).root == outer.root
+    inner = find_workspace(deep, tmp_path / "runs")
+    assert inner.root == tmp_path / "runs" / ".fcreview"
+    assert find_workspace(deep).root == inner.root
+    assert find_workspace(inner.root).root == inner.root
+
+
+def test_override_may_name_the_folder_itself(tmp_path: Path) -> None:
+    found = find_workspace(tmp_path / "nowhere", tmp_path / "w" / ".fcreview")
+    assert found.root == tmp_path / "w" / ".fcreview"
+    assert found.root.is_dir()
+
+
+def test_without_create_nothing_is_made(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceError, match="no workspace"):
+        find_workspace(tmp_path, create=False)
+    with pytest.raises(WorkspaceError, match="no workspace"):
+        find_workspace(tmp_path, tmp_path / "w", create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceError, match="no such file"):
+        find_workspace(tmp_path / "gone")
+
+
+def test_a_place_that_cannot_be_written_to_names_the_option(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(WorkspaceError, match="--workspace"):
+        find_workspace(tmp_path, file / "below")
+    if os.geteuid() == 0:
+        pytest.skip("root may write to read-only folders")
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    with pytest.raises(WorkspaceError, match="--workspace"):
+        find_workspace(locked)
+
+
+def test_paths_below_the_place_are_relative_and_come_back(tmp_path: Path) -> None:
+    workspace = find_workspace(tmp_path)
+    assert workspace.short(tmp_path / "a" / "b.json") == str(Path("a", "b.json"))
+    assert workspace.full("a/b.json") == tmp_path / "a" / "b.json"
+    outside = tmp_path.parent / "else"
+    assert workspace.short(outside) == str(outside)
+    assert workspace.full(str(outside)) == outside
+    assert workspace.full(workspace.short(tmp_path)) == tmp_path
+
+
+def test_the_annotators_name_can_be_a_file_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FCREVIEW_ANNOTATOR", "../Anna Schmidt/x")
+    name = default_annotator()
+    assert "Anna" in name
+    assert "/" not in name
+    assert not name.startswith(".")

@@ -1,0 +1,18 @@
+"""JSON Lines: one label a line, fields as in `fcreview.store.labels.COLUMNS`.
+
+`official`, `rule`, `judge`, `human`, `effective` are JSON values of the criterion's scale (true, false, 0-2, a list
+of labels) or null; `human` may also be "disputed" or "unsure". `tags`, `notes`, `annotators` are lists of strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import orjson
+
+from fcreview.exporters.base import Label
+
+
+def write(chunks: Iterable[list[Label]]) -> Iterator[bytes]:
+    for chunk in chunks:
+        yield b"".join(orjson.dumps(label, option=orjson.OPT_APPEND_NEWLINE) for label in chunk)

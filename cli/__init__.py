@@ -1,0 +1,3 @@
+from fcreview.cli.app import app
+
+__all__ = ["app"]

@@ -1,0 +1,3 @@
+from fcreview.cli import app
+
+app()

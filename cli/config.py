@@ -1,0 +1,62 @@
+"""The configuration file: what FCREVIEW_CONFIG names, else `$XDG_CONFIG_HOME/fcreview/config.toml` (`~/.config/...`).
+
+```toml
+annotator = "alice"                   # whose reviews these are
+data = ["~/bench/bfcl/data"]          # folders with datasets, as --data
+[keys]                                # read by the screens: other keys for actions
+"item.pass" = "p,y"
+```
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fcreview.cli.errors import CommandError
+
+SETTINGS = ("annotator", "data", "keys")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    file: Path
+    annotator: str | None = None
+    data: list[Path] = field(default_factory=list)
+
+
+def config_file() -> Path:
+    named = os.environ.get("FCREVIEW_CONFIG")
+    if named:
+        return Path(named)
+    home = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(home) if home else Path("~/.config").expanduser()) / "fcreview" / "config.toml"
+
+
+def load_config() -> Config:
+    """What the file says; defaults if there is none. CommandError names the file and what is wrong in it."""
+    file = config_file()
+    try:
+        read = tomllib.loads(file.read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return Config(file)
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror or error}") from error
+    except ValueError as error:  # not TOML, or not UTF-8
+        raise CommandError(f"{file}: {error}") from error
+    return _checked(file, read)
+
+
+def _checked(file: Path, read: dict[str, Any]) -> Config:
+    unknown = sorted(read.keys() - set(SETTINGS))
+    if unknown:
+        raise CommandError(f"{file}: unknown setting {unknown[0]!r}: there are {', '.join(SETTINGS)}")
+    annotator, data = read.get("annotator"), read.get("data", [])
+    if not (annotator is None or isinstance(annotator, str)):
+        raise CommandError(f"{file}: annotator must be a text")
+    if not (isinstance(data, list) and all(isinstance(each, str) for each in data)):
+        raise CommandError(f"{file}: data must be a list of folders")
+    return Config(file, annotator, [file.parent / Path(each).expanduser() for each in data])

@@ -1,0 +1,68 @@
+"""`fcreview demo`: the sample runs, in a folder of their own, so that it starts the same every time."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fcreview.cli.common import Place, opened
+from fcreview.cli.errors import CommandError
+from fcreview.cli.open_cmd import show_queue
+from fcreview.cli.options import Annotator
+from fcreview.cli.output import emit, note, on_terminal, text_of
+from fcreview.cli.triage import print_triage
+
+LEFT_OUT = shutil.ignore_patterns("__init__.py", "__pycache__", ".*")
+
+
+def demo(
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            "--into",
+            metavar="DIR",
+            help="Copy the sample runs there; else to a new temporary folder.",
+            show_default=False,
+        ),
+    ] = None,
+    annotator: Annotator = None,
+) -> None:
+    """Open the sample runs.
+
+    A small run that comes with the program and has every kind of failure.
+    They are copied first, so whatever you try starts afresh next time. Without a terminal the failures are printed.
+
+    Example: fcreview demo
+    """
+    folder = copied(into)
+    with opened(Place([folder], annotator=annotator)) as session:
+        if on_terminal():
+            show_queue(session)
+            session.close()
+            note(f"your copy of the sample runs, with what you reviewed: {folder}")
+            return
+        view = session.view()
+        print_triage(session, view, session.store.clusters(view))
+    emit()
+    emit(f"No terminal here, so this is plain text. The sample runs are in {text_of(str(folder))}; try")
+    emit(f"  fcreview items {text_of(str(folder))} --where official:fail")
+    emit(f"  fcreview open {text_of(str(folder))}")
+
+
+def copied(into: Path | None) -> Path:
+    """The folder that holds the copy. CommandError if it is not empty and not an earlier copy."""
+    if into is not None and into.exists() and (not into.is_dir() or any(into.iterdir())):
+        if not (into / ".fcreview").is_dir():
+            raise CommandError(f"{into} is not empty: name another folder")
+        return into
+    from importlib.resources import as_file, files
+
+    folder = into or Path(tempfile.mkdtemp(prefix="fcreview-demo-"))
+    with as_file(files("fcreview.sample_runs")) as samples:
+        shutil.copytree(samples, folder, ignore=LEFT_OUT, dirs_exist_ok=True)
+    (folder / ".fcreview").mkdir(exist_ok=True)
+    return folder

@@ -1,0 +1,48 @@
+"""`fcreview export`: labels for others to use."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fcreview.cli.common import Place, opened
+from fcreview.cli.errors import UsageError
+from fcreview.cli.options import Data, PathArgument, WhereOption, WorkspaceOption
+from fcreview.cli.output import count_of, emit_bytes, emit_data, escaped, note
+from fcreview.cli.session import scoped
+
+
+def export(
+    path: PathArgument,
+    format: Annotated[str, typer.Option("--format", metavar="NAME", help="jsonl or csv.")] = "jsonl",  # noqa: A002
+    out: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="Written whole or not at all; - is standard output.")
+    ] = "-",
+    where: WhereOption = "",
+    data: Data = None,
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Export labels.
+
+    One line for each item and target, with every source's verdict and what came of them.
+
+    Example: fcreview export runs/gpt4o --format csv -o labels.csv --where reviewed
+    """
+    from fcreview.exporters.base import export as write
+    from fcreview.exporters.registry import EXPORTERS
+    from fcreview.store.labels import labels
+
+    with opened(Place([path], data, workspace)) as session:
+        session.view(where)  # complains of the filter as it was typed
+        chosen = scoped(where, session.scope)
+        if out != "-":
+            note(f"{count_of(write(session.store, format, out, chosen), 'label')} in {out}")
+            return
+        if format not in EXPORTERS:
+            raise UsageError(f"no format {format!r}: there are {', '.join(sorted(EXPORTERS))}")
+        for chunk in EXPORTERS[format]()(labels(session.store, chosen)):
+            if format == "jsonl":
+                emit_bytes(escaped(chunk))
+            else:
+                emit_data(chunk)

@@ -1,0 +1,106 @@
+"""`fcreview import`: bring runs into the store and say what came of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from fcreview.cli.common import Place, bring_in, nothing_found
+from fcreview.cli.config import load_config
+from fcreview.cli.errors import FAILED, CommandError
+from fcreview.cli.options import AsJson, Data, Format, PathArguments, WorkspaceOption
+from fcreview.cli.output import aligned, count_of, emit, emit_json, rate, text_of
+
+if TYPE_CHECKING:
+    from fcreview.store.workspace import Workspace
+
+SHOWN = 30
+"""Kinds of issue that are listed; --json has every single one."""
+UNSCORED = {"official_pass": 0, "official_known": 0}
+SEVERITIES = ("error", "warning", "notice")
+
+
+def import_(
+    paths: PathArguments,
+    data: Data = None,
+    workspace: WorkspaceOption = None,
+    format: Format = None,  # noqa: A002
+    as_json: AsJson = False,
+) -> None:
+    """Import runs and say what came of it.
+
+    Exit code 0 if every run that was found is in the store, whatever remarks there are on single lines; 1 if a run
+    failed or none was found.
+
+    Example: fcreview import runs/gpt4o --data bfcl/data --json
+    """
+    place = Place(paths, data, workspace, format)
+    home, summary = bring_in(place, load_config())
+    scores = _scores(home)
+    rows = [{"kind": "run", **row, **scores.get(row["run"], UNSCORED)} for row in summary.runs]
+    issues = [{"kind": "issue", **issue} for issue in summary.issues]
+    if as_json:
+        for each in (*rows, *issues):
+            emit_json(each)
+    elif rows or issues:
+        _print(rows, issues, str(home.root), summary.seconds)
+    if not rows:
+        raise CommandError(nothing_found(place, summary))
+    if any(row["status"] == "failed" for row in rows):
+        raise typer.Exit(FAILED)
+
+
+def _scores(home: Workspace) -> dict[int, dict[str, int]]:
+    """{official_pass, official_known} by run, of what is in the store."""
+    from fcreview.store.store import Store
+
+    if not home.store.exists():
+        return {}
+    store = Store.open(home)
+    try:
+        return {
+            row.run: {"official_pass": row.official_pass, "official_known": row.official_known} for row in store.runs()
+        }
+    finally:
+        store.close()
+
+
+def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, seconds: float) -> None:
+    if rows:
+        table = [
+            [
+                f"{row['benchmark']} {row['generation']}".strip(), text_of(row["model"]), f"{row['items']:,}",
+                rate(row["official_pass"], row["official_known"]), f"{row['issues']:,}", row["status"],
+            ]
+            for row in rows
+        ]  # fmt: skip
+        for line in aligned(["benchmark", "model", "items", "official", "issues", "status"], table, right=(2, 3, 4)):
+            emit(line)
+    for severity in SEVERITIES:
+        _print_issues([issue for issue in issues if issue["severity"] == severity], severity)
+    kept = sum(row["issues"] for row in rows if row["status"] == "unchanged")
+    if kept:
+        emit()
+        emit(f"{count_of(kept, 'issue')} of unchanged runs, told before: see import_issues with fcreview sql")
+    emit()
+    n_items = sum(row["items"] for row in rows)
+    emit(f"{count_of(n_items, 'item')} in {count_of(len(rows), 'run')}, {seconds:.1f} s, kept in {text_of(root)}")
+
+
+def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
+    """Issues of one kind on one line: how many, the first place, what."""
+    if not issues:
+        return
+    counts = Counter(issue["what"] for issue in issues)
+    first = {issue["what"]: issue for issue in reversed(issues)}
+    emit()
+    emit(count_of(len(issues), severity))
+    for what, count in counts.most_common(SHOWN):
+        issue = first[what]
+        where = text_of(issue["file"]) + (f":{issue['line']}" if issue["line"] else "")
+        emit(f"  {count:>5} x  {text_of(what)}")
+        emit(f"           {where}" + (" and others" if count > 1 else ""))
+    if len(counts) > SHOWN:
+        emit(f"  … {len(counts) - SHOWN} more kinds: --json lists every one")

@@ -1,0 +1,156 @@
+"""`fcreview label`: reviews from scripts, with the same journal as the screens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fcreview.cli.common import Place, opened
+from fcreview.cli.errors import CommandError, UsageError
+from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, RunOption, WorkspaceOption
+from fcreview.cli.output import emit, emit_json, note, word
+from fcreview.cli.show import one_item
+from fcreview.sanitise import visible
+
+if TYPE_CHECKING:
+    from fcreview.review import ReviewEvent
+    from fcreview.store.rows import ItemDetail
+
+SCALES: dict[str, dict[str, Any]] = {
+    name: {"pass": True, "fail": False, "unsure": "unsure"} for name in ("correct", "equivalent")
+}
+SCALES["hallucinated"] = {"yes": True, "no": False, "unsure": "unsure"}
+SCALES |= {name: {"0": 0, "1": 1, "2": 2, "unsure": "unsure"} for name in ("completeness", "correctness")}
+"""What may be said on which criterion, and how it is stored."""
+GOLDEN_WRONG = "golden-wrong"
+TARGET = re.compile(r"item|response|turn:([1-9]\d*)(?:/call:([1-9]\d*)(?:/arg:.+)?)?", re.DOTALL)
+
+
+def label(
+    path: PathArgument,
+    item: Annotated[str | None, typer.Argument(metavar="ITEM", help="The item's id.", show_default=False)] = None,
+    verdict: Annotated[
+        str | None,
+        typer.Option(
+            "--verdict",
+            metavar="VALUE",
+            help="pass, fail, unsure or golden-wrong; 0, 1, 2; yes, no.",
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target", metavar="ADDRESS", help="item, response, turn:1, turn:1/call:2 or turn:1/call:2/arg:city."
+        ),
+    ] = "item",
+    criterion: Annotated[str, typer.Option("--criterion", metavar="NAME", help=f"{', '.join(SCALES)}.")] = "correct",
+    fault: Annotated[
+        str | None,
+        typer.Option(
+            "--fault",
+            metavar="WHO",
+            help="Who is wrong: model, golden, checker, judge, simulator or question.",
+            show_default=False,
+        ),
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="TAG", help="Error tag; repeatable.", show_default=False)
+    ] = None,
+    reason: Annotated[
+        str | None, typer.Option("--reason", "--note", metavar="TEXT", help="Why, in your words.", show_default=False)
+    ] = None,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Take back your last review instead, of whichever item.")
+    ] = False,
+    annotator: Annotator = None,
+    run: RunOption = None,
+    data: Data = None,
+    workspace: WorkspaceOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Review an item from a script.
+
+    The review is on disk when the command returns.
+    Only what is given is set. golden-wrong says that the prediction is right and the golden answer at fault.
+
+    Example: fcreview label runs/gpt4o live_simple_3-2-1 --verdict fail --fault model --tag unit --reason 'wrong unit'
+    """
+    said = {"verdict": verdict, "fault": fault, "tag": tag, "reason": reason}
+    given = [f"--{name}" for name, value in said.items() if value is not None]
+    if undo and (given or item is not None):
+        raise UsageError("--undo takes back your last review: it goes with no item and no verdict")
+    if not undo and (item is None or not given):
+        raise UsageError("name an ITEM and at least one of --verdict, --fault, --tag and --reason")
+    value, fault = _value(verdict, criterion, fault)
+    with opened(Place([path], data, workspace, annotator=annotator)) as session:
+        if undo:
+            event = session.reviewer().undo()
+            if event is None:
+                raise CommandError(f"nothing to undo: {session.annotator} has no review here")
+            _tell(event, as_json, undone=True)
+            return
+        chosen = one_item(session, item or "", run)
+        _check_target(session.store.detail(chosen), target)
+        event = session.reviewer().review(
+            chosen, target=target, criterion=criterion, verdict=value, fault=fault, tags=tag, note=reason
+        )
+        _tell(event, as_json)
+
+
+def _value(verdict: str | None, criterion: str, fault: str | None) -> tuple[Any, str | None]:
+    """(verdict as stored, fault). UsageError for words that the criterion's scale does not have."""
+    from fcreview.review import FAULTS
+
+    if criterion not in SCALES:
+        raise UsageError(f"no criterion {criterion!r}: there are {', '.join(SCALES)}")
+    if fault is not None and fault not in FAULTS:
+        raise UsageError(f"no fault {fault!r}: there are {', '.join(FAULTS)}")
+    if verdict is None:
+        return None, fault
+    if verdict == GOLDEN_WRONG:
+        if criterion != "correct" or fault not in (None, "golden"):
+            raise UsageError("golden-wrong is a verdict on 'correct' and names the fault itself")
+        return True, "golden"
+    scale = SCALES[criterion]
+    if verdict not in scale:
+        words = [*scale, GOLDEN_WRONG] if criterion == "correct" else list(scale)
+        raise UsageError(f"no verdict {verdict!r} on {criterion}: there are {', '.join(words)}")
+    return scale[verdict], fault
+
+
+def _check_target(detail: ItemDetail, target: str) -> None:
+    """UsageError for an address of the wrong form, CommandError for a turn or call that the item does not have."""
+    found = TARGET.fullmatch(target)
+    if found is None:
+        raise UsageError(f"no target {target!r}: item, response, turn:1, turn:1/call:2 or turn:1/call:2/arg:city")
+    turn, call = (int(part) if part else None for part in found.groups())
+    pairs = detail.item.pairs
+    turns = max([detail.item.n_turns, *(pair.turn + 1 for pair in pairs)])
+    if turn is not None and turn > turns:
+        raise CommandError(f"{detail.row.id} has {turns} turn{'s' * (turns > 1)}: no {target}")
+    calls = sum(pair.turn + 1 == turn for pair in pairs)
+    if call is not None and call > calls:
+        raise CommandError(f"turn {turn} of {detail.row.id} has {calls or 'no'} call{'s' * (calls != 1)}: no {target}")
+
+
+def _tell(event: ReviewEvent, as_json: bool, *, undone: bool = False) -> None:
+    if as_json:
+        emit_json(event)
+        return
+    said: Sequence[str] = [
+        part
+        for part in (
+            f"{event.criterion} {word(event.verdict)}" if event.verdict is not None else "",
+            f"fault {event.fault}" if event.fault else "",
+            f"tags {visible(', '.join(event.tags))}" if event.tags else "",
+            "with a note" if event.note else "",
+        )
+        if part
+    ]
+    target = "" if event.target == "item" else f" {visible(event.target)}"
+    emit(f"{'undone: ' if undone else ''}{visible(event.key.id)}{target}: {', '.join(said)}")
+    note(f"event {event.event} by {event.annotator}")

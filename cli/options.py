@@ -1,0 +1,56 @@
+"""Arguments and options that several commands share, so that they read the same everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+PathArgument = Annotated[
+    Path,
+    typer.Argument(metavar="PATH", help="A run, a folder of runs, or a folder with a workspace.", show_default=False),
+]
+PathArguments = Annotated[
+    list[Path],
+    typer.Argument(metavar="PATH", help="Runs, folders of runs, or a folder with a workspace.", show_default=False),
+]
+Data = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--data", metavar="DIR", help="Folder with the dataset; may be given more than once.", show_default=False
+    ),
+]
+WorkspaceOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--workspace", metavar="DIR", help="Keep .fcreview/ there instead of beside the run.", show_default=False
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="NAME", help="Take the files for this benchmark's, e.g. bfcl.", show_default=False
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line on standard output, nothing else there.")]
+WhereOption = Annotated[
+    str,
+    typer.Option("--where", metavar="EXPR", help="Only these items: 'official:fail -reviewed error:value_error'."),
+]
+RunOption = Annotated[
+    str | None,
+    typer.Option(
+        "--run", metavar="RUN", help="Only this run: its number or model, as `runs` shows.", show_default=False
+    ),
+]
+Annotator = Annotated[
+    str | None,
+    typer.Option("--annotator", metavar="NAME", help="Whose reviews these are.",
+                 show_default=False),
+]  # fmt: skip
+Queue = Annotated[
+    str,
+    typer.Option("--queue", metavar="NAME", help="Order: failures, dataset, disagreement, unreviewed or random."),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of the random order.")]

@@ -1,0 +1,163 @@
+"""JSON Lines or plain text on stdout, remarks on stderr; nothing from data reaches a terminal raw."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import orjson
+
+from fcreview.cli.errors import ReaderGoneError
+from fcreview.sanitise import clip, pad, visible, width
+from fcreview.values import json_safe
+
+PIPED_CELLS = 100
+"""Width of laid-out text where there is no terminal."""
+NOTHING = "-"
+_WORDS = {True: "pass", False: "fail", None: NOTHING}
+
+
+class _Escapes(dict[int, str]):
+    """For `str.translate`: what draws nothing, or worse than nothing, as a JSON escape; all else as it is."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        hidden = code > 0x7E and (unicodedata.category(char)[0] == "C" or visible(char) != char)
+        if hidden and not unicodedata.combining(char):
+            units = char.encode("utf-16-be", "surrogatepass")
+            char = "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+        self[code] = char
+        return char
+
+
+_escapes = _Escapes()
+
+
+def json_line(value: Any) -> bytes:
+    """`value` (JSON, dataclasses, pydantic models) as one line of JSON that is safe on a terminal."""
+    try:
+        line = orjson.dumps(value, default=_plain)
+    except TypeError:
+        line = orjson.dumps(json_safe(_deep_plain(value)))
+    return escaped(line) + b"\n"
+
+
+def escaped(lines: bytes) -> bytes:
+    """JSON with DEL, C1, bidi, zero-width and other invisible characters as escapes; it means the same."""
+    if lines.isascii() and b"\x7f" not in lines:
+        return lines
+    return lines.decode().translate(_escapes).encode()
+
+
+def _plain(value: Any) -> Any:
+    dump = getattr(value, "model_dump", None)
+    return dump() if dump is not None else json_safe(value)
+
+
+def _deep_plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    elif hasattr(value, "model_dump"):
+        value = value.model_dump()
+    if isinstance(value, dict):
+        return {key: _deep_plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_deep_plain(each) for each in value]
+    return value
+
+
+def emit_json(value: Any) -> None:
+    emit_bytes(json_line(value))
+
+
+def emit_bytes(chunk: bytes) -> None:
+    try:
+        sys.stdout.buffer.write(chunk)
+    except BrokenPipeError as error:
+        raise ReaderGoneError from error
+
+
+def emit_data(chunk: bytes) -> None:
+    """Text for other programs: as it is, unless a person would get it on a terminal."""
+    if sys.stdout.isatty():
+        chunk = "\n".join(visible(line.rstrip("\r")) for line in chunk.decode().split("\n")).encode()
+    emit_bytes(chunk)
+
+
+def emit(line: str = "") -> None:
+    """One line of text that is safe already."""
+    try:
+        sys.stdout.write(line.rstrip() + "\n")
+    except BrokenPipeError as error:
+        raise ReaderGoneError from error
+
+
+def note(text: str) -> None:
+    """A remark or an error on stderr, made visible line by line."""
+    for line in text.split("\n"):
+        print(visible(line), file=sys.stderr)
+
+
+def on_terminal() -> bool:
+    """Whether a full-screen app can run: keyboard and screen are a terminal that can do more than print."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+
+
+def cells() -> int:
+    """Width to lay text out for: the terminal's, or a fixed one where output goes elsewhere."""
+    return max(shutil.get_terminal_size().columns, 40) if sys.stdout.isatty() else PIPED_CELLS
+
+
+def cut(line: str) -> str:
+    """The line as wide as the terminal; whole where there is none."""
+    return clip(line, cells()) if sys.stdout.isatty() else line
+
+
+def word(value: Any) -> str:
+    """A verdict in plain text: pass, fail, `-` for none, unsure, disputed, a number or labels."""
+    if value is None or isinstance(value, bool):
+        return _WORDS[value]
+    return visible(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+
+
+def rate(passed: int, known: int) -> str:
+    """`71.3 %`, or `-` where nothing is known."""
+    return f"{100 * passed / known:.1f} %" if known else NOTHING
+
+
+def count_of(number: int, noun: str, plural: str = "") -> str:
+    """`1 item`, `1,234 items`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def text_of(value: Any) -> str:
+    """One table cell."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return visible(value if isinstance(value, str) else str(value))
+
+
+def aligned(
+    headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = (), widest: int = 60
+) -> list[str]:
+    """A table as lines; `rows` hold visible text. Columns in `right` are numbers. The last column ends where its text
+    ends; on a terminal lines are cut at its width. Columns other than the last are at most `widest` cells."""
+    body = [list(row) for row in rows]
+    last = len(headers) - 1
+    sizes = [max([width(head), *(width(row[at]) for row in body)]) for at, head in enumerate(headers)]
+    sizes = [min(size, widest) if at < last else size for at, size in enumerate(sizes)]
+    return [cut(laid_out(row, sizes, right)) for row in [list(headers), *body]]
+
+
+def laid_out(row: Sequence[str], sizes: Sequence[int], right: Sequence[int] = ()) -> str:
+    parts = []
+    for at, (text, size) in enumerate(zip(row, sizes, strict=True)):
+        parts.append(" " * max(size - width(text), 0) + clip(text, size) if at in right else pad(text, size))
+    return "  ".join(parts).rstrip()

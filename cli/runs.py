@@ -1,0 +1,47 @@
+"""`fcreview runs`: the runs of a workspace and their metrics."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from fcreview.cli.common import Place, opened
+from fcreview.cli.options import AsJson, Data, PathArgument, WorkspaceOption
+from fcreview.cli.output import aligned, count_of, emit, emit_json, rate, text_of
+
+if TYPE_CHECKING:
+    from fcreview.store.rows import RunRow
+
+
+def runs(path: PathArgument, data: Data = None, workspace: WorkspaceOption = None, as_json: AsJson = False) -> None:
+    """List runs with their pass rates.
+
+    As scored officially, as recomputed (rule), and as corrected by reviews.
+    Rates are over the items that have such a verdict; with --json the counts are given, by category too.
+
+    Example: fcreview runs result/ --json
+    """
+    with opened(Place([path], data, workspace)) as session:
+        if as_json:
+            for row in session.runs:
+                emit_json(flat(row))
+            return
+        table = [
+            [
+                str(row.run), f"{row.info.benchmark} {row.info.generation}".strip(), text_of(row.info.model),
+                f"{row.n_items:,}", rate(row.official_pass, row.official_known), rate(row.rule_pass, row.rule_known),
+                rate(row.effective_pass, row.effective_known), f"{row.reviewed:,}", f"{row.n_issues:,}",
+            ]
+            for row in session.runs
+        ]  # fmt: skip
+        headers = ["run", "benchmark", "model", "items", "official", "rule", "corrected", "reviewed", "issues"]
+        for line in aligned(headers, table, right=(0, 3, 4, 5, 6, 7, 8), widest=40):
+            emit(line)
+        emit()
+        emit(count_of(len(session.runs), "run") + ". 'rule' covers the items whose verdict can be recomputed.")
+
+
+def flat(row: RunRow) -> dict[str, Any]:
+    """{run, benchmark, generation, language, model, path, ..., n_items, official_pass, official_known, ...}"""
+    fields = asdict(row)
+    return {"run": fields.pop("run"), **fields.pop("info"), **fields}

@@ -1,0 +1,84 @@
+"""What a command works on: a workspace that is up to date, and the items of it that it was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fcreview.cli.errors import CommandError, UsageError
+
+if TYPE_CHECKING:
+    from fcreview.store.reviewing import Reviewer
+    from fcreview.store.rows import RunRow, View
+    from fcreview.store.store import Store
+    from fcreview.store.workspace import Workspace
+
+
+@dataclass(slots=True)
+class Session:
+    """A workspace brought up to date, and which of its runs lie at the paths that were named."""
+
+    workspace: Workspace
+    annotator: str
+    scope: tuple[int, ...] = ()
+    """Numbers of those runs; empty for every run of the workspace."""
+    _store: Store | None = None
+    _runs: list[RunRow] = field(default_factory=list)
+
+    @property
+    def store(self) -> Store:
+        """Opened when first asked for."""
+        if self._store is None:
+            from fcreview.store.store import Store
+
+            self._store = Store.open(self.workspace, self.annotator)
+        return self._store
+
+    @property
+    def runs(self) -> list[RunRow]:
+        if not self._runs:
+            self._runs = [row for row in self.store.runs() if not self.scope or row.run in self.scope]
+        return self._runs
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+
+    def view(
+        self, where: str = "", *, queue: str = "dataset", seed: int = 0, run: str | None = None, blind: bool = False
+    ) -> View:
+        """The items at the paths that the filter selects. FilterError if it is not understood."""
+        from fcreview.store.filters import parse
+        from fcreview.store.rows import QUEUES, View
+
+        if queue not in QUEUES:
+            raise UsageError(f"no queue {queue!r}: there are {', '.join(QUEUES)}")
+        parse(where, blind=blind)
+        scope = (self.run(run),) if run else self.scope
+        if len(scope) == 1:
+            return View(where, queue, seed, run=scope[0])
+        return View(scoped(where, scope), queue, seed)
+
+    def run(self, named: str) -> int:
+        """The number of the run that a person means by its number or model."""
+        found = [row for row in self.runs if named in (str(row.run), row.info.model)]
+        if len(found) == 1:
+            return found[0].run
+        known = ", ".join(f"{row.run} {row.info.model}" for row in (found or self.runs)[:8])
+        more = f" and {len(found or self.runs) - 8} more" if len(found or self.runs) > 8 else ""
+        raise CommandError(f"run {named!r} is {'not one' if found else 'none'} of the runs here: {known}{more}")
+
+    def reviewer(self) -> Reviewer:
+        from fcreview.store.journal import Journal
+        from fcreview.store.reviewing import Reviewer
+
+        return Reviewer(self.store, Journal(self.workspace, self.annotator))
+
+
+def scoped(where: str, runs: Sequence[int]) -> str:
+    """The filter, for these runs only; no runs are all."""
+    if not runs:
+        return where
+    chosen = f"run:{','.join(map(str, runs))}"
+    return f"{chosen} ({where})" if where.strip() else chosen

@@ -1,0 +1,120 @@
+"""`fcreview show`: one item as text, laid out as on the item screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fcreview.cli.common import Place, opened
+from fcreview.cli.errors import CommandError
+from fcreview.cli.items import rows_of
+from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WorkspaceOption
+from fcreview.cli.output import cells, emit, emit_json, word
+from fcreview.cli.session import Session
+from fcreview.sanitise import visible
+
+if TYPE_CHECKING:
+    from fcreview.store.rows import ItemDetail
+    from fcreview.tui.blocks import Block
+
+SEARCHED = 20_000
+"""Items whose ids are looked through for 'did you mean'."""
+HINT = "enter to open"
+
+
+def show(
+    path: PathArgument,
+    item: Annotated[
+        str, typer.Argument(metavar="ITEM", help="The item's id, as `items` lists it.", show_default=False)
+    ],
+    run: RunOption = None,
+    full: Annotated[bool, typer.Option("--full", help="All messages, and long texts whole.")] = False,
+    data: Data = None,
+    workspace: WorkspaceOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one item.
+
+    The dialogue, golden beside predicted calls argument by argument, the verdicts and the reviews.
+
+    Example: fcreview show runs/gpt4o live_simple_3-2-1 --full
+    """
+    with opened(Place([path], data, workspace)) as session:
+        chosen = one_item(session, item, run)
+        if as_json:
+            emit_json(session.store.detail(chosen))
+        else:
+            print_item(session, chosen, full=full)
+
+
+def one_item(session: Session, named: str, run: str | None) -> int:
+    """The row key of the item a person means. CommandError with candidates if it is unknown or there are several."""
+    runs = [session.run(run)] if run else [row.run for row in session.runs]
+    found = [(number, item) for number in runs for item in session.store.find(named, number)]
+    if len(found) == 1:
+        return found[0][1]
+    if not found:
+        close = get_close_matches(named, _ids(session, run), n=3, cutoff=0.6)
+        raise CommandError(f"no item {named!r} here" + (f"; did you mean {' or '.join(close)}?" if close else ""))
+    models = {row.run: row.info.model for row in session.runs}
+    several = list(dict.fromkeys(number for number, _ in found))
+    if len(several) == 1:
+        raise CommandError(
+            f"{named!r} stands {len(found)} times in run {several[0]} {models[several[0]]}: its files repeat an id"
+        )
+    known = ", ".join(f"{number} {models[number]}" for number in several[:8])
+    more = f" and {len(several) - 8} more" if len(several) > 8 else ""
+    raise CommandError(f"{named!r} is in {len(several)} runs, choose one with --run: {known}{more}")
+
+
+def _ids(session: Session, run: str | None) -> list[str]:
+    rows = rows_of(session, session.view(run=run), SEARCHED)
+    return list(dict.fromkeys(row.id for row in rows))
+
+
+def print_item(session: Session, item: int, *, full: bool = False) -> None:
+    for line in item_lines(session.store.detail(item), session.annotator, cells(), full=full):
+        emit(line)
+
+
+def item_lines(detail: ItemDetail, annotator: str, width: int, *, full: bool = False) -> Iterator[str]:
+    """The item as lines of safe text. Without `full`, long texts show their head and their size."""
+    from fcreview.tui.blocks import Options
+    from fcreview.tui.document_model import document
+    from fcreview.tui.lines import Line, plain
+
+    @dataclass(frozen=True, slots=True)
+    class Printed(Options):
+        """Turns are all open: nobody can unfold them here."""
+
+        def folded(self, key: str, default: bool) -> bool:
+            return default and not self.open_all and "/" in key
+
+    def text(line: Line) -> str:
+        parts = [(part.replace(HINT, "whole with --full") if part.startswith("…") else part, "") for part, _ in line]
+        return plain(tuple(parts))
+
+    yield heading(detail)
+    for block in document(detail, annotator, Printed(dialogue=full, open_all=full)):
+        yield from _whole(block, width) if full and block.folded and block.full else map(text, block.lines(width))
+
+
+def heading(detail: ItemDetail) -> str:
+    """`live_simple_3-2-1   official fail   rule fail   judge -   human -   value_error:string`"""
+    row = detail.row
+    said = [f"{name} {word(getattr(row, name))}" for name in ("official", "rule", "judge", "human")]
+    error = visible(row.error_type or row.rule_error_type or "")
+    return "   ".join([visible(row.id), *said, error, "STALE REVIEW" if row.stale else ""]).rstrip()
+
+
+def _whole(block: Block, width: int) -> Iterator[str]:
+    """A text that the screen would open in its pager."""
+    from fcreview.tui.lines import wrap_text
+
+    yield f"{visible(block.title)}:"
+    for line in wrap_text(block.full() if block.full else "", width - 8):
+        yield "        " + line

@@ -1,0 +1,57 @@
+"""`fcreview sql`: read-only SQL on the store."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from fcreview.cli.common import Place, opened
+from fcreview.cli.errors import UsageError
+from fcreview.cli.options import AsJson, Data, PathArgument, WorkspaceOption
+from fcreview.cli.output import aligned, count_of, emit, emit_data, emit_json, note, text_of
+
+
+def sql(
+    path: PathArgument,
+    query: Annotated[str, typer.Argument(metavar="SQL", help="One statement that only reads.", show_default=False)],
+    data: Data = None,
+    workspace: WorkspaceOption = None,
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values with a header.")] = False,
+) -> None:
+    """Ask the store in SQL.
+
+    DuckDB's dialect. Statements can neither write nor reach other files.
+
+    Tables and views: runs, items, messages, calls, pairs, verdicts, functions, import_issues, sources, reviews, labels.
+
+    Example: fcreview sql runs/ 'SELECT model, error_type, count(*) AS n FROM items GROUP BY ALL ORDER BY n DESC'
+    """
+    if as_json and as_csv:
+        raise UsageError("--json or --csv, not both")
+    with opened(Place([path], data, workspace)) as session:
+        columns, rows = session.store.sql(query)
+        if as_json:
+            for row in rows:
+                emit_json(dict(zip(columns, row, strict=True)))
+        elif as_csv:
+            emit_data(csv_text([columns, *rows]))
+        else:
+            for line in aligned(
+                [text_of(column) for column in columns], ([text_of(cell) for cell in row] for row in rows)
+            ):
+                emit(line)
+            note(count_of(len(rows), "row"))
+
+
+def csv_text(rows: Iterable[Sequence[Any]]) -> bytes:
+    """Comma-separated values, neutralised as in an export."""
+    from fcreview.exporters.csv import cell
+
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([cell(value) for value in row] for row in rows)
+    return text.getvalue().encode("utf-8", "replace")

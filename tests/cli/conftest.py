@@ -1,0 +1,170 @@
+"""The program as people run it, on small BFCL runs written here in the V4 layout."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CATEGORY = "simple_python"
+HOSTILE = "\x1b[2J\x1b]52;c;aGk=\x07\x9b31m\u202eevil\u200b [bold red]x[/] \x7f\x85"
+"""Clears the screen, sets the clipboard, C1, right-to-left, zero-width, markup."""
+RAW = ("\x1b", "\x07", "\x9b", "\u202e", "\u200b", "\x7f", "\x85", "\r")
+
+
+@dataclass
+class Done:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """Standard output as JSON Lines; fails if anything else stands there."""
+        return [json.loads(line) for line in self.out.split("\n") if line]
+
+
+Cli = Callable[..., Done]
+
+
+def environment(home: Path, **changes: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("FCREVIEW_", "XDG_"))}
+    kept.pop("COLUMNS", None)
+    return kept | {"HOME": str(home), "FCREVIEW_ANNOTATOR": "tester", "PYTHONUTF8": "1"} | changes
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """Of a person with an empty home folder, called tester."""
+    (tmp_path / "home").mkdir(exist_ok=True)
+    return environment(tmp_path / "home")
+
+
+@pytest.fixture
+def raw() -> tuple[str, ...]:
+    """Characters that must never reach a terminal."""
+    return RAW
+
+
+@pytest.fixture
+def hostile() -> str:
+    return HOSTILE
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """Runs `fcreview` with these arguments in a process of its own, without a terminal."""
+    home = tmp_path / "home"
+    home.mkdir(exist_ok=True)
+
+    def run(*arguments: str | Path, cwd: Path | None = None, **changes: str) -> Done:
+        done = subprocess.run(
+            [sys.executable, "-m", "fcreview.cli", *map(str, arguments)],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            env=environment(home, **changes),
+            cwd=cwd or tmp_path,
+            timeout=120,
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+def lines(path: Path, records: Sequence[object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def weather(city: str, unit: str = "celsius") -> str:
+    return f"[get_weather(city={city!r}, unit={unit!r})]"
+
+
+RIGHT = weather("Oslo")
+ANSWERS = [RIGHT, weather("Rome"), weather("Paris"), weather("Oslo", "kelvin"), "I cannot do that.", weather(HOSTILE)]
+"""Of one model: one right, four with a wrong value (one of them hostile), one without a call."""
+ERRORS = {
+    1: "value_error:string",
+    2: "value_error:string",
+    3: "value_error:string",
+    4: "ast_decoder:decoder_failed",
+    5: "value_error:string",
+}
+
+
+def write_dataset(root: Path, count: int) -> None:
+    function = {
+        "name": "get_weather",
+        "description": "Weather in a city.",
+        "parameters": {
+            "type": "dict",
+            "properties": {"city": {"type": "string"}, "unit": {"type": "string", "enum": ["celsius", "kelvin"]}},
+            "required": ["city"],
+        },
+    }
+    ids = [f"{CATEGORY}_{at}" for at in range(count)]
+    asked = [[{"role": "user", "content": "What is the weather in Oslo?"}]]
+    lines(
+        root / "data" / f"BFCL_v4_{CATEGORY}.json",
+        [{"id": name, "question": [asked[0]], "function": [function]} for name in ids],
+    )
+    lines(
+        root / "data" / "possible_answer" / f"BFCL_v4_{CATEGORY}.json",
+        [{"id": name, "ground_truth": [{"get_weather": {"city": ["Oslo"], "unit": ["celsius", ""]}}]} for name in ids],
+    )
+
+
+def write_model(root: Path, model: str, answers: Sequence[str], errors: dict[int, str]) -> None:
+    lines(
+        root / "result" / model / "non_live" / f"BFCL_v4_{CATEGORY}_result.json",
+        [{"id": f"{CATEGORY}_{at}", "result": answer} for at, answer in enumerate(answers)],
+    )
+    right = len(answers) - len(errors)
+    header = {"accuracy": right / len(answers), "correct_count": right, "total_count": len(answers)}
+    entries = [
+        {
+            "id": f"{CATEGORY}_{at}",
+            "model_name": model,
+            "test_category": CATEGORY,
+            "valid": False,
+            "error": [f"wrong: {answers[at]}"],
+            "error_type": error,
+        }
+        for at, error in errors.items()
+    ]
+    lines(root / "score" / model / "non_live" / f"BFCL_v4_{CATEGORY}_score.json", [header, *entries])
+
+
+@pytest.fixture
+def one_run(tmp_path: Path) -> Path:
+    """A folder with the results, scores and dataset of one model, six items."""
+    root = tmp_path / "runs"
+    write_dataset(root, len(ANSWERS))
+    write_model(root, "maple", ANSWERS, ERRORS)
+    return root
+
+
+@pytest.fixture
+def two_runs(one_run: Path) -> Path:
+    """The same with a second model that gets everything right."""
+    write_model(one_run, "birch", [RIGHT] * len(ANSWERS), {})
+    return one_run
+
+
+@pytest.fixture
+def hostile_run(tmp_path: Path) -> Path:
+    """A run whose model's name and answers are hostile, and a result file with a line that is not JSON."""
+    root = tmp_path / "hostile"
+    write_dataset(root, 2)
+    model = HOSTILE.replace("/", "")
+    write_model(root, model, [weather(HOSTILE), HOSTILE], {0: f"{HOSTILE}:string", 1: "ast_decoder:decoder_failed"})
+    results = root / "result" / model / "non_live" / f"BFCL_v4_{CATEGORY}_result.json"
+    results.write_text(results.read_text() + f"not JSON {HOSTILE}\n")
+    return root

@@ -1,0 +1,81 @@
+"""Nothing from a file changes anything on the terminal outside its own text, whichever command prints it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fcreview.cli.output import json_line
+
+Cli = Callable[..., Any]
+
+COMMANDS = [
+    ["import"],
+    ["runs"],
+    ["items"],
+    ["open"],
+    ["triage"],
+    ["doctor"],
+    ["show", "simple_python_0"],
+    ["show", "simple_python_0", "--full"],
+    ["show", "simple_python_1"],
+    ["open", "--item", "simple_python_0"],
+    ["label", "simple_python_0", "--verdict", "fail"],
+    ["sql", "SELECT model, raw, arguments FROM runs, calls"],
+    ["show", "\x1b[2J\u202e"],
+    ["items", "--where", "x:\x1b[2J\u202e"],
+    ["items", "--run", "\x1b[2J\u202e"],
+    ["items", "--queue", "\x1b[2J\u202e"],
+    ["sql", "SELECT '\x1b[2J\u202e' AS \"\x1b[2J\" FROM nowhere"],
+    ["export", "--format", "\x1b[2J\u202e"],
+    ["export", "-o", "no/\x1b[2J\u202e"],
+]
+JSON_COMMANDS = [
+    ["import", "--json"],
+    ["runs", "--json"],
+    ["items", "--json"],
+    ["triage", "--json"],
+    ["doctor", "--json"],
+    ["show", "simple_python_0", "--json"],
+    ["sql", "SELECT model, raw, arguments FROM runs, calls", "--json"],
+    ["export"],
+]
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, *JSON_COMMANDS], ids=lambda command: ascii(" ".join(command)))
+def test_no_command_prints_it_raw(cli: Cli, hostile_run: Path, raw: tuple[str, ...], command: list[str]) -> None:
+    done = cli(command[0], hostile_run, *command[1:])
+    assert done.out or done.err
+    assert "Traceback" not in done.err
+    for text in (done.out, done.err):
+        assert not [char for char in raw if char in text]
+
+
+@pytest.mark.parametrize("command", JSON_COMMANDS, ids=" ".join)
+def test_as_json_it_is_whole(cli: Cli, hostile_run: Path, hostile: str, command: list[str]) -> None:
+    done = cli(command[0], hostile_run, *command[1:])
+    model = hostile.replace("/", "")
+    found = json.dumps(done.objects, ensure_ascii=False)
+    assert done.code == 0
+    assert json.dumps(model, ensure_ascii=False)[1:-1] in found or command[0] == "triage"
+
+
+@given(st.text() | st.dictionaries(st.text(), st.text() | st.none() | st.booleans() | st.lists(st.text())))
+def test_json_lines_mean_the_same_and_hold_no_hidden_character(value: Any) -> None:
+    line = json_line(value)
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    assert json.loads(line) == value
+    text = line.decode()
+    assert not [char for char in text[:-1] if not char.isprintable() and char != "\u3000" and char.isspace() is False]
+
+
+@pytest.mark.parametrize("value", ["\ud800", {"\udfff": 1}, {"a": 2**70}, [float("nan")], {1: (1, 2)}, {"b": b"x"}])
+def test_what_json_cannot_say_becomes_text(value: Any) -> None:
+    assert json.loads(json_line(value)) is not None

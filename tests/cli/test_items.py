@@ -1,0 +1,166 @@
+"""`items`, `show`, `triage`: what is read, and in which form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.cli.triage import lines_of, rolled_up
+from fcreview.sanitise import width
+from fcreview.store.rows import Cluster
+
+Cli = Callable[..., Any]
+
+FIELDS = {
+    *("run", "model", "benchmark", "generation", "language", "category", "id", "group", "official", "rule", "judge"),
+    *("human", "effective", "error_type", "rule_error_type", "n_golden", "n_predicted"),
+}
+
+
+def test_an_item_has_at_least_these_fields(cli: Cli, one_run: Path) -> None:
+    items = cli("items", one_run, "--json").objects
+    assert all(item.keys() >= FIELDS for item in items)
+    assert [item["id"] for item in items] == [f"simple_python_{at}" for at in range(6)]
+    assert [item["official"] for item in items] == [True] + [False] * 5
+    first, undecodable = items[0], items[4]
+    assert (first["rule"], first["human"], first["effective"]) == (True, None, True)
+    assert (first["n_golden"], first["n_predicted"]) == (1, 1)
+    assert undecodable["error_type"] == "ast_decoder:decoder_failed"
+
+
+def test_items_are_filtered_and_limited(cli: Cli, two_runs: Path) -> None:
+    failing = cli("items", two_runs, "--json", "--where", "official:fail").objects
+    assert {(item["model"], item["official"]) for item in failing} == {("maple", False)}
+    assert len(cli("items", two_runs, "--json", "--limit", "3").objects) == 3
+    assert {item["model"] for item in cli("items", two_runs, "--json", "--run", "birch").objects} == {"birch"}
+
+
+def test_only_runs_at_the_path_are_listed(cli: Cli, two_runs: Path) -> None:
+    cli("import", two_runs)
+    maple = cli("items", two_runs / "result" / "maple", "--json").objects
+    assert {item["model"] for item in maple} == {"maple"}
+    assert len(cli("export", two_runs / "result" / "maple").objects) == 6
+
+
+def test_a_filter_that_is_not_understood_is_shown_with_a_caret(cli: Cli, one_run: Path) -> None:
+    done = cli("items", one_run, "--where", "official:fail oficial:pass", "--json")
+    assert (done.code, done.out) == (2, "")
+    said = done.err.splitlines()
+    assert said[2].index("^") == said[1].index("oficial")
+
+
+def test_plain_lists_have_a_line_an_item_and_whole_ids(cli: Cli, two_runs: Path) -> None:
+    done = cli("items", two_runs)
+    assert len(done.out.splitlines()) == 13
+    assert "12 items" in done.err
+
+
+def test_an_unknown_queue_or_run_is_told_with_the_known_ones(cli: Cli, two_runs: Path) -> None:
+    assert "disagreement" in cli("items", two_runs, "--queue", "nonsense").err
+    done = cli("items", two_runs, "--run", "oak")
+    assert done.code == 1
+    assert "maple" in done.err
+
+
+def test_an_item_is_shown_with_both_calls_and_why_it_failed(cli: Cli, one_run: Path) -> None:
+    done = cli("show", one_run, "simple_python_1")
+    assert done.code == 0
+    for expected in ("What is the weather in Oslo?", '"Oslo"', '"Rome"', "official fail", "value_error:string"):
+        assert expected in done.out
+    assert max(map(width, done.out.splitlines())) <= 100
+
+
+def test_an_item_as_json_has_everything(cli: Cli, one_run: Path) -> None:
+    detail = cli("show", one_run, "simple_python_1", "--json").objects[0]
+    assert detail["key"]["model"] == "maple"
+    assert detail["item"]["predicted"][0]["arguments"] == {"city": "Rome", "unit": "celsius"}
+    assert detail["item"]["golden"][0]["arguments"]["city"]["any_of"] == ["Oslo"]
+    assert {verdict["source"] for verdict in detail["item"]["verdicts"]} >= {"official"}
+
+
+def test_an_unknown_item_is_told_with_near_ones(cli: Cli, one_run: Path) -> None:
+    done = cli("show", one_run, "simple_pyton_1")
+    assert (done.code, done.out) == (1, "")
+    assert "did you mean" in done.err
+    assert "simple_python_1" in done.err
+
+
+def test_an_item_of_several_runs_needs_the_run(cli: Cli, two_runs: Path) -> None:
+    done = cli("show", two_runs, "simple_python_1")
+    assert done.code == 1
+    assert "--run" in done.err
+    assert "maple" in done.err
+    assert "birch" in done.err
+    assert "official pass" in cli("show", two_runs, "simple_python_1", "--run", "birch").out
+
+
+def test_long_texts_are_cut_with_their_size_unless_asked_for_whole(cli: Cli, one_run: Path) -> None:
+    file = next((one_run / "result").rglob("*.json"))
+    written = file.read_text().replace("I cannot do that.", "I cannot. " + "so sorry " * 3000 + "the end")
+    file.write_text(written)
+    short, whole = cli("show", one_run, "simple_python_4").out, cli("show", one_run, "simple_python_4", "--full").out
+    assert "--full" in short
+    assert "KB" in short
+    assert len(short) < 5000
+    assert "the end" in whole
+
+
+def test_triage_groups_failures_and_each_filter_selects_its_group(cli: Cli, one_run: Path) -> None:
+    clusters = cli("triage", one_run, "--json").objects
+    assert sum(cluster["count"] for cluster in clusters) == 5
+    assert sum(cluster["share"] for cluster in clusters) == pytest.approx(1)
+    for cluster in clusters:
+        items = cli("items", one_run, "--json", "--where", cluster["where"]).objects
+        assert len(items) == cluster["count"]
+        assert set(cluster["examples"]) <= {item["id"] for item in items}
+
+
+def test_triage_fits_80_columns_and_says_the_totals(cli: Cli, one_run: Path) -> None:
+    done = cli("triage", one_run)
+    lines = done.out.splitlines()
+    assert "6 items" in lines[0]
+    assert "16.7 %" in lines[0]
+    assert "5 failing" in lines[0]
+    assert max(map(width, lines)) <= 80
+    assert any(line.split()[:3] == ["4", "80", "%"] and "value_error:string" in line for line in lines)
+
+
+def cluster(error: str, function: str | None, argument: str | None, count: int, *examples: str) -> Cluster:
+    return Cluster(error, function, argument, count, list(examples), "")
+
+
+def test_groups_are_rolled_up_by_error_type_largest_first() -> None:
+    groups = rolled_up(
+        [cluster("a", "f", "x", 2, "1"), cluster("b", "g", None, 3, "2"), cluster("a", "h", "x", 2, "3")]
+    )
+    assert [(group.error_type, group.count) for group in groups] == [("a", 4), ("b", 3)]
+
+
+def test_an_argument_that_fails_in_many_functions_is_told() -> None:
+    (group,) = rolled_up([cluster("a", f"f{at}", "city", 1, f"id_{at}") for at in range(5)])
+    assert any("5 functions · city" in line for line in lines_of(group, 5))
+
+
+def test_only_places_with_a_good_part_of_the_items_follow_the_first() -> None:
+    clusters = [
+        cluster("a", "f", "x", 9, "1"),
+        cluster("a", "g", "x", 8, "2"),
+        cluster("a", "h", "x", 2, "3"),
+        cluster("a", "k", None, 20),
+    ]
+    (group,) = rolled_up([*clusters, cluster("a", None, None, 60)])
+    assert [line.split()[:2] for line in lines_of(group, 99)[1:]] == [["20", "k"]]
+    (group,) = rolled_up(clusters)
+    assert [line.split()[:2] for line in lines_of(group, 39)[1:]] == [["20", "k"], ["9", "f"], ["8", "g"]]
+
+
+def test_a_long_error_type_keeps_its_last_part_and_ids_stay_whole() -> None:
+    name = "parallel_function_checker_no_order:cannot_find_match"
+    (group,) = rolled_up([cluster(name, None, None, 3, "multi_turn_long_context_123", "multi_turn_long_context_124")])
+    (line,) = lines_of(group, 3)
+    assert ":cannot_find_match" in line
+    assert line.endswith("multi_turn_long_context_123")
+    assert width(line) <= 80

@@ -1,0 +1,181 @@
+"""`label`, `export`, `sql`, `doctor`, `demo`: what is written, and what is done with it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Cli = Callable[..., Any]
+
+
+def item(cli: Cli, run: Path, name: str, *more: str) -> dict[str, Any]:
+    found: dict[str, Any] = cli("items", run, "--json", "--where", f'id:"{name}"', *more).objects[0]
+    return found
+
+
+def test_a_label_is_in_the_journal_and_counts(cli: Cli, one_run: Path) -> None:
+    said = ["--verdict", "pass", "--fault", "golden", "--tag", "a", "--tag", "b", "--reason", "Rome is fine"]
+    done = cli("label", one_run, "simple_python_1", *said)
+    assert done.code == 0
+    assert "simple_python_1" in done.out
+    journal = one_run / ".fcreview" / "reviews" / "tester.jsonl"
+    assert len(journal.read_text().splitlines()) == 1
+    after = item(cli, one_run, "simple_python_1")
+    assert (after["official"], after["human"], after["effective"]) == (False, True, True)
+    shown = cli("show", one_run, "simple_python_1").out
+    assert "Rome is fine" in shown
+
+
+def test_every_fault_is_named_in_the_help_and_taken(cli: Cli, one_run: Path) -> None:
+    from fcreview.review import FAULTS
+
+    said = cli("label", "--help").out
+    for fault in FAULTS:
+        assert fault in said
+        assert cli("label", one_run, "simple_python_1", "--fault", fault, "--json").objects[0]["fault"] == fault
+
+
+def test_golden_wrong_is_a_pass_with_the_golden_answer_at_fault(cli: Cli, one_run: Path) -> None:
+    event = cli("label", one_run, "simple_python_1", "--verdict", "golden-wrong", "--json").objects[0]
+    assert (event["verdict"], event["fault"], event["act"]) == (True, "golden", "review")
+
+
+def test_a_label_is_taken_back_across_processes(cli: Cli, one_run: Path) -> None:
+    cli("label", one_run, "simple_python_1", "--verdict", "pass")
+    cli("label", one_run, "simple_python_2", "--verdict", "pass")
+    assert "simple_python_2" in cli("label", one_run, "--undo").out
+    assert "simple_python_1" in cli("label", one_run, "--undo").out
+    assert item(cli, one_run, "simple_python_1")["human"] is None
+    done = cli("label", one_run, "--undo")
+    assert done.code == 1
+    assert "nothing to undo" in done.err
+
+
+def test_a_verdict_on_a_call_rolls_up_to_the_item(cli: Cli, one_run: Path) -> None:
+    assert cli("label", one_run, "simple_python_0", "--target", "turn:1/call:1", "--verdict", "fail").code == 0
+    assert item(cli, one_run, "simple_python_0")["effective"] is False
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--verdict", "maybe"],
+        ["--verdict", "2"],
+        ["--verdict", "pass", "--criterion", "completeness"],
+        ["--verdict", "pass", "--criterion", "nonsense"],
+        ["--verdict", "pass", "--fault", "nobody"],
+        ["--verdict", "golden-wrong", "--fault", "model"],
+        ["--verdict", "pass", "--target", "turn:0"],
+        ["--verdict", "pass", "--target", "call:1"],
+        ["--undo"],
+        ["--verdict", "pass", "--annotator", "../x"],
+    ],
+)
+def test_a_label_that_makes_no_sense_is_wrong_usage_and_writes_nothing(
+    cli: Cli, one_run: Path, arguments: list[str]
+) -> None:
+    done = cli("label", one_run, "simple_python_0", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert not list((one_run / ".fcreview").rglob("*.jsonl"))
+
+
+def test_a_turn_or_call_that_is_not_there_cannot_be_labelled(cli: Cli, one_run: Path) -> None:
+    for target in ("turn:2", "turn:1/call:2"):
+        assert cli("label", one_run, "simple_python_0", "--verdict", "fail", "--target", target).code == 1
+    assert not list((one_run / ".fcreview").rglob("*.jsonl"))
+
+
+def test_two_annotators_at_the_same_time_lose_nothing(cli: Cli, one_run: Path, environ: dict[str, str]) -> None:
+    cli("import", one_run)
+    words = [sys.executable, "-m", "fcreview.cli", "label", str(one_run)]
+    programs = [
+        subprocess.Popen([*words, f"simple_python_{at}", "--verdict", verdict, "--annotator", who], env=environ)
+        for at in range(3)
+        for who, verdict in (("alice", "pass"), ("bob", "fail"))
+    ]
+    assert [program.wait(120) for program in programs] == [0] * 6
+    humans = [found["human"] for found in cli("items", one_run, "--json", "--limit", "3").objects]
+    assert humans == ["disputed"] * 3
+
+
+def test_labels_are_exported_as_json_lines_and_csv(cli: Cli, one_run: Path, tmp_path: Path) -> None:
+    cli("label", one_run, "simple_python_1", "--verdict", "pass", "--reason", "=1+1")
+    labels = cli("export", one_run, "--where", "reviewed").objects
+    assert [(label["id"], label["human"], label["effective"]) for label in labels] == [("simple_python_1", True, True)]
+    assert cli("export", one_run, "--format", "csv", "-o", "labels.csv").code == 0
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "labels.csv").read_bytes().decode(), newline="")))
+    assert len(rows) == 6
+    assert not any(cell.startswith("=") for row in rows for cell in row.values())
+
+
+def test_an_unknown_export_format_or_place_is_told(cli: Cli, one_run: Path) -> None:
+    assert "csv" in cli("export", one_run, "--format", "nonsense").err
+    assert cli("export", one_run, "-o", "no/such/folder/x.csv").code == 1
+
+
+def test_sql_reads_and_only_reads(cli: Cli, one_run: Path) -> None:
+    query = "SELECT error_type, count(*) AS n FROM items GROUP BY 1 ORDER BY n DESC, 1"
+    assert cli("sql", one_run, query, "--json").objects[0] == {"error_type": "value_error:string", "n": 4}
+    assert "value_error:string" in cli("sql", one_run, query).out
+    assert cli("sql", one_run, query, "--csv").out.startswith("error_type,n\r\n")
+    for statement in ("DELETE FROM runs", "SELECT * FROM read_text('/etc/passwd')", "ATTACH 'x'", "SELEC"):
+        done = cli("sql", one_run, statement)
+        assert (done.code, done.out) == (1, "")
+        assert "Traceback" not in done.err
+
+
+def test_doctor_says_what_was_found_and_writes_nothing(cli: Cli, one_run: Path) -> None:
+    done = cli("doctor", one_run)
+    assert done.code == 0
+    assert "maple" in done.out
+    assert "no workspace" in done.out
+    assert not (one_run / ".fcreview").exists()
+    kinds = {fact["kind"] for fact in cli("doctor", one_run, "--json").objects}
+    assert {"workspace", "run", "version", "terminal", "configuration"} <= kinds
+
+
+def test_doctor_says_what_is_missing(cli: Cli, one_run: Path, tmp_path: Path) -> None:
+    (one_run / "data").rename(tmp_path / "away")
+    assert "--data" in cli("doctor", one_run / "result").out
+
+
+def test_doctor_fails_on_a_damaged_journal(cli: Cli, one_run: Path) -> None:
+    for at in range(2):
+        cli("label", one_run, f"simple_python_{at}", "--verdict", "pass")
+    assert cli("doctor", one_run).code == 0
+    journal = one_run / ".fcreview" / "reviews" / "tester.jsonl"
+    journal.write_text(journal.read_text().replace('"verdict":true', '"verdict":false', 1))
+    done = cli("doctor", one_run)
+    assert done.code == 1
+    assert "tester" in next(line for line in done.out.splitlines() if line.startswith("!"))
+
+
+def test_the_demo_is_the_same_every_time_and_leaves_the_samples_alone(cli: Cli, samples: Path, tmp_path: Path) -> None:
+    before = sorted(samples.rglob("*"))
+    done = cli("demo", "--into", "demo")
+    assert done.code == 0
+    assert "failing" in done.out
+    assert "fcreview open" in done.out
+    first = cli("items", "demo", "--json")
+    assert first.code == 0
+    assert len(first.objects) > 20
+    assert sorted(samples.rglob("*")) == before
+    assert not list((tmp_path / "demo").rglob("__pycache__"))
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("x")
+    assert cli("demo", "--into", "full").code == 1
+
+
+def test_the_demo_goes_to_a_temporary_folder_of_its_own(cli: Cli, tmp_path: Path) -> None:
+    done = cli("demo", TMPDIR=str(tmp_path))
+    assert done.code == 0
+    (folder,) = tmp_path.glob("fcreview-demo-*")
+    assert str(folder) in done.out

@@ -1,0 +1,68 @@
+"""First paint of an imported run against an empty Textual app, and what one key costs after it.
+
+Usage: python benchmarks/first_paint.py [ITEMS ...]        (500, 5000 and 100000 unless said)
+Every figure is the median of five starts; the ratio is to the empty app started in between, so that a busy
+machine slows both.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from synthetic import write_run
+from terminal import Stroke, Terminal
+
+HERE = Path(__file__).parent
+FCREVIEW = str(Path(sys.executable).with_name("fcreview"))
+STARTS = 5
+
+
+def empty_paint() -> float:
+    with Terminal([sys.executable, str(HERE / "empty_app.py")]) as terminal:
+        return terminal.wait_for("line 10")
+
+
+def line(label: str, strokes: list[Stroke]) -> str:
+    times = sorted(stroke.settled * 1000 for stroke in strokes)
+    size = max(stroke.bytes for stroke in strokes)
+    return f"  {label:<14} median {median(times):5.1f} ms   worst {times[-1]:5.1f} ms   at most {size:,} bytes"
+
+
+def measure(items: int, folder: Path) -> None:
+    run = write_run(folder / f"run-{items}", items)
+    workspace = ["--workspace", str(folder / f"ws-{items}")]
+    subprocess.run([FCREVIEW, "import", str(run), *workspace], check=True, stdout=subprocess.DEVNULL)
+    command = [FCREVIEW, "open", str(run), *workspace]
+    ours, empty = [], []
+    for _ in range(STARTS):
+        empty.append(empty_paint())
+        with Terminal(command) as terminal:
+            ours.append(terminal.wait_for("simple_python_"))
+    print(f"{items:,} items")
+    ratio = median(ours) / median(empty)
+    print(f"  first paint    {median(ours):.2f} s   empty app {median(empty):.2f} s   ratio {ratio:.2f}")
+    with Terminal(command) as terminal:
+        terminal.wait_for("simple_python_")
+        terminal.settle(0.5)
+        print(line("cursor down", [terminal.press("down") for _ in range(20)]))
+        print(line("page down", [terminal.press("pagedown") for _ in range(20)]))
+        terminal.press("enter")
+        terminal.wait_for("golden")
+        terminal.settle(0.5)
+        print(line("next item", [terminal.press("]") for _ in range(20)]))
+        print(f"  memory         {terminal.memory_mb():.0f} MB")
+
+
+def main() -> None:
+    sizes = [int(text) for text in sys.argv[1:]] or [500, 5_000, 100_000]
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            measure(size, Path(folder))
+
+
+if __name__ == "__main__":
+    main()

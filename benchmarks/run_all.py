@@ -1,0 +1,23 @@
+"""Every measurement on what comes with the project: `make bench`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from synthetic import write_run
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        run = write_run(Path(folder) / "synthetic", 20_000)
+        subprocess.run([sys.executable, HERE / "import_speed.py", HERE.parent / "sample_runs", run], check=True)
+    subprocess.run([sys.executable, HERE / "first_paint.py"], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Builders of small BFCL trees on disk, in every layout."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.importers.registry import discover, read_plan
+from fcreview.model import ImportIssue, Item
+from fcreview.plan import RunPlan
+
+Lines = Callable[..., Path]
+Read = tuple[list[Item], list[ImportIssue]]
+
+
+def write_lines(path: Path, *values: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(json.dumps(value) for value in values), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def lines() -> Lines:
+    """`lines(path, record, ...)` writes JSON Lines, without a final line feed as the evaluator does."""
+    return write_lines
+
+
+@pytest.fixture
+def question() -> Callable[..., dict[str, Any]]:
+    """A single-turn question record on one function `area(base, height)`."""
+
+    def make(item: str, text: str = "How large is it?", *, v1: bool = False) -> dict[str, Any]:
+        properties = {"base": {"type": "integer"}, "height": {"type": "integer"}}
+        document = {
+            "name": "area",
+            "description": "Area of a triangle.",
+            "parameters": {"type": "dict", "properties": properties, "required": ["base", "height"]},
+        }
+        if v1:
+            return {"id": item, "question": text, "function": document}
+        return {"id": item, "question": [[{"role": "user", "content": text}]], "function": [document]}
+
+    return make
+
+
+@pytest.fixture
+def result() -> Callable[..., dict[str, Any]]:
+    """A native-call result record of `area(base=..., height=5)`."""
+
+    def make(item: Any, base: int = 10, key: str = "id") -> dict[str, Any]:
+        arguments = json.dumps({"base": base, "height": 5})
+        return {key: item, "result": [{"area": arguments}], "input_token_count": 7, "latency": 0.5}
+
+    return make
+
+
+@pytest.fixture
+def header() -> Callable[[int, int], dict[str, Any]]:
+    def make(correct: int, total: int) -> dict[str, Any]:
+        return {"accuracy": correct / max(total, 1), "correct_count": correct, "total_count": total}
+
+    return make
+
+
+@pytest.fixture
+def failing() -> Callable[..., dict[str, Any]]:
+    """A failing score entry; `prompt` and `possible_answer` as given."""
+
+    def make(item: Any, **more: Any) -> dict[str, Any]:
+        return {
+            "id": item,
+            "model_name": "m",
+            "test_category": "c",
+            "valid": False,
+            "error": ["Invalid value for parameter 'base': 11."],
+            "error_type": "value_error:others",
+            "model_result_raw": [{"area": '{"base": 11, "height": 5}'}],
+            **more,
+        }
+
+    return make
+
+
+@pytest.fixture
+def plans() -> Callable[..., list[RunPlan]]:
+    def find(*paths: Path, data: Sequence[Path] = ()) -> list[RunPlan]:
+        return discover(paths, data=data).plans
+
+    return find
+
+
+@pytest.fixture
+def items() -> Callable[[RunPlan], Read]:
+    """The items of a plan, and the issues that belong to no item."""
+
+    def read(plan: RunPlan) -> Read:
+        found = list(read_plan(plan))
+        return (
+            [one for one in found if isinstance(one, Item)],
+            [one for one in found if isinstance(one, ImportIssue)],
+        )
+
+    return read
+
+
+GOLDEN = {"ground_truth": [{"area": {"base": [10], "height": [5]}}]}
+
+
+@pytest.fixture
+def v4(tmp_path: Path, question: Any, result: Any, header: Any, failing: Any) -> Path:
+    """A checkout: data/, result/m/non_live/, score/m/non_live/ with one passing and one failing simple_python item."""
+    name = "BFCL_v4_simple_python"
+    ids = ["simple_python_0", "simple_python_1"]
+    write_lines(tmp_path / f"data/{name}.json", *(question(item) for item in ids))
+    write_lines(tmp_path / f"data/possible_answer/{name}.json", *({"id": item, **GOLDEN} for item in ids))
+    write_lines(tmp_path / f"result/m/non_live/{name}_result.json", result(ids[0]), result(ids[1], 11))
+    entry = failing(ids[1], prompt=question(ids[1]), possible_answer=GOLDEN["ground_truth"])
+    write_lines(tmp_path / f"score/m/non_live/{name}_score.json", header(1, 2), entry)
+    return tmp_path

@@ -1,0 +1,235 @@
+"""Record shapes, text formats of local models, format sensitivity, Java and JavaScript: formats/bfcl section 5."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from fcreview.importers.bfcl.decode import decode
+from fcreview.importers.bfcl.decoding import Undecodable, WrongFormat
+
+NAMED = '{"name": "f", "arguments": {"a": 1}}'
+ONE = [("f", {"a": 1})]
+TWO = [("f", {"a": 1}), ("g", {"b": "x"})]
+
+
+def calls(
+    result: Any, *, v1: bool = False, model: str = "m-FC", language: str = "python", config: str | None = None
+) -> Any:
+    return decode(result, language=language, v1=v1, model=model, config=config)[0]
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        [{"f": '{"a": 1}'}],
+        [{"f": {"a": 1}}],
+        {"f": '{"a": 1}'},
+        [{"tool_name": "f", "parameters": {"a": 1}}],
+        [{"f": '{"a": 1}', "more": 2}],
+    ],
+)
+def test_native_shapes(result: Any) -> None:
+    assert calls(result) == ONE
+
+
+@pytest.mark.parametrize("result", [[], ""])
+def test_nothing_is_no_call(result: Any) -> None:
+    assert calls(result) == []
+
+
+@pytest.mark.parametrize(
+    "result", ["Some prose.", [{"f": "{not json"}], ["text"], [{"f": "{}"}, "text"], [{}], None, 5, [None], [{"f": ""}]]
+)
+def test_native_records_that_are_not_calls(result: Any) -> None:
+    with pytest.raises(Undecodable):
+        calls(result)
+
+
+@pytest.mark.parametrize("result", [[{"f": "[1]"}], [{"f": "null"}], [{"f": 5}], [{"f": {"a": 1}, "g": {}}]])
+def test_arguments_that_are_no_object_have_the_wrong_format(result: Any) -> None:
+    with pytest.raises(WrongFormat):
+        calls(result)
+
+
+def test_argument_json_is_read_as_the_standard_library_does() -> None:
+    arguments = calls([{"f": '{"big": 123456789012345678901234, "nan": NaN, "s": "\\ud800"}'}])[0][1]
+    assert arguments["big"] == 123456789012345678901234
+    assert math.isnan(arguments["nan"])
+    assert arguments["s"] == "\ud800"
+
+
+def test_gemini_text_is_a_wrong_format_and_cohere_text_no_call() -> None:
+    for result in ("prose", ["prose"]):
+        with pytest.raises(WrongFormat):
+            calls(result, model="gemini-2.5-flash-FC")
+    assert calls("prose", model="command-r7b-12-2024-FC") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "v1"),
+    [
+        (f"<tool_call>\n{NAMED}\n</tool_call>", "Qwen_Qwen3-8B-FC", False),
+        (f"<tool_call>\n{NAMED}\n</tool_call>".replace('"', "'"), "NousResearch_Hermes-2-Pro-Llama-3-8B", True),
+        (f"<function_call> {NAMED}", "ibm-granite_granite-20b-functioncalling", False),
+        (f'\n{{"tool_calls": [{NAMED}]}}', "Salesforce_xLAM-7b-fc-r", True),
+        (f"[{NAMED}]", "Salesforce_xLAM-2-32b-fc-r", False),
+        (f"```\n[{NAMED}]\n```", "MadeAgents_Hammer2.1-7b", False),
+        ('f\n{"a": 1}\nmore', "THUDM_glm-4-9b-chat", True),
+        ('{"name": "f", "parameters": {"a": 1}}', "meta-llama_Llama-3.1-8B-Instruct-FC", False),
+        (f"<tool_call>[{NAMED}]</tool_call>", "tiiuae_Falcon3-7B-Instruct-FC", False),
+        ("f(a=1)", "gorilla-openfunctions-v2", True),
+        ("f(a=1);", "Nexusflow-Raven-v2", True),
+        ("```python\nf(a=1)\n```", "microsoft_phi-4", False),
+    ],
+)
+def test_text_formats_of_local_models(text: str, model: str, v1: bool) -> None:
+    assert calls(text, model=model, v1=v1) == ONE
+
+
+def test_several_calls_in_local_formats() -> None:
+    block = '<tool_call>{"name": "%s", "arguments": %s}</tool_call>'
+    text = block % ("f", '{"a": 1}') + "\n" + block % ("g", '{"b": "x"}')
+    assert calls(text, model="Qwen_Qwen3-8B-FC") == TWO
+    text = '{"name": "f", "parameters": {"a": 1}}; {"name": "g", "parameters": {"b": "x"}}'
+    assert calls(text, model="meta-llama_Llama-3.1-8B-Instruct-FC") == TWO
+
+
+def test_a_json_call_of_a_prompt_mode_model_is_a_failure() -> None:
+    with pytest.raises(Undecodable):
+        calls('[{"name": "f", "arguments": {"a": 1}}]', model="gpt-4o-2024-11-20")
+
+
+def test_python_notation_is_needed_where_the_handler_reads_literals() -> None:
+    with pytest.raises(Undecodable):
+        calls('{"name": "f", "parameters": {"a": true}}', model="meta-llama_Llama-3.1-8B-Instruct-FC")
+
+
+def test_dots_may_be_underscores_only_where_names_were_offered_so() -> None:
+    assert decode([{"a_b": "{}"}], language="python", v1=False, model="gpt-4o-FC")[1] is True
+    assert decode("[a.b()]", language="python", v1=False, model="gpt-4o")[1] is False
+    assert decode("", language="python", v1=False, model="Qwen_Qwen3-8B-FC")[1] is False
+
+
+def fmt(name: str, tag: bool = False) -> str:
+    return f"ret_fmt={name}&tool_call_tag={tag}&func_doc_fmt=python&prompt_fmt=plaintext&style=classic"
+
+
+VERBOSE = (
+    '<functions><function name="f"><params><param name="a" value="1" type="integer"/></params></function>'
+    '<function name="g"><params><param name="b" value="x" type="string"/></params></function></functions>'
+)
+CONCISE = (
+    '<functions><function name="f"><param name="a" type="integer">1</param></function>'
+    '<function name="g"><param name="b">x</param></function></functions>'
+)
+JSON = json.dumps([{"function": "f", "parameters": {"a": 1}}, {"function": "g", "parameters": {"b": "x"}}])
+
+
+@pytest.mark.parametrize(
+    ("text", "config"),
+    [
+        ("[f(a=1), g(b='x')]", fmt("python")),
+        ("<TOOLCALL>[f(a=1), g(b='x')]</TOOLCALL>", fmt("python", True)),
+        (f"Sure: {JSON}", fmt("json")),
+        (f"<TOOLCALL>{JSON}</TOOLCALL>", fmt("json", True)),
+        (f"```xml\n{VERBOSE}\n```", fmt("verbose_xml")),
+        (f"Here: {CONCISE}", fmt("concise_xml")),
+        (f"<TOOLCALL>{CONCISE}</TOOLCALL>", fmt("concise_xml", True)),
+    ],
+)
+def test_format_sensitivity(text: str, config: str) -> None:
+    assert calls(text, config=config, model="gpt-4o") == TWO
+
+
+def test_json_format_takes_no_json_for_no_call_and_a_missing_key_for_a_failure() -> None:
+    assert calls("I cannot do that.", config=fmt("json")) == []
+    assert calls('["text", {"function": "f", "parameters": {"a": 1}}]', config=fmt("json")) == ONE
+    with pytest.raises(Undecodable):
+        calls('[{"function": "f"}]', config=fmt("json"))
+
+
+def test_json_format_ends_at_the_first_end_of_an_object_list() -> None:
+    text = '[{"function": "f", "parameters": {"a": [{"x": 1}]}}]'
+    assert calls(text, config=fmt("json")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "config"),
+    [
+        ("[f(a=1)]", fmt("python", True)),
+        ("[f(a=1)]", fmt("verbose_xml")),
+        (CONCISE.replace(">1<", ">one<"), fmt("concise_xml")),
+        ("<functions><function></functions>", fmt("concise_xml")),
+        ('<functions><!DOCTYPE x [<!ENTITY a "b">]></functions>', fmt("concise_xml")),
+    ],
+)
+def test_format_sensitivity_failures(text: str, config: str) -> None:
+    with pytest.raises(Undecodable):
+        calls(text, config=config)
+
+
+def test_xml_values_are_converted_by_type() -> None:
+    kinds = {"float": "2", "boolean": "TRUE", "null": "x", "array": "[1, 'a']", "dict": "{'k': 1}", "other": " s "}
+    params = "".join(f'<param name="{kind}" type="{kind}">{text}</param>' for kind, text in kinds.items())
+    found = calls(f'<functions><function name="f">{params}</function></functions>', config=fmt("concise_xml"))
+    values = {"float": 2.0, "boolean": True, "null": None, "array": [1, "a"], "dict": {"k": 1}, "other": "s"}
+    assert found[0][1] == values
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ('A.f(s="x y", n=5L, b=true)', {"s": "x y", "n": "5L", "b": "true"}),
+        ("Alpha.function(c='x')", {"c": "x"}),
+        ('A.f(a=new String[]{"p", "q"})', {"a": 'new String[]{"p","q"}'}),
+        ("A.f(a=new ArrayList<>(Arrays.asList(1, 2)))", {"a": "new ArrayList<>(Arrays.asList(1, 2))"}),
+        ("A.f(v=x, n=new Foo(1,2))", {"v": "x", "n": "new Foo(1, 2)"}),
+        ("A.f(a=1).g(b=2)", {"b": "2"}),
+        ("A.f(pos, a=1)", {None: "pos", "a": "1"}),
+    ],
+)
+def test_java_calls(text: str, arguments: dict[str, str]) -> None:
+    assert calls(f"[{text}]", model="gpt-4o", language="java")[0][1] == arguments
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("f(s='x y', n=5, b=true)", {"s": "x y", "n": "5", "b": "true"}),
+        ("f(o={k: [1, 2]}, g=() => 1)", {"o": "{k: [1, 2]}", "g": "() => 1"}),
+        ("f(a=1)\ng(b=2)", {"a": "1"}),
+    ],
+)
+def test_javascript_calls(text: str, arguments: dict[str, str]) -> None:
+    assert calls(f"[{text}]", model="gpt-4o", language="javascript") == [("f", arguments)]
+
+
+def test_a_code_fence_after_a_javascript_call_is_no_template() -> None:
+    text = "[python\n  calculate(time=5)\n```\n\n```]"
+    assert calls(text, model="gpt-4o", language="javascript") == [("calculate", {"time": "5"})]
+
+
+def test_very_short_java_without_a_semicolon_is_refused_as_the_grammar_recovers() -> None:
+    with pytest.raises(Undecodable):
+        calls("[f(a=1)]", model="gpt-4o", language="java")
+    assert calls("[f(a=1);]", model="gpt-4o", language="java") == [("f", {"a": "1"})]
+
+
+@pytest.mark.parametrize("language", ["java", "javascript"])
+def test_code_that_is_no_call(language: str) -> None:
+    with pytest.raises(Undecodable):
+        calls("[this is prose, not code]", model="gpt-4o", language=language)
+    with pytest.raises(Undecodable):
+        calls("[f(alpha=1, alpha=2)]", model="gpt-4o", language=language)
+    with pytest.raises(WrongFormat):
+        calls("[someVariable = otherVariable;]", model="gpt-4o", language=language)
+
+
+def test_v1_claude_arguments_of_java_are_text() -> None:
+    result = [{"f": '{"a": 1, "b": true}'}]
+    assert calls(result, v1=True, language="java", model="claude-3-opus-FC") == [("f", {"a": "1", "b": "True"})]
+    assert calls(result, v1=True, language="java", model="gpt-4o-FC") == [("f", {"a": 1, "b": True})]

@@ -1,0 +1,206 @@
+"""Which runs are found, from wherever they are opened, with which scores and which dataset."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.importers.registry import discover
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [path.name for path in paths]
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        ".", "result", "score", "result/m", "score/m", "result/m/non_live",
+        "result/m/non_live/BFCL_v4_simple_python_result.json",
+    ],
+)  # fmt: skip
+def test_a_checkout_is_one_run_wherever_it_is_opened(v4: Path, plans: Any, opened: str) -> None:
+    (plan,) = plans(v4 / opened)
+    assert (plan.run.model, plan.run.generation, plan.run.benchmark) == ("m", "V4", "bfcl")
+    assert names(plan.results) == ["BFCL_v4_simple_python_result.json"]
+    assert names(plan.scores) == ["BFCL_v4_simple_python_score.json"]
+    assert plan.run.dataset == str(v4 / "data")
+    assert plan.issues == []
+
+
+def test_outer_folders_may_have_any_name(v4: Path, plans: Any) -> None:
+    (v4 / "result").rename(v4 / "result-BFCL")
+    (v4 / "score").rename(v4 / "score-BFCL")
+    shutil.copytree(v4 / "score-BFCL", v4 / "an_older_score")
+    (plan,) = plans(v4 / "result-BFCL" / "m")
+    assert plan.scores[0].is_relative_to(v4 / "score-BFCL")
+    (v4 / "result-BFCL").rename(v4 / "one")
+    (v4 / "score-BFCL").rename(v4 / "two")
+    shutil.rmtree(v4 / "an_older_score")
+    (plan,) = plans(v4 / "one")
+    assert plan.scores[0].is_relative_to(v4 / "two")
+
+
+def test_a_run_folder_with_result_and_score_inside(v4: Path, plans: Any, tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "gpt4o"
+    run.mkdir(parents=True)
+    (v4 / "result").rename(run / "result")
+    (v4 / "score").rename(run / "score")
+    for opened in (tmp_path / "runs", run, run / "result" / "m"):
+        (plan,) = plans(opened)
+        assert (plan.run.model, len(plan.results), len(plan.scores)) == ("m", 1, 1)
+
+
+def test_a_run_folder_without_a_model_folder(v4: Path, plans: Any) -> None:
+    run = v4 / "runs" / "gpt4o"
+    run.mkdir(parents=True)
+    (v4 / "result" / "m" / "non_live").rename(run / "result")
+    (v4 / "score" / "m" / "non_live").rename(run / "score")
+    for opened in (v4 / "runs", run, run / "result", run / "score"):
+        (plan,) = plans(opened)
+        assert (plan.run.model, len(plan.results), len(plan.scores)) == ("gpt4o", 1, 1)
+
+
+def test_a_bare_folder_of_result_files_is_named_by_the_folder(v4: Path, plans: Any) -> None:
+    bare = v4 / "runs" / "gpt4o"
+    bare.parent.mkdir()
+    (v4 / "result" / "m" / "non_live").rename(bare)
+    shutil.rmtree(v4 / "score")
+    (plan,) = plans(bare)
+    assert (plan.run.model, len(plan.results), plan.scores) == ("gpt4o", 1, [])
+    shutil.copytree(bare, v4 / "runs" / "claude")
+    assert [plan.run.model for plan in plans(v4 / "runs")] == ["claude", "gpt4o"]
+
+
+def test_scores_in_the_same_folder(v4: Path, plans: Any) -> None:
+    name = "BFCL_v4_simple_python_score.json"
+    (v4 / "score" / "m" / "non_live" / name).rename(v4 / "result" / "m" / "non_live" / name)
+    (plan,) = plans(v4 / "result")
+    assert names(plan.scores) == [name]
+
+
+def test_one_file_takes_only_its_own_category(v4: Path, plans: Any, lines: Any, header: Any, result: Any) -> None:
+    lines(v4 / "result/m/non_live/BFCL_v4_multiple_result.json", result("multiple_0"))
+    lines(v4 / "score/m/non_live/BFCL_v4_multiple_score.json", header(1, 1))
+    (plan,) = plans(v4 / "result/m/non_live/BFCL_v4_multiple_result.json")
+    assert list(plan.extra["categories"]) == ["multiple"]
+    assert plan.run.path.endswith("BFCL_v4_multiple_result.json")
+    (plan,) = plans(v4 / "result/m")
+    assert list(plan.extra["categories"]) == ["simple_python", "multiple"]
+
+
+def test_two_generations_are_two_runs(v4: Path, plans: Any, lines: Any, result: Any) -> None:
+    lines(v4 / "result/m/BFCL_v3_simple_result.json", result("simple_0"))
+    found = plans(v4)
+    assert sorted(plan.run.generation for plan in found) == ["V3", "V4"]
+    (old,) = [plan for plan in found if plan.run.generation == "V3"]
+    assert old.run.dataset is None
+    assert "no BFCL V3 dataset" in old.issues[0].what
+
+
+def test_v1_with_results_named_as_questions(tmp_path: Path, plans: Any, lines: Any, question: Any, result: Any) -> None:
+    name = "gorilla_openfunctions_v1_test_simple.json"
+    lines(tmp_path / "data" / name, question("simple_0", v1=True))
+    lines(tmp_path / "result/m" / name, result(0, key="idx"))
+    lines(tmp_path / "score/m/simple_score.json", {"accuracy": 1, "correct_count": 1, "total_count": 1})
+    (plan,) = plans(tmp_path)
+    assert (plan.run.generation, len(plan.results), len(plan.scores)) == ("V1", 1, 1)
+    assert plan.run.dataset == str(tmp_path / "data")
+
+
+def test_ignored_files_are_one_notice_a_kind_and_folder(v4: Path) -> None:
+    for number in range(3):
+        snapshot = v4 / f"result/m/agentic/memory/kv/memory_snapshot/s{number}.json"
+        snapshot.parent.mkdir(parents=True, exist_ok=True)
+        snapshot.write_text("{\n}")
+    for name in ("data_overall.csv", "data_live.csv"):
+        (v4 / "score" / name).write_text("Rank")
+    found = discover([v4])
+    assert [issue.severity for issue in found.issues] == ["notice", "notice"]
+    assert {issue.what.split()[2] for issue in found.issues} == {"3", "2"}
+    assert len(found.plans) == 1
+
+
+def test_a_dataset_elsewhere_is_given(v4: Path, plans: Any, tmp_path_factory: Any, monkeypatch: Any) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (v4 / "data").rename(elsewhere / "bench")
+    (plan,) = plans(v4)
+    assert plan.run.dataset is None
+    (plan,) = plans(v4, data=[elsewhere])
+    assert plan.run.dataset == str(elsewhere / "bench")
+    monkeypatch.setenv("FCREVIEW_DATA", str(elsewhere / "bench"))
+    (plan,) = plans(v4)
+    assert plan.run.dataset == str(elsewhere / "bench")
+
+
+def test_the_installed_package_is_found_without_being_imported(
+    v4: Path, plans: Any, tmp_path_factory: Any, monkeypatch: Any
+) -> None:
+    from fcreview.importers.bfcl import locate
+
+    site = tmp_path_factory.mktemp("site")
+    (site / "bfcl_eval").mkdir()
+    (site / "bfcl_eval" / "__init__.py").write_text("raise SystemExit('imported')")
+    (v4 / "data").rename(site / "bfcl_eval" / "data")
+    monkeypatch.syspath_prepend(str(site))
+    locate._installed.cache_clear()
+    try:
+        (plan,) = plans(v4)
+    finally:
+        locate._installed.cache_clear()
+    assert plan.run.dataset == str(site / "bfcl_eval" / "data")
+
+
+def test_of_two_datasets_the_one_that_was_scored_is_taken(v4: Path, plans: Any, lines: Any, question: Any) -> None:
+    other = v4 / "other"
+    shutil.copytree(v4 / "data", other)
+    (plan,) = plans(v4, data=[other, v4 / "data"])
+    assert plan.issues == []  # the same content twice is not ambiguous
+    lines(other / "BFCL_v4_simple_python.json", question("simple_python_0"), question("simple_python_1", "Else?"))
+    (plan,) = plans(v4, data=[other, v4 / "data"])
+    assert plan.run.dataset == str(v4 / "data")
+    assert [issue.severity for issue in plan.issues] == ["notice"]
+    assert str(other) in plan.issues[0].what
+
+
+def test_two_datasets_that_nothing_decides_between(v4: Path, plans: Any, lines: Any, question: Any) -> None:
+    shutil.copytree(v4 / "data", v4 / "other")
+    shutil.rmtree(v4 / "score")
+    lines(v4 / "other/BFCL_v4_simple_python.json", question("simple_python_0", "Else?"))
+    (plan,) = plans(v4 / "result", data=[v4 / "data", v4 / "other"])
+    assert plan.run.dataset == str(v4 / "data")
+    assert [issue.severity for issue in plan.issues] == ["warning"]
+
+
+def test_a_data_folder_that_does_not_fit_is_told(v4: Path, plans: Any) -> None:
+    (v4 / "empty").mkdir()
+    (plan,) = plans(v4, data=[v4 / "empty"])
+    assert "no BFCL V4 dataset for this run in the data folders" in plan.issues[0].what
+    assert plan.run.dataset == str(v4 / "data")
+
+
+def test_real_trees(bench: Path, plans: Any) -> None:
+    assert len(plans(bench / "bfcl_v1")) == 3
+    panel = plans(bench / "bfcl_v1_panel", data=[bench / "bfcl_v1"])
+    assert len(panel) == 12
+    assert {plan.run.dataset for plan in panel} == {str(bench / "bfcl_v1" / "data")}
+    assert {len(plan.scores) for plan in panel} == {4}
+    (one,) = plans(bench / "bfcl_v4/result/gpt-4o-mini-2024-07-18-FC")
+    assert (len(one.results), len(one.scores)) == (17, 17)
+
+
+def test_a_newer_generation_is_read_as_v4_and_says_so(tmp_path: Path, plans: Any, lines: Any, result: Any) -> None:
+    lines(tmp_path / "m/BFCL_v5_simple_python_result.json", result("simple_python_0"))
+    (plan,) = plans(tmp_path)
+    assert plan.run.generation == "V5"
+    assert "newer" in plan.issues[0].what
+
+
+def test_folders_named_after_the_run_and_their_part(v4: Path, plans: Any) -> None:
+    (v4 / "result" / "m" / "non_live").rename(v4 / "gpt4o_result")
+    (v4 / "score" / "m" / "non_live").rename(v4 / "gpt4o_score")
+    (plan,) = plans(v4 / "gpt4o_result")
+    assert (plan.run.model, len(plan.results), len(plan.scores)) == ("gpt4o_result", 1, 1)

@@ -1,0 +1,414 @@
+"""Items of a run: joined with scores and dataset, complete, and honest about what is not known."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from fcreview.importers.bfcl import metrics
+from fcreview.importers.registry import discover, read_plan
+from fcreview.model import Item
+
+CATEGORY = "simple_python"
+RESULT = f"result/m/non_live/BFCL_v4_{CATEGORY}_result.json"
+SCORE = f"score/m/non_live/BFCL_v4_{CATEGORY}_score.json"
+OFFICIAL = {f"{CATEGORY}_0": True, f"{CATEGORY}_1": False}
+
+
+def officials(found: list[Item]) -> dict[str, bool | None]:
+    return {item.id: item.official for item in found}
+
+
+def said(*groups: Any) -> list[str]:
+    """Texts of all issues: of files, of items and of plans."""
+    return [issue.what for group in groups for issue in group]
+
+
+def test_a_small_run_is_filled_in(v4: Path, plans: Any, items: Any) -> None:
+    (plan,) = plans(v4)
+    (right, wrong), issues = items(plan)
+    assert issues == []
+    assert officials([right, wrong]) == OFFICIAL
+    assert (right.id, right.category, right.question) == ("simple_python_0", CATEGORY, "How large is it?")
+    assert (right.tokens_in, right.tokens_out, right.latency) == (7, None, 0.5)
+    assert [(call.name, call.arguments) for call in right.predicted] == [("area", {"base": 10, "height": 5})]
+    assert right.golden[0].arguments is not None
+    assert right.golden[0].arguments["base"].any_of == [10]
+    assert [pair.state for pair in right.pairs] == ["="]
+    assert [pair.state for pair in wrong.pairs] == ["!"]
+    assert (right.rule, wrong.rule) == (True, False)
+    assert (wrong.error_type, wrong.rule_error_type) == ("value_error:others", "value_error:others")
+    assert (wrong.diff_function, wrong.diff_argument) == ("area", "base")
+    assert "11" in (wrong.first_difference or "")
+    assert (right.first_difference, right.diff_function) == (None, None)
+    official = wrong.verdicts[0]
+    assert (official.source, official.value, official.by) == ("official", False, f"BFCL_v4_{CATEGORY}_score.json")
+    assert official.rationale == "Invalid value for parameter 'base': 11."
+    assert right.functions is not wrong.functions
+    assert right.prediction_hash != wrong.prediction_hash
+    assert right.golden_hash == wrong.golden_hash != ""
+    assert plan.run.official_metrics[CATEGORY]["correct_count"] == 1
+    with Path(wrong.file).open("rb") as file:
+        file.seek(wrong.offset)
+        assert json.loads(file.read(wrong.length))["id"] == wrong.id
+    assert wrong.line == 2
+
+
+def test_results_without_scores_have_no_official_verdict(v4: Path, plans: Any, items: Any) -> None:
+    (v4 / SCORE).unlink()
+    (plan,) = plans(v4)
+    found, _ = items(plan)
+    assert [item.official for item in found] == [None, None]
+    assert [item.rule for item in found] == [True, False]
+
+
+def test_results_without_a_dataset_open(v4: Path, plans: Any, items: Any) -> None:
+    (v4 / "data").rename(v4.parent / f"{v4.name}-gone")
+    (plan,) = plans(v4)
+    found, _ = items(plan)
+    assert any("no BFCL V4 dataset" in what for what in said(plan.issues))
+    right, wrong = found
+    assert officials(found) == OFFICIAL
+    assert right.predicted[0].name == "area"
+    assert right.golden == []
+    assert wrong.golden[0].name == "area"  # what the score entry repeats
+    assert wrong.question == "How large is it?"
+    assert (right.rule, wrong.rule) == (None, False)
+
+
+def test_scores_without_results(v4: Path, plans: Any, items: Any) -> None:
+    (v4 / RESULT).unlink()
+    (plan,) = plans(v4)
+    found, issues = items(plan)
+    assert officials(found) == {f"{CATEGORY}_1": False}
+    assert found[0].predicted[0].arguments == {"base": 11, "height": 5}
+    assert any("no result file" in what and "1 that passed" in what for what in said(issues))
+    assert found[0].file.endswith("_score.json")
+
+
+def test_v1_positions_and_number_ids(
+    tmp_path: Path, plans: Any, items: Any, lines: Any, question: Any, result: Any, header: Any, failing: Any
+) -> None:
+    name = "gorilla_openfunctions_v1_test_simple"
+    lines(tmp_path / f"data/{name}.json", *(question(f"simple_{n}", v1=True) for n in range(12)))
+    lines(tmp_path / f"result/m/{name}_result.json", *(result(n, key="idx") for n in range(12)))
+    lines(tmp_path / "score/m/simple_score.json", header(10, 12), failing(1), failing(11))
+    (plan,) = plans(tmp_path)
+    found, issues = items(plan)
+    assert issues == []
+    assert [item.id for item in found] == [f"simple_{n}" for n in range(12)]
+    assert [item.id for item in found if item.official is False] == ["simple_0", "simple_10"]
+    assert {item.official for item in found} == {True, False}
+
+
+def test_unsorted_results_come_in_dataset_order(v4: Path, plans: Any, items: Any, lines: Any, result: Any) -> None:
+    lines(v4 / RESULT, result(f"{CATEGORY}_1", 11), result(f"{CATEGORY}_0"))
+    (plan,) = plans(v4)
+    found, _ = items(plan)
+    assert [(item.id, item.line) for item in found] == [(f"{CATEGORY}_0", 2), (f"{CATEGORY}_1", 1)]
+
+
+def test_of_duplicate_ids_the_last_counts(v4: Path, plans: Any, items: Any, lines: Any, result: Any) -> None:
+    lines(v4 / RESULT, result(f"{CATEGORY}_0", 99), result(f"{CATEGORY}_1", 11), result(f"{CATEGORY}_0"))
+    (plan,) = plans(v4)
+    found, issues = items(plan)
+    assert officials(found) == OFFICIAL
+    assert found[0].line == 3
+    assert [(issue.item, issue.line) for issue in issues] == [(f"{CATEGORY}_0", 3)]
+
+
+def test_a_cut_last_line(v4: Path, plans: Any, items: Any) -> None:
+    path = v4 / RESULT
+    path.write_bytes(path.read_bytes()[:-30])
+    (plan,) = plans(v4)
+    found, issues = items(plan)
+    assert officials(found) == OFFICIAL  # the second as its score entry tells it
+    assert any("cut off" in issue.what and issue.line == 2 and issue.file == str(path) for issue in issues)
+    assert any("no result record" in what for what in said(issues))
+
+
+def test_an_empty_result_file(v4: Path, plans: Any, items: Any) -> None:
+    (v4 / RESULT).write_bytes(b"")
+    (plan,) = plans(v4)
+    found, issues = items(plan)
+    assert officials(found) == {f"{CATEGORY}_1": False}
+    assert any("empty" in what for what in said(issues))
+
+
+def test_more_results_than_were_scored_leave_passes_unknown(
+    v4: Path, plans: Any, items: Any, lines: Any, result: Any
+) -> None:
+    ids = [f"{CATEGORY}_{n}" for n in range(3)]
+    lines(v4 / RESULT, result(ids[0]), result(ids[1], 11), result(ids[2]))
+    (plan,) = plans(v4)
+    found, issues = items(plan)
+    assert officials(found) == {ids[0]: None, ids[1]: False, ids[2]: None}
+    assert any("2 items of simple_python were scored, but there are 3" in what for what in said(issues))
+    assert any("not in the dataset" in what for what in said(found[2].issues))
+
+
+def test_a_partial_evaluation_counts_what_is_there(v4: Path, plans: Any, items: Any, lines: Any, result: Any) -> None:
+    lines(v4 / RESULT, result(f"{CATEGORY}_0"))
+    lines(v4 / SCORE, {"accuracy": 1.0, "correct_count": 1, "total_count": 1})
+    (plan,) = plans(v4)
+    found, issues = items(plan)
+    assert (officials(found), issues) == ({f"{CATEGORY}_0": True}, [])
+
+
+def test_another_question_under_the_same_id_is_not_joined(
+    v4: Path, plans: Any, items: Any, lines: Any, question: Any, result: Any, header: Any, failing: Any
+) -> None:
+    ids = [f"{CATEGORY}_{n}" for n in range(3)]
+    answer = [{"area": {"base": [12], "height": [5]}}]
+    lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", *(question(item) for item in ids))
+    lines(v4 / RESULT, *(result(item, 11) for item in ids))
+    lines(
+        v4 / SCORE,
+        header(0, 3),
+        failing(ids[0], prompt=question(ids[0])),
+        failing(ids[1], prompt=question(ids[1], "How long?"), possible_answer=answer),
+        failing(ids[2], prompt=question(ids[2])),
+    )
+    (plan,) = plans(v4)
+    found, _ = items(plan)
+    assert [item.question for item in found] == ["How large is it?", "How long?", "How large is it?"]
+    assert found[1].golden[0].arguments["base"].any_of == [12]
+    assert "not the dataset's" in found[1].issues[0].what
+    assert found[0].issues == []
+
+
+def test_a_dataset_of_another_version_is_not_joined_at_all(
+    v4: Path, plans: Any, items: Any, lines: Any, question: Any
+) -> None:
+    lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", *(question(f"{CATEGORY}_{n}", "Something else?") for n in range(2)))
+    (plan,) = plans(v4)
+    found, issues = items(plan)
+    assert [item.question for item in found] == ["", "How large is it?"]
+    assert any("another version" in issue.what and issue.severity == "error" for issue in issues)
+
+
+def test_unknown_fields_are_kept_and_told_once(v4: Path, plans: Any, items: Any, lines: Any, result: Any) -> None:
+    lines(v4 / RESULT, *({**result(f"{CATEGORY}_{n}"), "cost": n} for n in range(2)))
+    (plan,) = plans(v4)
+    found, issues = items(plan)
+    assert [item.extra["cost"] for item in found] == [0, 1]
+    assert [(issue.severity, "cost" in issue.what) for issue in issues] == [("notice", True)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, 3, True, "", [], {}, [None], [[]], [{}], [{"area": None}], [{"area": [1]}], {"area": {"base": 1}},
+        [{"area": '{"base": NaN}'}], [{"area": '{"base": 1e999}'}], [{"area": "[" * 5000}], "area(" * 3000,
+        [{"tool_name": "area", "parameters": {"base": 10, "height": 5}}], {"a": [[[[]]]]}, ["text", {"area": "{}"}],
+        "[area(base=" + "[" * 90 + "]" * 90 + ")]", "[area(base=10, height=5)]\u0000\x1b[2J",
+    ],
+    ids=itertools.count(),
+)  # fmt: skip
+def test_odd_results_are_items(v4: Path, plans: Any, items: Any, lines: Any, value: Any) -> None:
+    lines(v4 / RESULT, {"id": f"{CATEGORY}_0", "result": value})
+    (plan,) = plans(v4)
+    found, _ = items(plan)
+    assert officials(found) == OFFICIAL
+    assert found[0].issues == []
+    assert found[0].prediction_hash
+
+
+def test_deep_nesting_keeps_the_item(v4: Path, plans: Any, items: Any) -> None:
+    deep = b'{"id": "simple_python_0", "result": [{"area": {"base": ' + b"[" * 600 + b"]" * 600 + b"}}]}\n"
+    (v4 / RESULT).write_bytes(deep + b'{"id": "simple_python_1", "result": "' + b"\xff" + b'"}')
+    (plan,) = plans(v4)
+    found, issues = items(plan)
+    assert officials(found) == OFFICIAL
+    assert any("not UTF-8" in what for what in said(issues))
+
+
+def test_a_line_of_50_mb_is_an_item_with_its_beginning(
+    v4: Path, plans: Any, items: Any, lines: Any, result: Any
+) -> None:
+    lines(v4 / RESULT, {"id": f"{CATEGORY}_0", "result": "[area(" + "x" * 50_000_000}, result(f"{CATEGORY}_1", 11))
+    (plan,) = plans(v4)
+    found, issues = items(plan)
+    assert officials(found) == OFFICIAL
+    assert len(orjson.dumps(found[0])) < 4_000_000
+    assert [(issue.line, "50 MB" in issue.what) for issue in issues] == [(1, True)]
+
+
+def test_an_undecodable_output_fails_at_no_function(v4: Path, plans: Any, items: Any, lines: Any, result: Any) -> None:
+    text = "I would call area(base=, height=5)"
+    lines(v4 / RESULT, result(f"{CATEGORY}_0"), {"id": f"{CATEGORY}_1", "result": text})
+    (plan,) = plans(v4)
+    (_, item), _ = items(plan)
+    assert (item.rule_error_type, item.diff_function, item.diff_argument) == ("ast_decoder:decoder_failed", None, None)
+    assert item.first_difference
+    assert [(call.name, call.arguments, call.raw) for call in item.predicted] == [("", None, text)]
+    assert item.predicted[0].decode_error
+
+
+def test_where_a_failing_entry_stands_is_kept(v4: Path, plans: Any, items: Any) -> None:
+    (plan,) = plans(v4)
+    found, _ = items(plan)
+    place = found[1].extra["score_record"]
+    with Path(place["file"]).open("rb") as file:
+        file.seek(place["offset"])
+        assert json.loads(file.read(place["length"]))["id"] == found[1].id
+
+
+def test_keys_of_third_parties_are_redacted(
+    tmp_path: Path, plans: Any, items: Any, lines: Any, header: Any, failing: Any
+) -> None:
+    hidden = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+    name = "gorilla_openfunctions_v1_test_rest"
+    call = (
+        f"requests.get(url='https://a.b/c', headers={{'X-RapidAPI-Key': '{hidden}'}}, params={{'q': 'Tokyo, Japan'}})"
+    )
+    document = {"name": "requests.get", "parameters": {"type": "dict", "properties": {"key": {"type": "string"}}}}
+    asked = {"id": "rest_0", "question": f"My API key is '{hidden}'. The weather?", "function": document}
+    native = [{"requests.get": json.dumps({"url": "https://a.b", "params": {"api_key": hidden, "q": "x"}})}]
+    lines(
+        tmp_path / f"result/m/{name}_result.json", {"id": "rest_0", "result": call}, {"id": "rest_1", "result": native}
+    )
+    entry = failing(1, prompt=asked, model_result_raw=call, error=[f"key {hidden} refused"])
+    lines(tmp_path / "score/m/rest_score.json", header(1, 2), entry)
+    (plan,) = plans(tmp_path)
+    found, issues = items(plan)
+    assert len(found) == 2
+    written = orjson.dumps([found, issues]).decode()
+    assert hidden not in written
+    assert "Tokyo, Japan" in written
+    assert "https://a.b/c" in written
+
+
+def test_agentic_items_show_accepted_answers_and_documents(
+    tmp_path: Path, plans: Any, items: Any, lines: Any, header: Any
+) -> None:
+    data = tmp_path / "data"
+    asked = {"id": "memory_3-customer-3", "question": [[{"role": "user", "content": "Name?"}]],
+             "involved_classes": ["MemoryAPI"], "scenario": "customer"}  # fmt: skip
+    lines(data / "BFCL_v4_memory.json", asked)
+    lines(data / "possible_answer/BFCL_v4_memory.json", {"id": asked["id"], "ground_truth": ["Michael", "Mike"]})
+    lines(data / "multi_turn_func_doc/memory_kv.json", {"name": "archival_memory_add", "parameters": {}})
+    item_id = "memory_kv_3-customer-3"
+    said_last = "{'answer': 'Bob'}"
+    lines(
+        tmp_path / "result/m/agentic/memory/kv/BFCL_v4_memory_kv_result.json",
+        {"id": item_id, "result": [[[{"archival_memory_add": "{}"}], said_last]]},
+    )
+    lines(
+        tmp_path / "score/m/agentic/memory/kv/BFCL_v4_memory_kv_score.json",
+        header(0, 1),
+        {"id": item_id, "valid": False, "prompt": asked["question"], "possible_answer": ["Michael", "Mike"],
+         "error": {"error_message": "None of the expected answers.", "error_type": "agentic:answer_not_found"}},
+    )  # fmt: skip
+    (plan,) = plans(tmp_path / "result")
+    (item,), issues = items(plan)
+    assert (item.issues, issues) == ([], [])
+    assert item.id == item_id
+    assert item.extra["accepted_answers"] == ["Michael", "Mike"]
+    assert item.extra["final_answer"] == said_last
+    assert [call.name for call in item.predicted] == ["archival_memory_add"]
+    assert [document["name"] for document in item.functions] == ["archival_memory_add"]
+    assert {verdict.target: verdict.value for verdict in item.verdicts} == {"item": False, "response": False}
+    assert item.pairs == []
+    assert "imported" in (item.rule_note or "")
+
+
+def test_format_sensitivity_items_are_those_of_their_originals(
+    v4: Path, plans: Any, items: Any, lines: Any, header: Any
+) -> None:
+    config = "ret_fmt=python&tool_call_tag=False&func_doc_fmt=python&prompt_fmt=plaintext&style=classic"
+    name = f"format_sensitivity_0:{config}:simple_python_1"
+    lines(
+        v4 / "result/m/format_sensitivity/BFCL_v4_format_sensitivity_result.json",
+        {"id": name, "result": "[area(base=10, height=5)]"},
+    )
+    lines(v4 / "score/m/format_sensitivity/BFCL_v4_format_sensitivity_score.json", header(1, 1))
+    (plan,) = plans(v4)
+    found, issues = items(plan)
+    item = next(item for item in found if item.category == "format_sensitivity")
+    assert issues == []
+    assert (item.id, item.question, item.official, item.rule) == (name, "How large is it?", True, True)
+    assert (item.extra["config"], item.extra["original"]) == (config, "simple_python_1")
+
+
+def real(bench: Path, name: str) -> list[tuple[Any, list[Item], list[Any]]]:
+    data = [bench / "bfcl_v1" / "data"] if name == "bfcl_v1_panel" else []
+    runs = []
+    for plan in discover([bench / name], data=data).plans:
+        found = list(read_plan(plan))
+        runs.append(
+            (plan, [one for one in found if isinstance(one, Item)], [o for o in found if not isinstance(o, Item)])
+        )
+    return runs
+
+
+@pytest.fixture(scope="module", params=["bfcl_v1", "bfcl_v1_panel", "bfcl_v4"])
+def runs(request: pytest.FixtureRequest, bench: Path) -> list[tuple[Any, list[Item], list[Any]]]:
+    return real(bench, request.param)
+
+
+def test_every_real_record_is_an_item_without_issues(runs: Any) -> None:
+    for plan, found, issues in runs:
+        records = sum(sum(bool(line.strip()) for line in path.read_bytes().split(b"\n")) for path in plan.results)
+        assert len(found) == records
+        assert [*issues, *plan.issues, *(issue for item in found for issue in item.issues)] == []
+        assert all(item.question and item.prediction_hash for item in found)
+        assert orjson.dumps(found[0])
+
+
+def test_official_equals_the_score_files(runs: Any) -> None:
+    """Failing ids are taken from the score files by a reader of our own here, the rest passed."""
+    for plan, found, _ in runs:
+        failing: set[tuple[str, str]] = set()
+        for path in plan.scores:
+            category = path.name.removeprefix("BFCL_v4_").removesuffix("_score.json")
+            for line in path.read_bytes().split(b"\n")[1:]:
+                if line.strip():
+                    stated = json.loads(line)["id"]
+                    name = stated if isinstance(stated, str) else f"{category}_{stated - 1}"
+                    failing.add((category, name))
+        assert {(item.category, item.id) for item in found if item.official is False} == failing
+        assert all(item.official is not None for item in found)
+        assert all(item.error_type for item in found if item.official is False)
+
+
+def test_counts_equal_the_headers(runs: Any) -> None:
+    for plan, found, _ in runs:
+        counts: dict[str, Counter[bool | None]] = {}
+        for item in found:
+            counts.setdefault(item.category, Counter())[item.official] += 1
+        assert counts.keys() == plan.run.official_metrics.keys()
+        for category, header in plan.run.official_metrics.items():
+            assert counts[category][True] == header["correct_count"]
+            assert counts[category].total() == header["total_count"]
+
+
+def test_v4_overall_is_the_leaderboards(bench: Path) -> None:
+    (run,) = discover([bench / "bfcl_v4/result/gpt-4o-mini-2024-07-18-FC"]).plans
+    rates = {}
+    for path in run.scores:
+        header = json.loads(path.read_bytes().split(b"\n")[0])
+        category = path.name.removeprefix("BFCL_v4_").removesuffix("_score.json")
+        rates[category] = metrics.Rate(header["correct_count"], header["total_count"])
+    groups = {name: round(100 * (one or 0), 2) for name, one in metrics.groups_v4(rates).items()}
+    assert groups == {"non_live": 59.79, "live": 59.14, "irrelevance": 77.5, "multi_turn": 66.88, "agentic": 0}
+    assert round(100 * (metrics.overall_v4(rates) or 0), 2) == 39.71
+    table = metrics.table("V4", rates)
+    assert (table[0].name, table[0].level) == ("overall", 0)
+    assert [line.name for line in table if line.level == 1] == [
+        "non_live", "live", "irrelevance", "multi_turn", "live_relevance",
+    ]  # fmt: skip
+
+
+def test_tables_of_older_generations_have_no_overall_formula() -> None:
+    rates = {"simple": metrics.Rate(3, 4), "java": metrics.Rate(1, 2), "relevance": metrics.Rate(1, 1)}
+    lines = metrics.table("V1", rates)
+    assert (lines[0].name, lines[0].value, lines[0].known) == ("all items", 5 / 7, 7)
+    assert [line.name for line in lines[1:]] == ["ast", "simple", "java", "irrelevance", "relevance"]
+    assert metrics.table("V4", {})[0].value is None

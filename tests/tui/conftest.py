@@ -1,0 +1,87 @@
+"""Stores of hand-made items, and what a screen shows as text."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+
+from fcreview.store.journal import Journal
+from fcreview.store.reviewing import Reviewer
+from fcreview.store.store import Store
+from fcreview.tui import theme
+from fcreview.tui.app import FcreviewApp
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def factory() -> ModuleType:
+    """tests/store/factory.py: the tests are not a package."""
+    path = Path(__file__).parent.parent / "store" / "factory.py"
+    spec = importlib.util.spec_from_file_location("store_factory", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The unicode set in colour, whatever terminal the tests run on."""
+    for name in ("NO_COLOR", "LC_ALL", "LC_CTYPE", "FCREVIEW_ASCII"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LANG", "en_US.UTF-8")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    theme.forget()
+    yield
+    theme.forget()
+
+
+MakeApp = Callable[..., FcreviewApp]
+
+
+@pytest.fixture
+def make_app(factory: ModuleType, tmp_path: Path) -> Iterator[MakeApp]:
+    """Makes an app on a real store; keywords go to FcreviewApp, `runs` are rows by model."""
+    stores: list[Store] = []
+
+    def make(rows: Rows | None = None, *, runs: dict[str, Rows] | None = None, **options: Any) -> FcreviewApp:
+        workspace, _ = factory.import_items(tmp_path / "work", runs or {"maple-8b": rows or []})
+        store = Store.open(workspace, "alice", blind=options.get("blind", False))
+        stores.append(store)
+        reviewer = Reviewer(store, Journal(workspace, "alice"))
+        return FcreviewApp(None, "alice", store=store, reviewer=reviewer, **options)
+
+    yield make
+    for store in stores:
+        store.close()
+
+
+def screen_lines(app: App[Any]) -> list[str]:
+    return [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
+
+
+@pytest.fixture
+def shown() -> Callable[[App[Any]], list[str]]:
+    return screen_lines
+
+
+@pytest.fixture
+def settled() -> Callable[[Pilot[Any]], Any]:
+    """Waits until the workers are done and what they brought is drawn."""
+
+    async def wait(pilot: Pilot[Any]) -> list[str]:
+        for _ in range(3):  # an answer may ask for another window
+            await pilot.app.workers.wait_for_complete()
+            await pilot.pause()
+        return screen_lines(pilot.app)
+
+    return wait

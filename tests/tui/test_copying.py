@@ -1,0 +1,33 @@
+"""What `y` sends and writes."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+from fcreview.tui.copying import osc52, write_copy
+
+
+def test_the_sequence_holds_the_text_in_base64_only() -> None:
+    sent = osc52("\x1b[31m杭州", {})
+    assert sent is not None and sent.startswith("\x1b]52;c;") and sent.endswith("\x07")
+    assert base64.b64decode(sent[7:-1]).decode() == "\x1b[31m杭州"
+
+
+def test_tmux_and_screen_get_it_wrapped_too() -> None:
+    plain = osc52("a", {})
+    assert plain is not None
+    assert osc52("a", {"TMUX": "x"}) == plain + "\x1bPtmux;\x1b" + plain + "\x1b\\"
+    assert osc52("a", {"STY": "x"}) == f"\x1bP{plain}\x1b\\"
+
+
+def test_too_long_a_text_is_only_written(tmp_path: Path) -> None:
+    text = "x" * 80_000 + "\ud800"
+    assert osc52(text, {}) is None
+    assert write_copy(text, tmp_path).read_bytes() == text.encode("utf-8", "surrogatepass")
+
+
+def test_a_folder_that_cannot_be_written_to_is_no_obstacle(tmp_path: Path) -> None:
+    path = write_copy("kept", tmp_path / "absent")
+    assert path.read_text() == "kept"
+    path.unlink()

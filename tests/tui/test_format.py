@@ -1,0 +1,222 @@
+"""Rows to cells, without an app."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fcreview.model import Run
+from fcreview.sanitise import visible, width
+from fcreview.store.rows import QueueRow, RunRow, View
+from fcreview.tui import format_header as header
+from fcreview.tui.format import (
+    QueueColumns,
+    Widths,
+    cut,
+    cut_middle,
+    cut_type,
+    hints_line,
+    queue_heading,
+    queue_line,
+    rate,
+)
+from fcreview.tui.keys import KeymapError, keymap
+from fcreview.tui.lines import line_width, plain
+from fcreview.tui.table import Column, table
+
+ROW = QueueRow(
+    item=1,
+    run=1,
+    seq=0,
+    id="live_parallel_multiple_23-20-0",
+    category="live_parallel_multiple",
+    model="gpt-4o-2024-08-06-FC",
+    official=False,
+    rule=True,
+    judge=None,
+    you="unsure",
+    human=None,
+    effective=False,
+    error_type="value_error:string",
+    rule_error_type=None,
+    first_difference='location "Hangzhou, CN" (golden "Hangzhou, China")',
+    question="What is the weather?",
+    n_golden=1,
+    n_predicted=1,
+    n_issues=0,
+)
+
+
+def cells(row: QueueRow, at: int, **widths: bool) -> dict[str, str]:
+    """Text of each column as drawn at a width of `at`."""
+    columns = QueueColumns.fitted(at, Widths(**widths).with_rows([row]))
+    parts = queue_line(row, columns)[1:]
+    return {name: text.strip() for (name, _), (text, _) in zip(columns.columns, parts, strict=True)}
+
+
+def run_row(model: str = "gpt-4o", **fields: object) -> RunRow:
+    row = RunRow(
+        run=1,
+        info=Run("bfcl", "V4", "en", model, f"runs/{model}"),
+        n_items=4,
+        official_pass=3,
+        official_known=4,
+        rule_pass=0,
+        rule_known=0,
+        effective_pass=4,
+        effective_known=4,
+        reviewed=1,
+        n_issues=0,
+    )
+    return dataclasses.replace(row, **fields)
+
+
+@given(st.text(), st.integers(1, 40))
+def test_a_cut_text_fits_and_a_short_one_is_whole(text, room):
+    text = visible(text)
+    for shown in (cut(text, room), cut_middle(text, room), cut_middle(text, room, 1 / 2), cut_type(text, room)):
+        assert width(shown) <= room
+        assert shown == text or width(text) > room
+
+
+def test_ids_keep_their_end_which_tells_them_apart():
+    assert cut_middle("live_parallel_multiple_23-20-0", 18) == "live_…iple_23-20-0"
+    assert cut_middle("live_parallel_multiple_24-20-0", 18) == "live_…iple_24-20-0"
+
+
+@pytest.mark.parametrize(
+    ("cells", "shown"),
+    [
+        (40, "simple_function_checker:wrong_count"),
+        (18, "simpl…:wrong_count"),
+        (17, "simp…:wrong_count"),
+        (16, "…:wrong_count"),
+        (13, "…:wrong_count"),
+        (12, "wrong_count"),
+        (11, "wrong_count"),
+        (8, "wro…ount"),
+    ],
+)
+def test_error_types_keep_what_stands_behind_the_colon(cells, shown):
+    assert cut_type("simple_function_checker:wrong_count", cells) == shown
+
+
+def test_what_is_too_long_behind_the_colon_is_cut_in_its_middle():
+    assert cut_type("multi_turn:instance_state_mismatch", 18) == "instance…_mismatch"
+    assert cut_type("value_error:string", 18) == "value_error:string"
+    assert cut_type("no_colon_but_very_long_indeed", 18) == "no_colon…ng_indeed"
+
+
+@given(st.text("ab:_", max_size=40), st.integers(4, 30))
+def test_a_cut_error_type_fits_and_has_no_crumbs_before_the_ellipsis(text, cells):
+    shown = cut_type(text, cells)
+    assert len(shown) <= cells
+    if shown != text and "…:" in shown:
+        assert len(shown.partition("…:")[0]) == 0 or len(shown.partition("…:")[0]) >= 4
+
+
+@given(st.integers(60, 250), st.booleans(), st.booleans(), st.sampled_from([None, True]))
+def test_every_line_of_the_queue_fits_and_is_aligned_with_its_heading(at, models, blind, judge):
+    row = dataclasses.replace(ROW, judge=judge, id="简单_" * 10)
+    columns = QueueColumns.fitted(at, Widths(models=models, blind=blind).with_rows([row, ROW]))
+    lengths = {line_width(line) for line in (queue_line(row, columns), queue_line(ROW, columns))}
+    lengths.add(line_width(queue_heading(columns, blind)) - 1)  # the heading stands over the cursor's cell, too
+    assert len(lengths) == 1
+    assert lengths.pop() <= at - 1
+
+
+def test_narrow_drops_the_category_first_and_then_the_difference():
+    assert "category" not in cells(ROW, 80)
+    assert cells(ROW, 80)["error"] == "value_error:string"
+    assert cells(ROW, 80)["difference"].startswith("location")
+    assert "difference" not in cells(ROW, 60)
+    wide = cells(ROW, 160)
+    assert wide["category"] == ROW.category
+    assert wide["item"] == ROW.id
+    assert wide["difference"] == ROW.first_difference
+
+
+def test_a_column_without_content_is_left_out():
+    assert "judge" not in cells(ROW, 160)
+    assert cells(dataclasses.replace(ROW, judge=False), 160)["judge"] == "✗"
+    assert "model" not in cells(ROW, 160)
+    assert cells(ROW, 160, models=True)["model"] == ROW.model
+
+
+def test_where_nothing_differs_the_question_is_shown():
+    assert cells(dataclasses.replace(ROW, first_difference=None), 100)["difference"] == "What is the weather?"
+
+
+def test_an_error_that_only_the_checker_finds_is_shown():
+    row = dataclasses.replace(ROW, error_type=None, rule_error_type="type_error:simple", rule=False)
+    assert cells(row, 100)["error"] == "type_error:simple"
+    assert "error" not in cells(dataclasses.replace(row, rule=True), 100), "no row has one"
+
+
+def test_blind_rows_hold_nothing_of_others():
+    assert cells(ROW, 160, blind=True) == {
+        "item": ROW.id,
+        "category": ROW.category,
+        "you": "?",
+        "difference": "What is the weather?",
+    }
+
+
+def test_flags_say_that_there_are_issues_or_a_stale_review():
+    columns = QueueColumns.fitted(80, Widths())
+    assert queue_line(dataclasses.replace(ROW, n_issues=1), columns)[0] == ("i", "warn")
+    assert queue_line(dataclasses.replace(ROW, stale=True), columns)[0] == ("↻", "warn")
+
+
+def test_hints_that_do_not_fit_are_left_out_before_help_and_quit():
+    hints = [("enter", "open"), ("f", "filter"), ("c", "clusters"), ("q", "quit"), ("?", "help")]
+    assert plain(hints_line(hints, 80)) == " enter open   f filter   c clusters   q quit   ? help"
+    assert plain(hints_line(hints, 45)) == " enter open f filter c clusters q quit ? help"
+    assert plain(hints_line(hints, 44)) == " enter open   f filter   q quit   ? help"
+    assert plain(hints_line(hints, 10)) == " q quit ? help"
+
+
+def test_rates():
+    assert rate(3, 4) == "75.0 %"
+    assert rate(0, 0) == "–"
+    assert plain(header.rates_line([run_row(), run_row("b", official_pass=1)], 60)).startswith(
+        " official 50.0 %   corrected 100.0 %"
+    )
+    assert "%" not in plain(header.rates_line([run_row()], 60, blind=True))
+
+
+@pytest.mark.parametrize("cells", [60, 80, 160])
+@pytest.mark.parametrize("runs", [[run_row("m" * 200)], [run_row(), run_row("b")], [], None])
+def test_the_run_line_fits_and_keeps_the_count_of_reviews(cells, runs):
+    line = header.run_line(runs, "annotator-with-a-long-name", cells)
+    assert line_width(line) <= cells
+    if runs:
+        assert plain(line).endswith(f"{len(runs)} of {4 * len(runs)} reviewed ")
+
+
+def test_the_view_line_shows_filter_and_search_as_typed():
+    view = View(where='(official:fail) text:"x"', queue="random", seed=7)
+    text = plain(header.view_line(view, "official:fail", "x", 3, 1200, 80))
+    assert text.startswith(" filter official:fail   search x ")
+    assert text.endswith("order random (seed 7) · 3/1,200 ")
+
+
+def test_a_table_that_is_too_wide_takes_from_its_last_column_first():
+    columns = (Column("n", right=True), Column("error", cut=cut_middle), Column("example"))
+    rows = [[("1", ""), ("value_error:string", ""), ("e" * 50, "")], [("12", ""), ("x", ""), ("y", "")]]
+    heading, lines = table(columns, rows, 40)
+    assert plain(lines[0]) == " 1  value_error:string  eeeeeeeeeeeeeee…"
+    assert plain(lines[1]).startswith("12  x ")
+    assert plain(heading).index("example") == plain(lines[0]).index("e" * 10)
+    narrow = table(columns, rows, 24)[1]
+    assert plain(narrow[0]) == " 1  val…:string  eeeeee…"
+
+
+def test_keys_are_given_by_full_id_or_by_a_name_that_is_clear():
+    assert keymap({"item.pass": "y", "clusters": "C"}) == {"item.pass": "y", "queue.clusters": "C"}
+    for wrong in ({"nothing": "y"}, {"search": "y"}, {"item.pass": ","}):
+        with pytest.raises(KeymapError):
+            keymap(wrong)

@@ -1,0 +1,241 @@
+"""The queue, key by key, on a real store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fcreview.sanitise import width
+from fcreview.store.journal_reader import read_journals
+from fcreview.store.rows import View
+from fcreview.store.workspace import find_workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.widgets.queue_list import WINDOW
+
+NARROW, WIDE = (80, 24), (160, 50)
+
+
+def some(n: int = 30, passing: int = 10) -> list[dict[str, Any]]:
+    """The first `passing` items pass."""
+    return [{"official": number < passing} for number in range(n)]
+
+
+def row_under_cursor(lines: list[str]) -> str:
+    (row,) = [line for line in lines if line.startswith("▸")]
+    return row
+
+
+async def test_failing_items_come_first_and_the_header_says_what_is_known(make_app, settled):
+    async with make_app(some()).run_test(size=NARROW) as pilot:
+        lines = await settled(pilot)
+    assert "maple-8b" in lines[0]
+    assert lines[0].endswith("alice · 0 of 30 reviewed")
+    assert "official 33.3 %" in lines[1]
+    assert "corrected 33.3 %" in lines[1]
+    assert lines[2].endswith("order failures · 1/30")
+    assert lines[4].split()[:4] == ["item", "off", "rule", "you"]
+    assert row_under_cursor(lines).split()[1:6] == ["simple_10", "✗", "✗", "·", "value_error:string"]
+    assert all("✗" in line for line in lines[5:23])
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE, (60, 15), (100, 30)])
+async def test_the_key_line_is_the_last_line_and_fits(make_app, settled, size):
+    async with make_app([*some(), {"issue": "unreadable"}]).run_test(size=size) as pilot:
+        for keys in ([], ["f", *"simple", "enter"]):
+            await pilot.press(*keys)
+            lines = await settled(pilot)
+            assert len(lines) == size[1]
+            assert lines[-1].startswith(" enter open")
+            assert lines[-1].endswith("? help")
+            assert all(width(line) <= size[0] for line in lines)
+
+
+async def test_the_cursor_moves_by_line_page_and_to_both_ends(make_app, settled):
+    async with make_app(some(100, 0)).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        expected = {"j": 1, "down": 2, "k": 1, "up": 0, "pagedown": 17, "space": 34, "pageup": 17, "end": 99, "home": 0}
+        for key, place in expected.items():
+            await pilot.press(key)
+            lines = await settled(pilot)
+            assert row_under_cursor(lines).split()[1] == f"simple_{place}", key
+            assert lines[2].endswith(f"{place + 1}/100"), key
+
+
+async def test_a_cursor_move_draws_two_lines_of_the_list(make_app, settled, monkeypatch):
+    async with make_app(some(100, 0)).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        rows = pilot.app.screen.list
+        drawn: list[int] = []
+        render = rows.render_line
+        monkeypatch.setattr(rows, "render_line", lambda y: drawn.append(y) or render(y))
+        await pilot.press("j")
+        await settled(pilot)
+    assert drawn == [0, 1]
+
+
+async def test_long_queues_are_read_in_windows(make_app, settled, monkeypatch):
+    n = 5 * WINDOW
+    app = make_app(some(n, 0))
+    asked: list[tuple[int, int]] = []
+    page = app.session.store.page
+    monkeypatch.setattr(
+        app.session.store, "page", lambda view, start, limit: asked.append((start, limit)) or page(view, start, limit)
+    )
+    async with app.run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        assert asked == [(0, WINDOW)]
+        await pilot.press("end")
+        assert row_under_cursor(await settled(pilot)).split()[1] == f"simple_{n - 1}"
+        assert asked == [(0, WINDOW), (4 * WINDOW, WINDOW)]
+        await pilot.press("home", *["pagedown"] * 12)
+        await settled(pilot)
+        assert asked[2:] == [(WINDOW, WINDOW)], "the neighbouring window is there before the cursor gets to it"
+
+
+async def test_a_verdict_shows_in_the_queue_and_counts_in_the_exit(make_app, settled):
+    app: FcreviewApp = make_app(some(5, 0))
+    async with app.run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("j", "enter")
+        await settled(pilot)
+        assert isinstance(app.screen, ItemScreen)
+        await pilot.press("p")
+        await settled(pilot)
+        await pilot.press("q")
+        lines = await settled(pilot)
+        assert lines[0].endswith("1 of 5 reviewed")
+        assert "corrected 20.0 %" in lines[1]
+        (judged,) = [line for line in lines if " simple_1 " in line]
+        assert judged.split()[1:4] == ["✗", "✗", "✓"]
+        assert row_under_cursor(lines).split()[1] == "simple_2"
+        await pilot.press("q")
+    assert app.return_value == 1
+    events, _ = read_journals(app.session.store.workspace)
+    assert [(event.model().key.id, event.model().verdict) for event in events] == [("simple_1", True)]
+
+
+async def test_an_undone_verdict_does_not_count(make_app, settled):
+    app = make_app(some(5, 0))
+    async with app.run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        await pilot.press("f")
+        await settled(pilot)
+        await pilot.press("z")
+        await settled(pilot)
+        await pilot.press("q")
+        assert "0 of 5 reviewed" in (await settled(pilot))[0]
+        await pilot.press("ctrl+c")
+    assert app.return_value == 0
+
+
+async def test_open_item_by_id_lies_over_the_queue(make_app, settled):
+    async with make_app(some(), open_item="simple_15").run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        assert isinstance(pilot.app.screen, ItemScreen)
+        await pilot.press("q")
+        assert row_under_cursor(await settled(pilot)).split()[1] == "simple_15"
+
+
+async def test_an_item_that_is_not_there_is_said(make_app, settled):
+    async with make_app(some(), open_item="nothing_1").run_test(size=NARROW) as pilot:
+        lines = await settled(pilot)
+        assert isinstance(pilot.app.screen, QueueScreen)
+        assert "there is no item nothing_1" in lines[3]
+
+
+async def test_a_store_that_is_not_there_ends_with_a_reason(tmp_path, settled, capsys):
+    app = FcreviewApp(find_workspace(tmp_path), "alice")
+    async with app.run_test(size=NARROW) as pilot:
+        await settled(pilot)
+    assert app.return_code == 1
+    assert capsys.readouterr().err.startswith("nothing imported at ")
+
+
+async def test_wide_terminals_get_the_category_and_resizing_keeps_the_cursor(make_app, settled):
+    async with make_app(some(100, 0)).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("end")
+        assert "category" not in (await settled(pilot))[4]
+        await pilot.resize_terminal(*WIDE)
+        lines = await settled(pilot)
+        assert "category" in lines[4]
+        assert row_under_cursor(lines).split()[1:3] == ["simple_99", "simple"]
+        await pilot.resize_terminal(*NARROW)
+        assert row_under_cursor(await settled(pilot)).split()[1] == "simple_99"
+
+
+async def test_a_terminal_that_is_too_small_says_so_until_it_grows(make_app, settled):
+    async with make_app(some()).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.resize_terminal(50, 10)
+        assert "fcreview needs 60x15" in (await settled(pilot))[0]
+        await pilot.resize_terminal(*NARROW)
+        assert row_under_cursor(await settled(pilot)).split()[1] == "simple_10"
+
+
+async def test_hostile_text_is_drawn_as_text(make_app, settled):
+    row = {
+        "id": "simple_\x1b]0;owned\x07",
+        "error_type": "value\u202e_error",
+        "first_difference": "[bold red]markup[/] \x1b[2J\x9b2J",
+    }
+    async with make_app([row]).run_test(size=WIDE) as pilot:
+        text = "\n".join(await settled(pilot))
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(text)
+    assert "[bold red]markup[/] ␛[2J" in text
+
+
+async def test_wide_characters_keep_the_columns_aligned(make_app, settled):
+    rows = [{"id": "简单_1", "first_difference": "city 杭州"}, {"id": "simple_2", "first_difference": "city x"}]
+    async with make_app(rows).run_test(size=NARROW) as pilot:
+        lines = await settled(pilot)
+    starts = {width(line.partition("value_error")[0]) for line in lines[5:7]}
+    assert len(starts) == 1
+
+
+async def test_keys_can_be_remapped_and_the_key_line_says_so(make_app, settled):
+    app = make_app(some(), key_names={"queue.open": "l", "clusters": "C"})
+    async with app.run_test(size=NARROW) as pilot:
+        lines = await settled(pilot)
+        assert "l open" in lines[-1]
+        assert "C clusters" in lines[-1]
+        await pilot.press("l")
+        await settled(pilot)
+        assert isinstance(app.screen, ItemScreen)
+
+
+async def test_a_remapping_of_a_key_that_does_not_exist_is_said(make_app, settled):
+    async with make_app(some(), key_names={"queue.opne": "l"}).run_test(size=NARROW) as pilot:
+        assert "queue.opne: there is no such key binding" in (await settled(pilot))[3]
+
+
+async def test_help_shows_every_key_in_force_and_goes_away(make_app, settled):
+    async with make_app(some()).run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("question_mark")
+        text = "\n".join(await settled(pilot))
+        for says in ("open", "search", "filter", "order", "clusters", "quit", "next line", "page down"):
+            assert says in text
+        await pilot.press("q")
+        await settled(pilot)
+        assert isinstance(pilot.app.screen, QueueScreen)
+
+
+async def test_blind_shows_no_verdict_of_others(make_app, settled):
+    app = make_app(some(), blind=True, view=View(queue="failures"))
+    async with app.run_test(size=WIDE) as pilot:
+        lines = await settled(pilot)
+        text = "\n".join(lines)
+        assert "✗" not in text
+        assert "✓" not in text
+        for word in ("official", "corrected", "value_error", "failures", "Hangzhou"):
+            assert word not in text
+        assert lines[4].split() == ["item", "category", "you", "question"]
+        assert row_under_cursor(lines).split()[1] == "simple_0", "dataset order, not failing first"
+        await pilot.press("f", *"official:fail", "enter")
+        assert "hidden in blind mode" in (await settled(pilot))[-2]

@@ -1,0 +1,168 @@
+"""Filter, search, order and the lists to choose from, on a real store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fcreview.store.rows import View
+from fcreview.tui.screens.queue import QueueScreen
+
+NARROW = (80, 24)
+
+
+def some() -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = [{"official": number < 4} for number in range(12)]
+    for number in (4, 5, 6):
+        rows[number] |= {"category": "live_simple", "error_type": "type_error:simple", "diff_argument": "days"}
+    rows[7]["question"] = "Something about kangaroos"
+    return rows
+
+
+def items(lines: list[str]) -> list[str]:
+    return [line[2:].split()[0] for line in lines[5:-1] if line[2:].startswith("simple_")]
+
+
+async def test_a_filter_narrows_the_queue_and_f_shows_all_again(make_app, settled):
+    async with make_app(some()).run_test(size=NARROW) as pilot:
+        assert len(items(await settled(pilot))) == 12
+        await pilot.press("f", *"category:live_simple", "enter")
+        lines = await settled(pilot)
+        assert items(lines) == ["simple_4", "simple_5", "simple_6"]
+        assert "filter category:live_simple" in lines[2]
+        assert "F all items" in lines[-1]
+        await pilot.press("F")
+        lines = await settled(pilot)
+        assert len(items(lines)) == 12
+        assert "F all items" not in lines[-1]
+
+
+async def test_a_bad_filter_is_shown_with_a_caret_and_can_be_put_right(make_app, settled):
+    async with make_app(some()).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("f", *"-reviewed catgory:live", "enter")
+        lines = await settled(pilot)
+        assert len(items(lines)) == 12
+        caret = lines[-2].index("^")
+        assert lines[-3][caret:].startswith("catgory")
+        assert "did you mean category:" in lines[-2]
+        await pilot.press("e", "enter")  # the cursor stands at the mistake, which is not mended by this
+        assert "^" in (await settled(pilot))[-2]
+        await pilot.press("escape")
+        lines = await settled(pilot)
+        assert lines[-1].startswith(" enter open")
+        assert "all items" in lines[2]
+
+
+async def test_a_filter_without_items_says_so(make_app, settled):
+    async with make_app(some()).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("f", *"reviewed", "enter")
+        lines = await settled(pilot)
+        assert "no item matches the filter" in lines[5]
+        await pilot.press("j", "enter", "end", "pageup")
+        assert isinstance(pilot.app.screen, QueueScreen)
+
+
+async def test_a_filter_handed_in_that_cannot_be_read_is_left_out_and_said(make_app, settled):
+    async with make_app(some(), view=View(where="official:maybe")).run_test(size=NARROW) as pilot:
+        lines = await settled(pilot)
+        assert len(items(lines)) == 12
+        assert "the filter is left out: official: one of pass" in lines[3]
+        await pilot.press("f", *"reviewed", "enter")
+        assert "left out" not in (await settled(pilot))[3]
+
+
+async def test_search_looks_into_the_texts_and_keeps_the_filter(make_app, settled):
+    async with make_app(some()).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("f", *"official:fail", "enter")
+        await settled(pilot)
+        await pilot.press("slash", *"city 7?", "enter")
+        lines = await settled(pilot)
+        assert items(lines) == ["simple_7"]
+        assert "filter official:fail   search city 7?" in lines[2]
+
+
+async def test_quotation_marks_can_be_searched_for(make_app, settled):
+    rows = [{}, {"question": 'say "hi" (now) \\ OR'}]
+    rows[1]["messages"] = []
+    async with make_app(rows).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("slash", *'"hi" (now) \\', "enter")
+        assert "search" in (await settled(pilot))[2]
+        assert isinstance(pilot.app.screen, QueueScreen)
+
+
+async def test_the_cursor_stays_on_its_item_when_the_view_changes(make_app, settled):
+    async with make_app(some()).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("j", "f", *"category:live_simple", "enter")
+        (under,) = [line for line in await settled(pilot) if line.startswith("▸")]
+        assert under.split()[1] == "simple_5"
+
+
+async def test_an_order_can_be_taken(make_app, settled):
+    async with make_app(some()).run_test(size=NARROW) as pilot:
+        assert items(await settled(pilot))[0] == "simple_4"
+        await pilot.press("o", "j")
+        lines = await settled(pilot)
+        assert any("dataset" in line and line.startswith("▸") for line in lines)
+        await pilot.press("enter")
+        lines = await settled(pilot)
+        assert items(lines)[0] == "simple_0"
+        assert "order dataset" in lines[2]
+
+
+async def test_random_again_shuffles_anew(make_app, settled):
+    async with make_app(some()).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("o", "end", "enter")
+        first = await settled(pilot)
+        assert "random (seed 0)" in first[2]
+        await pilot.press("o", "enter")
+        second = await settled(pilot)
+        assert "random (seed 1)" in second[2]
+        assert items(first) != items(second)
+        assert sorted(items(first)) == sorted(items(second))
+
+
+async def test_a_cluster_becomes_the_filter(make_app, settled):
+    async with make_app(some()).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("c")
+        lines = await settled(pilot)
+        assert "2 clusters" in lines[0]
+        assert lines[2].split()[1:7] == ["5", "62", "%", "value_error:string", "get_weather", "city"]
+        await pilot.press("j", "enter")
+        lines = await settled(pilot)
+        assert items(lines) == ["simple_4", "simple_5", "simple_6"]
+
+
+async def test_several_runs_have_a_column_and_one_can_be_taken(make_app, settled):
+    runs = {"maple-8b": some(), "birch-70b": some()[:3]}
+    async with make_app(runs=runs).run_test(size=NARROW) as pilot:
+        lines = await settled(pilot)
+        assert "2 runs" in lines[0]
+        assert "model" in lines[4]
+        await pilot.press("r")
+        lines = await settled(pilot)
+        assert "runs · 2 runs" in lines[0]
+        (birch,) = [n for n, line in enumerate(lines) if "birch-70b" in line]
+        assert lines[birch].split()[1:] == ["3", "100.0", "%", "100.0", "%", "100.0", "%", "0"]
+        await pilot.press(*["j"] * (birch - 2), "enter")
+        lines = await settled(pilot)
+        assert lines[2].endswith("1/3")
+        assert "birch-70b" in lines[0]
+        assert "model" not in lines[4]
+
+
+async def test_import_issues_are_listed(make_app, settled):
+    async with make_app([*some(), {"issue": "cannot be decoded"}]).run_test(size=NARROW) as pilot:
+        lines = await settled(pilot)
+        assert lines[1].endswith("1 import issue")
+        await pilot.press("i")
+        lines = await settled(pilot)
+        assert "cannot be decoded" in lines[2]
+        assert lines[2].endswith("results.jsonl:13")
+        await pilot.press("q")
+        assert len(items(await settled(pilot))) == 12

@@ -1,0 +1,76 @@
+"""Symbols and styles as the environment asks for them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from fcreview.sanitise import width
+from fcreview.tui import theme
+from fcreview.tui.theme import ASCII, UNICODE, styles, wants_ascii, wants_colour
+
+
+@pytest.mark.parametrize(
+    ("env", "ascii_set"),
+    [
+        ({}, False),
+        ({"TERM": "xterm-256color", "LANG": "en_US.UTF-8"}, False),
+        ({"LANG": "de_DE.utf8"}, False),
+        ({"TERM": "linux", "LANG": "en_US.UTF-8"}, True),
+        ({"LANG": "en_US.ISO-8859-1"}, True),
+        ({"LC_ALL": "C", "LANG": "en_US.UTF-8"}, True),
+        ({"LC_ALL": "C.UTF-8"}, False),
+        ({"FCREVIEW_ASCII": "1", "LANG": "en_US.UTF-8"}, True),
+        ({"FCREVIEW_ASCII": "0", "TERM": "linux"}, False),
+    ],
+)
+def test_the_symbol_set_follows_terminal_and_locale(env, ascii_set):
+    assert wants_ascii(env) is ascii_set
+
+
+@pytest.mark.parametrize(
+    ("env", "colour"), [({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_colour_follows_no_color_and_the_terminal(env, colour):
+    assert wants_colour(env) is colour
+
+
+def test_without_colour_no_style_has_one():
+    assert all(style.color is None and style.bgcolor is None for style in styles(False).values())
+    assert set(styles(False)) <= set(styles(True))
+
+
+def test_every_symbol_takes_one_cell_and_the_ascii_set_is_ascii():
+    for symbol in [*dataclasses.astuple(ASCII), *dataclasses.astuple(UNICODE)]:
+        assert width(symbol) == 1
+    assert all(symbol.isascii() for symbol in dataclasses.astuple(ASCII))
+
+
+def test_verdicts_are_told_apart_without_colour():
+    for symbols in (ASCII, UNICODE):
+        told = [symbols.verdict(value) for value in (True, False, "unsure", None, "disputed", 0, 1, 2)]
+        assert len(set(told)) == len(told)
+
+
+async def test_the_queue_in_ascii_holds_nothing_else(make_app, settled, monkeypatch):
+    monkeypatch.setenv("FCREVIEW_ASCII", "1")
+    theme.forget()
+    async with make_app([{"official": True}, {"first_difference": "x" * 200}, {}]).run_test(size=(80, 24)) as pilot:
+        text = "\n".join(await settled(pilot))
+        await pilot.press("question_mark")
+        text += "\n".join(await settled(pilot))
+    assert text.isascii(), sorted({char for char in text if not char.isascii()})
+
+
+async def test_no_color_draws_without_any_colour(make_app, settled, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    theme.forget()
+    async with make_app([{"official": True}, {}]).run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("f", "x")
+        await settled(pilot)
+        segments = [segment for strip in pilot.app.screen._compositor.render_strips() for segment in strip]
+    colours = {(style.color, style.bgcolor) for _, style, _ in segments if style is not None}
+    assert all(colour is None or colour.is_default for pair in colours for colour in pair)
+    assert any(style is not None and style.reverse for _, style, _ in segments), "the cursor"

@@ -1,0 +1,102 @@
+"""The application: one session, the queue as its first screen, and what holds for all screens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
+from textual.app import App
+from textual.binding import BindingType
+from textual.screen import Screen
+
+from fcreview.store.rows import View
+from fcreview.tui import keys
+from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.screens.small import LEAST, SmallScreen
+from fcreview.tui.session import Session
+from fcreview.tui.state import QueueState
+
+if TYPE_CHECKING:
+    from fcreview.store.reviewing import Reviewer
+    from fcreview.store.store import Store
+    from fcreview.store.workspace import Workspace
+
+
+class FcreviewApp(App[int]):
+    """`run()` gives the number of items reviewed; `return_code` is 1 if the store could not be opened.
+
+    With `workspace` the store is opened in the background; tests hand in an opened `store` and `reviewer` instead.
+    `open_item` is an item's id or its key in the store: it is opened over the queue.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    ALLOW_SELECT = False
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.APP]
+    CSS_PATH = "screens/queue.tcss"  # of the first screen: Textual loads only those of screens that are pushed
+    CSS = """
+    Screen { background: ansi_default; color: ansi_default; layout: vertical; }
+    Input > .input--cursor { background: ansi_default; color: ansi_default; text-style: reverse; }
+    Input > .input--selection { background: ansi_default; color: ansi_default; text-style: underline; }
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace | None = None,
+        annotator: str = "",
+        view: View | None = None,
+        open_item: int | str | None = None,
+        blind: bool = False,
+        *,
+        store: Store | None = None,
+        reviewer: Reviewer | None = None,
+        key_names: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(ansi_color=True)  # said here, too: NO_COLOR picks its filter before there is a theme
+        self.animation_level = "none"
+        self.theme = "ansi-dark"
+        self.session = Session(workspace, annotator, store, reviewer, blind=blind)
+        self._message = ""
+        self._state = QueueState.of(view or View(), blind)
+        self._open_item = open_item
+        try:
+            self.set_keymap(keys.keymap(key_names or {}))
+        except keys.KeymapError as error:
+            self._message = str(error)
+
+    def get_default_screen(self) -> Screen[None]:
+        return QueueScreen(self.session, self._state, open_item=self._open_item, message=self._message)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """A terminal that is too small shows so, over whatever is open, until it has grown."""
+        small = event.size.width < LEAST[0] or event.size.height < LEAST[1]
+        if small and not isinstance(self.screen, SmallScreen):
+            self.push_screen(SmallScreen())
+        elif not small and isinstance(self.screen, SmallScreen):
+            self.pop_screen()
+
+    def action_help(self) -> None:
+        from fcreview.tui.screens.help import HelpScreen
+
+        if not isinstance(self.screen, HelpScreen | SmallScreen):
+            self.push_screen(HelpScreen(keys.key_table(self.screen), blind=self._state.blind))
+
+    async def action_quit(self) -> None:
+        self.exit(self.session.reviewed)
+
+    def on_unmount(self) -> None:
+        self.session.close()
+
+
+def run_app(
+    store: Store,
+    reviewer: Reviewer,
+    view: View,
+    *,
+    first: int | str | None = None,
+    blind: bool = False,
+    keys: Mapping[str, str] | None = None,
+) -> int:
+    """Shows the queue of an opened store until the person quits; gives the number of items reviewed meanwhile."""
+    app = FcreviewApp(None, reviewer.annotator, view, first, blind, store=store, reviewer=reviewer, key_names=keys)
+    return app.run() or 0

@@ -1,0 +1,57 @@
+"""A document is a list of blocks; a block knows its lines for a width and is asked only when it comes into view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fcreview.tui.lines import Line
+
+LinesFor = Callable[[int], list[Line]]
+
+
+@dataclass(slots=True)
+class Block:
+    key: str
+    """Stable while the item is shown: `turn:2`, `turn:2/call:1/arg:city`, `turn:2/step:3/tool:1`. Folds go by it."""
+    lines: LinesFor
+    target: str | None = None
+    """Address that a verdict given here would be about; also what `y` copies."""
+    stop: bool = False
+    """`j` and `k` stop here."""
+    argument: bool = False
+    """A stop only while moving inside arguments."""
+    differs: bool = False
+    """`.` goes to the first of these."""
+    foldable: bool = False
+    folded: bool = False
+    parent: str | None = None
+    """Key of the turn it is shown in: unfolded when a search hit lies here."""
+    title: str = ""
+    """Heading of the pager."""
+    pages: bool = False
+    """Unfolds in the pager, never in place."""
+    full: Callable[[], str] | None = None
+    """The whole text behind the lines, as it came, for pager and search."""
+    copy: Callable[[], Any] | None = None
+    """What `y` copies, as JSON values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the reader wants the item shown."""
+
+    folds: Mapping[str, bool] = field(default_factory=dict)
+    """What was folded (true) or unfolded (false) by hand; everything else folds by default rules."""
+    dialogue: bool = False
+    """System messages, logs and raw replies too."""
+    hidden: bool = False
+    """Blind: no verdict, no reason and no opinion of anybody else is shown."""
+    argument: str | None = None
+    """The argument under the cursor, to be marked in the function's document."""
+    open_all: bool = False
+    """Nothing is folded away: what search looks through."""
+
+    def folded(self, key: str, default: bool) -> bool:
+        return not self.open_all and self.folds.get(key, default)

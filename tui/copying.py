@@ -1,0 +1,47 @@
+"""Copying out of the terminal: OSC 52 for the clipboard, and always a file: no terminal says whether it obeyed."""
+
+from __future__ import annotations
+
+import base64
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+CLIPBOARD_LIMIT = 74_994
+"""Bytes of base64 that common terminals take."""
+FILE = "copied.txt"
+
+
+def osc52(text: str, env: Mapping[str, str]) -> str | None:
+    """The sequence that sets the clipboard; None if the text is too long for it.
+
+    tmux hands it on in one of two ways, depending on its settings (`set-clipboard on`, or `allow-passthrough on`),
+    so it is given both; GNU screen needs it wrapped, too.
+    """
+    encoded = base64.b64encode(text.encode("utf-8", "replace")).decode("ascii")
+    if len(encoded) > CLIPBOARD_LIMIT:
+        return None
+    plain = f"\x1b]52;c;{encoded}\x07"
+    if env.get("TMUX"):
+        return plain + "\x1bPtmux;" + plain.replace("\x1b", "\x1b\x1b") + "\x1b\\"
+    if env.get("STY"):
+        return f"\x1bP{plain}\x1b\\"
+    return plain
+
+
+def write_copy(text: str, folder: Path | None) -> Path:
+    """Writes the text to `copied.txt` in the workspace folder, or to a new temporary file if that is not possible."""
+    data = text.encode("utf-8", "surrogatepass")
+    if folder is not None:
+        path = folder / FILE
+        try:
+            path.write_bytes(data)
+        except OSError:
+            pass
+        else:
+            return path
+    handle, name = tempfile.mkstemp(prefix="fcreview-", suffix=".txt")
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    return Path(name)

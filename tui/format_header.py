@@ -1,0 +1,121 @@
+"""The queue's header lines: which runs, whose review, the rates, filter and place. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from fcreview.sanitise import visible, width
+from fcreview.store.rows import RunRow, View
+from fcreview.tui.format import count, cut, cut_middle, rate
+from fcreview.tui.lines import Line, Part, line_width, spread
+from fcreview.tui.theme import symbols
+
+GAP: Part = ("   ", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Sums over the runs that are shown."""
+
+    items: int
+    official: tuple[int, int]
+    """(passes, known)"""
+    rule: tuple[int, int]
+    effective: tuple[int, int]
+    reviewed: int
+    """By anybody."""
+    yours: int
+    issues: int
+
+
+def rates(runs: Sequence[RunRow]) -> Rates:
+    def both(name: str) -> tuple[int, int]:
+        passes, known = f"{name}_pass", f"{name}_known"
+        return sum(getattr(run, passes) for run in runs), sum(getattr(run, known) for run in runs)
+
+    return Rates(
+        items=sum(run.n_items for run in runs),
+        official=both("official"),
+        rule=both("rule"),
+        effective=both("effective"),
+        reviewed=sum(run.reviewed for run in runs),
+        yours=sum(run.yours for run in runs),
+        issues=sum(run.n_issues for run in runs),
+    )
+
+
+def run_title(run: RunRow) -> str:
+    return f"{visible(run.info.benchmark).upper()} {visible(run.info.generation)}".rstrip()
+
+
+def run_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind: bool = False) -> Line:
+    """`runs/gpt4o   BFCL V4   gpt-4o   ...   alice · 12 of 640 reviewed (40 by all)`: what this annotator reviewed and,
+    where others did more, what everybody did. The path only where there is room for it."""
+    if runs is None:
+        return spread(((" opening ", "dim"),), ((visible(annotator) + " ", ""),), cells)
+    total = rates(runs)
+    dot = symbols().between
+    right: Line = (
+        (cut_middle(visible(annotator), 20), "strong"),
+        (f" {dot} {total.yours:,} of {total.items:,} reviewed", ""),
+        (f" ({total.reviewed:,} by all) " if total.reviewed > total.yours and not blind else " ", "dim"),
+    )
+    room = cells - line_width(right) - 3
+    if not runs:
+        return spread(((" no run", "warn"),), right, cells)
+    if len(runs) > 1:
+        titles = sorted({run_title(run) for run in runs})
+        shown = titles[0] if len(titles) == 1 else count(len(titles), "benchmark")
+        several: Line = ((" " + count(len(runs), "run"), "strong"), GAP, (cut(shown, max(room - 12, 4)), ""))
+        return spread(several, right, cells)
+    run = runs[0]
+    title, model = run_title(run), visible(run.info.model)
+    path = "/".join(PurePath(visible(run.info.path)).parts[-2:]).lstrip("/")
+    left: Line = ((" " + cut_middle(model, max(room - width(title) - 4, 8)), "strong"), GAP, (title, ""))
+    if not path.endswith(model) and width(path) + line_width(left) + 4 <= room:
+        left = ((" " + path, ""), GAP, (title, ""), GAP, (model, "strong"))
+    return spread(left, right, cells)
+
+
+def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False) -> Line:
+    """Official and corrected rate, the checker's where it has one, and the number of import issues."""
+    if runs is None:
+        return ((" reading the store ", "dim"),)
+    total = rates(runs)
+    left: list[Part] = []
+    if blind:
+        left += [(" blind: verdicts of others are hidden until you decide", "dim")]
+    else:
+        left += [(" official ", "dim"), (rate(*total.official), "strong")]
+        if total.rule[1]:
+            left += [GAP, ("checker ", "dim"), (rate(*total.rule), "strong")]
+        left += [GAP, ("corrected ", "dim"), (rate(*total.effective), "strong")]
+    right: Line = ((count(total.issues, "import issue") + " ", "warn"),) if total.issues else ()
+    return spread(tuple(left), right, cells)
+
+
+def view_line(view: View, where: str, search: str, place: int | None, total: int | None, cells: int) -> Line:
+    """`filter official:fail   search celsius   ...   failures · 12/640`. `place` counts from 1.
+
+    `view.where` is filter and search joined; here they are shown as they were typed.
+    """
+    left: list[Part] = []
+    if where:
+        left += [(" filter ", "dim"), (visible(where), "strong")]
+    if search:
+        left += [GAP if left else (" ", ""), ("search ", "dim"), (visible(search), "strong")]
+    if not left:
+        left = [(" all items", "dim")]
+    right: list[Part] = [("order ", "dim"), (order_name(view), "strong")]
+    if total is not None:
+        at = f"{place:,}/{total:,}" if place else f"{total:,}"
+        right += [(f" {symbols().between} {at} ", "")]
+    if line_width(tuple(left)) + line_width(tuple(right)) >= cells:
+        right = right[2:]  # what is selected matters more than in which order
+    return spread(tuple(left), tuple(right), cells)
+
+
+def order_name(view: View) -> str:
+    return f"random (seed {view.seed})" if view.queue == "random" else view.queue

@@ -1,0 +1,252 @@
+"""A golden and a predicted call beside each other: heading, argument table, and where two long values part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fcreview.argument_rows import ArgumentRow, argument_rows
+from fcreview.model import Call, Pair
+from fcreview.sanitise import visible, width
+from fcreview.tui.lines import Line, Part, column, fit, fold_text, line, rule, wrap
+from fcreview.tui.theme import STATE_STYLES
+
+COLUMN_ROWS = 3
+"""A value that needs more rows of its column than this is shown below its name over the whole width."""
+ONE_SIDED = {"-": "missing", "+": "extra"}
+PLAIN_TO_SEE = re.compile(r"value differs: |function differs: |(one|[0-9,]+) places? inside differs?$")
+"""Reasons that only repeat what the row, or the one below it, shows."""
+SIDE = 15
+"""Cells of the side's name in front of such a value."""
+WIDE_ROWS = 2
+"""Rows such a value gets there; around the first difference if it is longer still."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Cells of the columns of an argument table. Each line starts with the state and a blank."""
+
+    name: int
+    golden: int
+    predicted: int
+
+    @property
+    def total(self) -> int:
+        return 2 + self.name + 2 + self.golden + 2 + self.predicted
+
+
+def columns(rows: Sequence[ArgumentRow], cells: int) -> Columns:
+    """Names get what they need up to a quarter of the width; the values share the rest, equally if both need it."""
+    name = max([width(label(row)) for row in rows] + [len("argument")])
+    name = min(name, max(cells // 4, 8))
+    rest = max(cells - name - 6, 16)
+    golden = max([width(visible(row.golden or "")) for row in rows] + [len("golden")])
+    predicted = max([width(visible(row.predicted or "")) for row in rows] + [len("predicted")])
+    half = rest // 2
+    if golden + predicted <= rest:  # everything fits: columns start at the same places from item to item if they can
+        left = half if golden <= half and predicted <= rest - half else (golden if golden > half else rest - predicted)
+    else:
+        left = golden if golden < half else (rest - predicted if predicted < half else half)
+    return Columns(name, left, rest - left)
+
+
+def label(row: ArgumentRow) -> str:
+    """The argument's name; of a place inside it what lies behind the name, as `.price` or `[2].name`."""
+    if row.depth == 0:
+        return visible(row.path or "function")
+    inside = re.search(r"[.\[]", row.path[1:])
+    return " " + visible(row.path[1 + inside.start() :] if inside else row.path)
+
+
+def heading_row(of: Columns, what: str = "argument") -> Line:
+    return (
+        ("  ", ""),
+        column(what, of.name + 2, "dim"),
+        column("golden", of.golden + 2, "dim"),
+        ("predicted", "dim"),
+    )
+
+
+def argument_lines(row: ArgumentRow, of: Columns) -> list[Line]:
+    """One argument: in its columns if it fits them, else stacked under its name, each side labelled."""
+    golden, predicted = visible(row.golden or ""), visible(row.predicted or "")
+    left, right = wrap(golden, of.golden, COLUMN_ROWS + 1), wrap(predicted, of.predicted, COLUMN_ROWS + 1)
+    if max(len(left), len(right)) > COLUMN_ROWS:
+        lines = _stacked(row, golden, predicted, of)
+    else:
+        lines = _columned(row, left, right, changes(row, golden, predicted), of)
+    if row.reason and row.state in "!~" and not PLAIN_TO_SEE.match(row.reason):
+        indent = " " * (of.name + 4 if of.name <= 12 else 6)
+        lines += [((indent, ""), (piece, "dim")) for piece in wrap(visible(row.reason), of.total - len(indent), 2)]
+    return lines
+
+
+def absent(row: ArgumentRow) -> tuple[str, str]:
+    """What stands where a side has no value: (golden, predicted)."""
+    golden = "" if row.golden is not None else "(none)"
+    left_out = "(optional, left out)" if row.optional else "(missing)"
+    predicted = left_out if row.predicted is None else ""
+    return golden, predicted
+
+
+def changes(row: ArgumentRow, golden: str, predicted: str) -> tuple[int, int]:
+    """The part of the predicted text to underline; empty where there is nothing to compare."""
+    if row.state not in "!~" or row.golden is None or row.predicted is None:
+        return (0, 0)
+    return changed(golden, predicted)
+
+
+def _columned(row: ArgumentRow, left: list[str], right: list[str], change: tuple[int, int], of: Columns) -> list[Line]:
+    unimportant = row.state == "=" or (row.state == "-" and row.optional)
+    looks = ("dim", "dim", "dim") if unimportant else ("", "golden", "predicted")
+    no_golden, no_predicted = absent(row)
+    lines: list[Line] = []
+    seen = 0
+    for at in range(max(len(left), len(right))):
+        piece = right[at] if at < len(right) else ""
+        gold = column((left[at] if at < len(left) else "").rstrip(), of.golden + 2, looks[1])
+        value = marked(piece, change[0] - seen, change[1] - seen, looks[2])
+        lines.append(
+            (
+                ((row.state if at == 0 else " ") + " ", STATE_STYLES[row.state]),
+                column(label(row) if at == 0 else "", of.name, looks[0]),
+                ("  ", ""),
+                column(no_golden, of.golden + 2, "dim") if no_golden and at == 0 else gold,
+                *(((no_predicted, "dim"),) if no_predicted and at == 0 else value),
+            )
+        )
+        seen += len(piece)
+    return lines
+
+
+def _stacked(row: ArgumentRow, golden: str, predicted: str, of: Columns) -> list[Line]:
+    room = max(of.total - SIDE, 8)
+    start, end = changes(row, golden, predicted)
+    head: list[Part] = [(row.state + " ", STATE_STYLES[row.state]), (label(row), "dim" if row.state == "=" else "")]
+    if row.state in "!~" and golden != predicted and row.golden is not None and row.predicted is not None:
+        head.append((f"   differs from character {start + 1} on", "dim"))
+    lines = [fit(tuple(head), of.total)]
+    if golden == predicted:
+        shown, _ = around(golden, 0, room)
+        return [*lines, (("    both".ljust(SIDE), "dim"), (shown, "dim"))]
+    for side, text, missing in zip(("golden", "predicted"), (golden, predicted), absent(row), strict=True):
+        shown, cut = around(text, start, room * WIDE_ROWS)
+        style = "dim" if row.state == "=" or missing else side
+        first, last = (start - cut, end - cut) if side == "predicted" else (0, 0)
+        seen = 0
+        for at, piece in enumerate(wrap(shown or missing, room)):
+            name = f"    {side if at == 0 else '':<{SIDE - 4}}"
+            lines.append(((name, "dim"), *marked(piece, first - seen, last - seen, style)))
+            seen += len(piece)
+    return lines
+
+
+def around(text: str, at: int, room: int) -> tuple[str, int]:
+    """A window of `text` that shows what lies at `at`, with `…` for what is left out, and how far it was moved."""
+    if width(text) <= room:
+        return text, 0
+    before = room // 4
+    start = max(0, at - before) if at > room - before else 0
+    head = "…" if start else ""
+    shown = wrap(text[start:], room - 2, 1)[0]
+    tail = "…" if start + len(shown) < len(text) else ""
+    return head + shown + tail, start - len(head)
+
+
+def changed(golden: str, predicted: str) -> tuple[int, int]:
+    """Where `predicted` leaves the golden text and where both run together again, as positions in `predicted`.
+
+    Of golden alternatives (`"a" or "b"`), the one that agrees longest is taken.
+    """
+    candidates = [golden]
+    at = golden.find(" or ")
+    while at >= 0 and len(candidates) < 50:
+        candidates.append(golden[at + 4 :])
+        at = golden.find(" or ", at + 4)
+    starts = [_agree(each, predicted) for each in candidates]
+    start = max(starts)
+    tail_of = candidates[starts.index(start)]
+    stop = tail_of.find(" or ", start)
+    tail_of = tail_of if stop < 0 else tail_of[:stop]
+    same = 0
+    while same < min(len(tail_of), len(predicted)) - start and tail_of[-1 - same] == predicted[-1 - same]:
+        same += 1
+    return start, len(predicted) - same
+
+
+def _agree(a: str, b: str) -> int:
+    """Length of the common start; compared in halves, so that long equal texts cost little."""
+    low, high = 0, min(len(a), len(b))
+    if a[:high] == b[:high]:
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def marked(piece: str, start: int, end: int, style: str) -> tuple[Part, ...]:
+    """The piece with [start, end) underlined. Positions may lie outside of it."""
+    start, end = min(max(start, 0), len(piece)), min(max(end, 0), len(piece))
+    if start >= end:
+        return ((piece, style),)
+    parts = ((piece[:start], style), (piece[start:end], "diff"), (piece[end:], style))
+    return tuple(part for part in parts if part[0])
+
+
+def pair_heading(pair: Pair, number: int, count: int, cells: int, also: str = "") -> Line:
+    """`── turn 1 · call 1 of 2 · get_weather · - missing ──`; `also` is another spelling that is taken for the name."""
+    what = f"turn {pair.turn + 1} · call {number} of {count} · "
+    parts: list[Part] = [(what, ""), (visible(pair.name), "strong")]
+    if pair.state in ONE_SIDED:
+        parts.append((f" · {pair.state} {ONE_SIDED[pair.state]}", STATE_STYLES[pair.state]))
+    elif also:
+        parts.append((f" · predicted as {visible(also)}", "dim"))
+    return rule(tuple(parts), cells)
+
+
+def call_text(name: str, call: Call | None) -> str:
+    """`cd(folder="a")` on one line; golden alternatives joined as in the table."""
+    if call is None:
+        return name
+    if call.arguments is None:
+        return visible(call.raw or name)
+    golden, predicted = (call, None) if call.side == "golden" else (None, call)
+    parts = [
+        f"{row.path}={row.golden if call.side == 'golden' else row.predicted}"
+        for row in argument_rows(golden, predicted, [])
+        if row.depth == 0
+    ]
+    return visible(f"{call.name}({', '.join(parts)})")
+
+
+def one_line(pair: Pair, number: int, count: int, call: Call | None, cells: int) -> list[Line]:
+    """A folded pair."""
+    head = f"{pair.state} "
+    return [
+        fit(
+            (
+                (head, STATE_STYLES[pair.state]),
+                (f"turn {pair.turn + 1} · call {number} of {count} · ", "dim"),
+                (f"{ONE_SIDED[pair.state]}: " if pair.state in ONE_SIDED else "", STATE_STYLES[pair.state]),
+                (call_text(pair.name, call), "dim" if pair.state == "=" else ""),
+            ),
+            cells,
+        )
+    ]
+
+
+def undecoded(call: Call, cells: int, rows: int = 8) -> list[Line]:
+    """A prediction that is not a call: why, and the text as it came."""
+    why = visible(call.decode_error or "not a call")
+    pieces, more = fold_text(call.raw or "", cells - SIDE, rows)
+    lines: list[Line] = [(("! ", "bad"), (piece, "bad")) for piece in wrap(f"cannot be decoded: {why}", cells - 2, 3)]
+    for at, piece in enumerate(pieces if call.raw else ()):
+        lines.append(((f"    {'predicted' if at == 0 else '':<{SIDE - 4}}", "dim"), (piece, "predicted")))
+    if more:
+        lines.append(line("    … enter opens the whole text", "dim"))
+    return lines

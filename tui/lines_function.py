@@ -1,0 +1,78 @@
+"""A function's document as readable lines, the parameter under the cursor marked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from fcreview.sanitise import visible
+from fcreview.tui.lines import Line, labelled, line, rule, wrap_text
+from fcreview.tui.theme import symbols
+
+DESCRIPTION_ROWS = 12
+
+
+def function_named(functions: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:
+    """The document of a function; handlers that may not use dots in names have underscores for them."""
+    exact = next((each for each in functions if each.get("name") == name), None)
+    if exact is not None:
+        return exact
+    wanted = name.replace(".", "_")
+    return next((each for each in functions if str(each.get("name")).replace(".", "_") == wanted), None)
+
+
+def function_lines(name: str, document: dict[str, Any] | None, argument: str | None, cells: int) -> list[Line]:
+    """Name, description, then `▸ city  string, required` and its description for each parameter.
+
+    `document` is a JSON Schema style object `{name, description, parameters: {properties, required}}`; anything else
+    is shown as JSON.
+    """
+    lines = [rule((("document of ", ""), (visible(name), "strong")), cells)]
+    if document is None:
+        return [*lines, line("  not among the functions of this item", "dim")]
+    lines += _text("  ", document.get("description"), cells)
+    parameters = document.get("parameters")
+    properties = parameters.get("properties") if isinstance(parameters, dict) else None
+    if not isinstance(properties, dict):
+        return lines + _text("  ", json.dumps(parameters, ensure_ascii=False, indent=2, default=str), cells)
+    required = parameters.get("required") if isinstance(parameters, dict) else None
+    needed = set(map(str, required)) if isinstance(required, list) else set()
+    for key, schema in properties.items():
+        lines += _parameter(str(key), schema, str(key) in needed, str(key) == argument, cells)
+    if not properties:
+        lines.append(line("  no parameters", "dim"))
+    return lines
+
+
+def _parameter(name: str, schema: Any, required: bool, here: bool, cells: int) -> list[Line]:
+    kind, described = _kind(schema), schema.get("description") if isinstance(schema, dict) else None
+    mark = f"  {symbols().arrow if here else ' '} "
+    head: Line = (
+        (mark, "strong"),
+        (visible(name), "strong" if here else ""),
+        (f"  {visible(kind)}{', required' if required else ''}", "dim"),
+    )
+    lines = [head]
+    lines += _text("        ", described, cells)
+    for key in ("enum", "default"):
+        if isinstance(schema, dict) and key in schema:
+            lines += _text("        ", f"{key}: {json.dumps(schema[key], ensure_ascii=False, default=str)}", cells)
+    inner = schema.get("properties") if isinstance(schema, dict) else None
+    if isinstance(inner, dict):
+        lines += _text("        ", "fields: " + ", ".join(f"{key} {_kind(each)}" for key, each in inner.items()), cells)
+    return lines
+
+
+def _kind(schema: Any) -> str:
+    if not isinstance(schema, dict):
+        return str(schema)
+    kind = str(schema.get("type", "any"))
+    items = schema.get("items")
+    return f"{kind} of {_kind(items)}" if isinstance(items, dict) and items.get("type") else kind
+
+
+def _text(indent: str, text: Any, cells: int) -> list[Line]:
+    if not text:
+        return []
+    return labelled(indent, wrap_text(str(text), max(cells - len(indent), 20), DESCRIPTION_ROWS), "dim")

@@ -1,0 +1,86 @@
+"""The item screen's first line and last lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fcreview.sanitise import clip, visible, width
+from fcreview.store.rows import ItemDetail
+from fcreview.tui.format import cut_middle, cut_type, hints_line
+from fcreview.tui.lines import Line, Part, fit, line_width, spread
+from fcreview.tui.scene import words
+from fcreview.tui.theme import symbols, verdict_style
+
+
+LEAST_ID = 20
+"""Cells an id keeps beside a long error type."""
+LEAST_ERROR = 8
+
+
+def header_line(detail: ItemDetail, position: int | None, count: int, cells: int, *, hidden: bool = False) -> Line:
+    """` live_simple_3-2-1   3/640   official ✗   rule ✗   judge ·   you ·        value_error:string`
+
+    Place and marks are never cut: with little room their gaps shrink, a judge that said nothing is left out, then the
+    error type loses its beginning, then the id its middle.
+    """
+    row = detail.row
+    item, error = visible(row.id), "" if hidden else visible(row.error_type or row.rule_error_type or "")
+    place = f"{'–' if position is None else f'{position + 1:,}'}/{count:,}"
+    marks = [("official", row.official), ("rule", row.rule), ("judge", row.judge)]
+    shown = [(name, None if hidden else value) for name, value in marks] + [("you", row.you)]
+    judged = any(verdict.source == "judge" for verdict in detail.item.verdicts)
+    fewer = shown if judged or row.judge is not None else [mark for mark in shown if mark[0] != "judge"]
+    for gap, names in (("   ", shown), ("  ", shown), ("  ", fewer), (" ", fewer)):
+        verdicts: list[Part] = [(gap + place, "dim")]
+        for name, value in names:
+            verdicts += [(f"{gap}{name} ", "dim"), (symbols().verdict(value), verdict_style(value))]
+        verdicts += [(" STALE", "warn")] if row.stale else []
+        used = line_width(tuple(verdicts)) + 1
+        if used + width(item) + 2 + width(error) <= cells:
+            break
+    kind = min(width(error), width(error.rpartition(":")[2]) + 2) + 2 if error else 0
+    item = cut_middle(item, max(cells - used - kind, min(width(item), LEAST_ID, cells - used)))
+    left: Line = ((" " + item, "strong"), *verdicts)
+    room = cells - line_width(left) - 2
+    if room < LEAST_ERROR or not error:
+        return fit(left, cells)
+    return spread(left, ((cut_type(error, room), "bad"),), cells)
+
+
+def about_line(detail: ItemDetail, cells: int) -> list[Line]:
+    """Category, cost, model, benchmark: one dim line at the document's top. What differs from item to item is first."""
+    run, item = detail.run, detail.item
+    parts = [item.category]
+    parts += [f"group {item.group}"] if item.group else []
+    parts += [f"{item.n_turns} turns, {item.n_steps} steps"] if item.n_turns > 1 or item.n_steps > 1 else []
+    parts += [f"{item.tokens_in}+{item.tokens_out or 0} tokens"] if item.tokens_in is not None else []
+    parts += [f"{item.latency:.1f} s"] if item.latency is not None else []
+    parts += [run.model, f"{run.benchmark.upper()} {run.generation}".strip()]
+    return [((clip(visible(" · ".join(parts)), cells), "dim"),)]
+
+
+HINTS = (
+    "] [ items · j k move · enter open · . difference · t dialogue · d document · R records · / search · q queue",
+    "] [ items · j k move · enter open · . difference · t dialogue · / search · q queue",
+    "] [ items · j k move · . difference · q queue",
+    "] [ items · j k move",
+)
+
+
+def status_line(message: tuple[str, str], target: str, share: int, inside: bool, cells: int) -> Line:
+    """` saved: fail · live_simple_3-2-1          verdict on: turn 2 call 1 · 40 %`; hints where there is no message."""
+    about: Part = (f"verdict on: {visible(words(target))}", "dim" if target == "item" else "warn")
+    right: Line = ((" in arguments · " if inside else "", "dim"), about, (f" · {share:3} % ", "dim"))
+    text, style = message
+    if not text:
+        hint = next((each for each in HINTS if len(each) + 2 + line_width(right) <= cells), HINTS[-1])
+        return spread(((" " + hint, "dim"),), right, cells)
+    left: Line = ((" " + text, style),)
+    if line_width(left) + line_width(right) >= cells and target == "item":
+        right = right[-1:] if line_width(left) + line_width(right[-1:]) < cells else ()
+    return spread(left, right, cells)
+
+
+def key_line(hints: Sequence[tuple[str, str]], cells: int) -> Line:
+    """As many keys as fit, from the left; help always, at the end."""
+    return hints_line(sorted(hints, key=lambda hint: hint[1] == "help"), cells, 1)

@@ -1,0 +1,176 @@
+"""What was said about an item: checker, judge, people; and what is known besides."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from fcreview.model import ImportIssue, Item, Verdict
+from fcreview.sanitise import visible, width
+from fcreview.store.rows import ItemDetail, Opinion
+from fcreview.tui.blocks import Block, Options
+from fcreview.tui.lines import Line, Part, column, labelled, rule, size_text, spread, wrap_text
+from fcreview.tui.lines_state import FIELD
+from fcreview.tui.scene import words
+from fcreview.tui.theme import symbols, verdict_style
+
+RATIONALE_ROWS = 8
+SHORT = 48
+"""Characters of a field that are shown without saying how many there are."""
+SHOWN_ELSEWHERE = ("failing_turn", "score_record")
+"""Fields that are not listed again: the turn is marked, the score file's record belongs to the raw records."""
+
+
+def verdict_blocks(detail: ItemDetail, options: Options) -> list[Block]:
+    """Checker and judge: empty while they are hidden from a blind annotator."""
+    if options.hidden:
+        return []
+    judges = [v for v in detail.item.verdicts if v.source == "judge"]
+    return [
+        Block("checker", partial(checker_lines, detail.item), title="checker"),
+        *(Block(f"judge:{at}", partial(judge_lines, v), title="judge") for at, v in enumerate(judges)),
+    ]
+
+
+def _of(item: Item, source: str) -> Verdict | None:
+    of_item = [v for v in item.verdicts if v.source == source]
+    return next((v for v in of_item if v.target == "item"), of_item[0] if of_item else None)
+
+
+def checker_lines(item: Item, cells: int) -> list[Line]:
+    """One paragraph if official and rule say the same, one each and a plain word if they do not."""
+    official, rule_verdict = _of(item, "official"), _of(item, "rule")
+    said_official = _reason(official, item.error_type)
+    said_rule = _reason(rule_verdict, item.rule_error_type)
+    parts: list[Part] = [("checker", "strong"), (f" {symbols().rule * 2} ", "dim")]
+    parts += [_mark("official", item.official), ("  ", ""), _mark("rule", item.rule)]
+    both = item.official is not None and item.rule is not None
+    reasons = bool(item.error_type and item.rule_error_type and item.error_type != item.rule_error_type)
+    differ = both and (item.official != item.rule or reasons)
+    if differ:
+        parts.append(("  they differ" if item.official != item.rule else "  for different reasons", "warn"))
+    lines = [rule(tuple(parts), cells)]
+    if differ:
+        for name, said, value in (("official", said_official, item.official), ("rule", said_rule, item.rule)):
+            lines += _paragraph(f"{name:<9} ", said or ("passes" if value else "fails, no reason given"), cells)
+        return lines
+    lines += _paragraph("", said_rule or said_official, cells)
+    failing = item.extra.get("failing_turn")
+    if type(failing) is int:
+        count = f"fails in turn {failing + 1}; the benchmark's own words count turns from 0"
+        lines += _paragraph("", count, cells, "dim")
+    if item.rule is None:
+        lines += _paragraph("rule: ", item.rule_note or "no verdict was recomputed", cells, "dim")
+    return lines
+
+
+def _reason(verdict: Verdict | None, error_type: str | None) -> str:
+    error = (verdict.error_type if verdict else None) or error_type
+    rationale = verdict.rationale if verdict else None
+    return ": ".join(part for part in (error, rationale) if part)
+
+
+def _mark(name: str, value: Any) -> Part:
+    return (f"{name} {symbols().verdict(value)}", verdict_style(value))
+
+
+def _paragraph(label: str, text: str, cells: int, style: str = "") -> list[Line]:
+    if not text:
+        return []
+    rows = wrap_text(text, cells - len(label) - 2, RATIONALE_ROWS)
+    return [(("  ", ""), *each) for each in labelled(label, rows, style)]
+
+
+def judge_lines(verdict: Verdict, cells: int) -> list[Line]:
+    about = "" if verdict.target == "item" else f" on {words(visible(verdict.target))}"
+    criterion = "" if verdict.criterion == "correct" else f" {visible(verdict.criterion)}"
+    head: Line = (
+        (visible(f"judge {verdict.by or ''}".rstrip()), "strong"),
+        (f" {symbols().rule * 2} {symbols().verdict(verdict.value)}{criterion}{about}", verdict_style(verdict.value)),
+    )
+    return [rule(head, cells), *_paragraph("", _reason(verdict, None), cells)]
+
+
+def opinion_blocks(detail: ItemDetail, annotator: str, options: Options) -> list[Block]:
+    """What this annotator said, and the others unless that is hidden."""
+    shown = [o for o in detail.opinions if o.annotator == annotator or not options.hidden]
+    if not shown:
+        return []
+    return [Block("reviews", partial(_opinion_lines, shown, annotator), title="reviews")]
+
+
+def _opinion_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> list[Line]:
+    lines = [rule((("reviews", "strong"),), cells)]
+    for opinion in opinions:
+        who = "you" if opinion.annotator == annotator else visible(opinion.annotator)
+        parts = [verdict_words(opinion.verdict)] if opinion.verdict is not None else []
+        parts += [f"on {words(visible(opinion.target))}"] if opinion.target != "item" else []
+        parts += [visible(opinion.criterion)] if opinion.criterion != "correct" else []
+        parts += [f"wrong: {opinion.fault}"] if opinion.fault else []
+        parts += ["tags " + visible(", ".join(opinion.tags))] if opinion.tags else []
+        parts += ["golden fix " + json.dumps(opinion.golden_fix)] if opinion.golden_fix else []
+        parts += ["settles the item"] if opinion.adjudicated else []
+        parts += ["STALE: prediction or golden answer changed since"] if opinion.stale else []
+        mark = symbols().verdict(opinion.verdict)
+        lines += _paragraph(f"{mark} {who}  ", " · ".join(parts), cells)
+        if opinion.note:
+            lines += _paragraph("  note  ", opinion.note, cells, "dim")
+    return lines
+
+
+def verdict_words(value: Any) -> str:
+    if value is True:
+        return "pass"
+    if value is False:
+        return "fail"
+    return visible(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+
+
+def extra_blocks(item: Item, options: Options) -> list[Block]:
+    """The benchmark's own fields, a line each, long ones opened in the pager; what tells the outcome is left out while
+    verdicts are hidden."""
+    elsewhere = SHOWN_ELSEWHERE + ((FIELD,) if item.extra.get("failing_turn") is not None else ())
+    fields = {name: value for name, value in item.extra.items() if name not in elsewhere}
+    if options.hidden or not fields:
+        return []
+    names = min(max(width(visible(name)) for name in fields), 24)
+    blocks = [Block("extra", lambda cells: [rule((("more", "strong"),), cells)])]
+    for name, value in fields.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        long = len(text) > SHORT
+        blocks.append(
+            Block(
+                f"extra:{name}",
+                partial(_field_lines, column(visible(name), names)[0], text),
+                stop=long,
+                foldable=long,
+                folded=long,
+                pages=True,
+                title=visible(name),
+                full=partial(str, text),
+            )
+        )
+    return blocks
+
+
+def _field_lines(name: str, text: str, cells: int) -> list[Line]:
+    head = visible(text[: cells * 2])
+    size = f"  {size_text(text)}, enter opens it" if len(text) > SHORT else ""
+    left: Line = ((f"  {name}  ", "dim"), (head, ""))
+    return [spread(left, ((size, "dim"),), cells)]
+
+
+def issue_blocks(issues: Sequence[ImportIssue]) -> list[Block]:
+    if not issues:
+        return []
+
+    def lines(cells: int) -> list[Line]:
+        made = [rule(((f"import: {len(issues)} remark{'s' * (len(issues) > 1)}", "strong"),), cells)]
+        for issue in issues:
+            where = visible(issue.file.rsplit("/", 1)[-1]) + (f":{issue.line}" if issue.line else "")
+            made += _paragraph(f"{issue.severity}  ", f"{issue.what}  ({where})", cells)
+        return made
+
+    return [Block("issues", lines, title="import")]

@@ -1,0 +1,95 @@
+"""An item's calls, pairs and messages by turn, and the addresses people and journals use for them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from fcreview.model import Call, Item, Message, Pair
+
+STEP_ROLES = ("assistant", "tool")
+
+
+@dataclass(slots=True)
+class Scene:
+    item: Item
+    golden: dict[tuple[int, int], Call] = field(default_factory=dict)
+    """By (turn, index), both from 0."""
+    predicted: dict[tuple[int, int], Call] = field(default_factory=dict)
+    pairs: dict[int, list[Pair]] = field(default_factory=lambda: defaultdict(list))
+    messages: dict[int, list[Message]] = field(default_factory=lambda: defaultdict(list))
+    turns: int = 1
+    failing: int | None = None
+    """The turn the checker stopped at, from 0."""
+
+    @property
+    def long(self) -> bool:
+        """A trajectory of turns or steps rather than one question and one answer."""
+        return self.turns > 1 or any(m.role == "tool" for each in self.messages.values() for m in each)
+
+    def sides(self, pair: Pair) -> tuple[Call | None, Call | None]:
+        golden = None if pair.golden is None else self.golden.get((pair.turn, pair.golden))
+        predicted = None if pair.predicted is None else self.predicted.get((pair.turn, pair.predicted))
+        return golden, predicted
+
+    def differing(self) -> list[int]:
+        return [turn for turn, pairs in sorted(self.pairs.items()) if any(p.state in "!-+" for p in pairs)]
+
+
+def scene(item: Item) -> Scene:
+    made = Scene(item)
+    made.golden = {(call.turn, call.index): call for call in item.golden}
+    made.predicted = {(call.turn, call.index): call for call in item.predicted}
+    for pair in item.pairs:
+        made.pairs[pair.turn].append(pair)
+    for message in item.messages:
+        made.messages[message.turn].append(message)
+    made.turns = max([item.n_turns, 1, *(turn + 1 for turn in _turns(item))])
+    failing = item.extra.get("failing_turn")
+    if isinstance(failing, int) and not isinstance(failing, bool) and 0 <= failing < made.turns:
+        made.failing = failing
+    return made
+
+
+def _turns(item: Item) -> Iterable[int]:
+    yield from (pair.turn for pair in item.pairs)
+    yield from (message.turn for message in item.messages)
+
+
+def turn_address(turn: int) -> str:
+    return f"turn:{turn + 1}"
+
+
+def call_address(turn: int, position: int) -> str:
+    """`position` is the pair's place among the pairs of its turn, from 0: missing and extra calls have one too."""
+    return f"turn:{turn + 1}/call:{position + 1}"
+
+
+def argument_address(turn: int, position: int, path: str) -> str:
+    return f"{call_address(turn, position)}/arg:{path}"
+
+
+def call_of(address: str) -> str | None:
+    """The call an address lies in: `turn:2/call:1` of `turn:2/call:1/arg:city`, None of `turn:2` or `item`."""
+    parts = address.split("/", 2)
+    if len(parts) > 1 and parts[0].startswith("turn:") and parts[1].startswith("call:"):
+        return f"{parts[0]}/{parts[1]}"
+    return None
+
+
+def words(address: str) -> str:
+    """`turn:2/call:1/arg:city` as the screen says it: `turn 2 call 1 city`. A path may hold `:` and `/` itself."""
+    head, _, path = address.partition("/arg:")
+    said = head.replace("/", " ").replace(":", " ")
+    return f"{said} {path}" if path else said
+
+
+def dialogue(item: Item) -> str:
+    """All messages as one text: `── turn 1 · user ──` and what was said. For the pager."""
+    parts = []
+    for message in item.messages:
+        name = f" {message.name}" if message.name else ""
+        step = "" if message.step < 0 else f" · step {message.step + 1}"
+        parts.append(f"── turn {message.turn + 1}{step} · {message.role}{name} ──\n{message.content}\n")
+    return "\n".join(parts)

@@ -1,0 +1,37 @@
+"""Who is wrong? One letter answers."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import ModalScreen
+
+from fcreview.review import Fault
+from fcreview.tui.keys import FAULT, key_hints
+from fcreview.tui.lines import Line
+from fcreview.tui.widgets.document import LineBar
+
+
+class FaultScreen(ModalScreen[Fault | None]):
+    BINDINGS: ClassVar[list[BindingType]] = [*FAULT]
+    CSS = """
+    FaultScreen { background: transparent; align: left bottom; }
+    FaultScreen LineBar { background: ansi_default; }
+    """
+
+    def compose(self) -> ComposeResult:
+        yield LineBar(id="fault")
+
+    def on_mount(self) -> None:
+        parts: Line = ((" wrong:  ", "strong"),)
+        for key, name in key_hints(self):
+            parts += ((key, "key"), (f" {name} ", ""))
+        self.query_one(LineBar).show(parts)
+
+    def action_take(self, fault: Fault) -> None:
+        self.dismiss(fault)
+
+    def action_cancel(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,115 @@
+"""A list to choose one thing from, as a table over the whole screen or, if small, in its lower part."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from fcreview.tui import keys
+from fcreview.tui.format import count
+from fcreview.tui.lines import Line, Part, fit, rule, spread
+from fcreview.tui.table import Column, table
+from fcreview.tui.theme import symbols
+from fcreview.tui.widgets.document import LineBar
+from fcreview.tui.widgets.line_list import TextList
+from fcreview.tui.widgets.status import KeyLine
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Choices(Generic[T]):
+    """A table (cells hold visible text) and what each row stands for."""
+
+    title: str
+    noun: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Part]]
+    values: Sequence[T]
+    cursor: int = 0
+    empty: str = "nothing here"
+    note: str = ""
+    """Shown at the right of the title."""
+    small: bool = False
+    """Needs few lines: what lies behind stays visible."""
+    amount: int | None = None
+    """How many to say there are, where that is not the number of rows."""
+
+    def lines(self, cells: int) -> tuple[Line, list[Line]]:
+        heading, lines = table(self.columns, self.rows, cells - 3)
+        return (("  ", ""), *heading), [((" ", ""), *line) for line in lines]
+
+
+class PickScreen(ModalScreen[T | None]):
+    """Gives the value that was chosen, or None. Choices that take a while come from an awaitable."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.PICKER]
+    CSS_PATH = "pick.tcss"
+
+    def __init__(self, choices: Choices[T] | None = None, *, load: Callable[[], Awaitable[Choices[T]]] | None = None):
+        super().__init__(classes="small" if choices and choices.small else None)
+        self._choices = choices
+        self._load_choices = load
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield LineBar(id="pick-title")
+            yield LineBar(id="pick-heading")
+            yield TextList(id="pick-list")
+            yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.list.focus()
+        if self._load_choices is not None:
+            self._load()
+
+    @property
+    def list(self) -> TextList:
+        return self.query_one("#pick-list", TextList)
+
+    @work
+    async def _load(self) -> None:
+        if self._load_choices is not None:
+            self._choices = await self._load_choices()
+            self._draw()
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        cells, choices = self.size.width, self._choices
+        title = self.query_one("#pick-title", LineBar)
+        if choices is None:
+            title.show(((" " + symbols().ellipsis, "dim"),))
+            return
+        name: Line = ((f"{choices.title}", "strong"), (f" {symbols().between} {self._amount(choices)}", ""))
+        if choices.small:
+            title.show(rule(name, cells, symbols().rule))
+            self.list.styles.height = len(choices.rows)
+        else:
+            title.show(spread(((" ", ""), *name), fit(((choices.note + " ", "dim"),), cells // 2), cells))
+        heading, lines = choices.lines(cells)
+        self.query_one("#pick-heading", LineBar).show(heading)
+        first = not self.list.total
+        self.list.empty = ((" " + choices.empty, "dim"),)
+        self.list.set_lines(lines, choices.cursor if first else None)
+
+    def _amount(self, choices: Choices[T]) -> str:
+        return count(len(choices.rows) if choices.amount is None else choices.amount, choices.noun)
+
+    def action_take(self) -> None:
+        if self._choices is not None and self._choices.values:
+            self.dismiss(self._choices.values[self.list.cursor])
+
+    def on_line_list_chosen(self) -> None:
+        self.action_take()
+
+    def action_close(self) -> None:
+        self.dismiss(None)

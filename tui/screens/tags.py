@@ -1,0 +1,99 @@
+"""Error tags: a list to choose from, the benchmark's own error words first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from fcreview.sanitise import visible
+from fcreview.tui.keys import TAGS, key_hints
+from fcreview.tui.lines import Line
+from fcreview.tui.screens.ask import AskScreen
+from fcreview.tui.theme import symbols
+from fcreview.tui.widgets.document import DocumentView, LineBar
+
+
+def tag_choices(errors: Sequence[str | None], chosen: Sequence[str], used: Sequence[str]) -> list[str]:
+    """The item's error types, what is set already, then tags used before; each once."""
+    return list(dict.fromkeys([error for error in errors if error] + list(chosen) + list(used)))
+
+
+class TagSource:
+    def __init__(self, tags: list[str], chosen: set[str]) -> None:
+        self.tags, self.chosen = tags, chosen
+
+    def __len__(self) -> int:
+        return max(len(self.tags), 1)
+
+    def lines(self, index: int, cells: int) -> Sequence[Line]:  # noqa: ARG002 - a `Source`
+        if not self.tags:
+            return [(("no tag has been used yet; n makes one", "dim"),)]
+        tag = self.tags[index]
+        return [((f" [{'x' if tag in self.chosen else ' '}] ", "strong"), (visible(tag), ""))]
+
+
+class TagsScreen(ModalScreen[list[str] | None]):
+    """Gives the tags that are set, or None if it was cancelled."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*TAGS]
+    CSS = """
+    TagsScreen { background: transparent; align: left bottom; }
+    TagsScreen > Vertical { height: 10; width: 1fr; background: ansi_default; border-top: solid ansi_default; }
+    """
+
+    def __init__(self, tags: Sequence[str], chosen: Sequence[str]) -> None:
+        super().__init__()
+        self._source = TagSource(list(tags), set(chosen))
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield DocumentView(id="tags")
+            yield LineBar(id="tag-keys")
+
+    def on_mount(self) -> None:
+        self._draw(0)
+        parts: Line = ((" tags ", "strong"),)
+        for key, name in key_hints(self):
+            parts += ((f" {key}", "key"), (f" {name} ", ""))
+        self.query_one(LineBar).show(parts)
+
+    def _draw(self, cursor: int) -> None:
+        view = self.query_one(DocumentView)
+        top = view.layout_.top if view.layout_ else (0, 0)
+        view.show(self._source, top=top, cursor=cursor)
+        view.reveal(cursor)
+
+    @property
+    def _cursor(self) -> int:
+        return self.query_one(DocumentView).cursor or 0
+
+    def action_move(self, by: int) -> None:
+        self._draw(min(max(self._cursor + by, 0), len(self._source) - 1))
+
+    def action_set(self) -> None:
+        if self._source.tags:
+            self._source.chosen ^= {self._source.tags[self._cursor]}
+            self._draw(self._cursor)
+
+    def action_new(self) -> None:
+        self.app.push_screen(AskScreen(f"new tag {symbols().arrow}"), self._add)
+
+    def _add(self, text: str | None) -> None:
+        tag = (text or "").strip()
+        if not tag:
+            return
+        if tag not in self._source.tags:
+            self._source.tags.append(tag)
+        self._source.chosen.add(tag)
+        self._draw(self._source.tags.index(tag))
+
+    def action_save(self) -> None:
+        self.dismiss([tag for tag in self._source.tags if tag in self._source.chosen])
+
+    def action_cancel(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,180 @@
+"""The document view: draws a layout line by line, and redraws only lines that have changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from fcreview.sanitise import width
+from fcreview.tui.layout import Layout, Place, Source
+from fcreview.tui.lines import Line
+from fcreview.tui.theme import style, symbols
+
+GUTTER = 1
+"""Cells at the left where the cursor stands."""
+WHEEL = 3
+ASCII = str.maketrans("·…–", ".>-")
+"""What texts of ours hold beyond the symbols, for terminals that lack it."""
+
+
+def strip_of(line: Line, cells: int, base: Style, *, gutter: str = "", find: str = "") -> Strip:
+    """A line as Textual draws it: styled, exactly `cells` wide, occurrences of `find` (casefolded) marked."""
+    segments = [Segment(gutter, base + style("cursor") if gutter.strip() else base)] if gutter else []
+    poor = symbols().rule.isascii()
+    for text, name in line:
+        if poor and not text.isascii():
+            text = text.translate(ASCII)
+        look = base + style(name)
+        segments += _found(text, look, find) if find else [Segment(text, look)]
+    used = sum(width(segment.text) for segment in segments)
+    if used < cells:
+        segments.append(Segment(" " * (cells - used), base))
+        return Strip(segments, cells)
+    return Strip(segments).adjust_cell_length(cells, base) if used > cells else Strip(segments, cells)
+
+
+def _found(text: str, look: Style, find: str) -> list[Segment]:
+    folded = text.casefold()
+    if find not in folded or len(folded) != len(text):
+        return [Segment(text, look)]
+    segments: list[Segment] = []
+    start = 0
+    while (at := folded.find(find, start)) >= 0:
+        segments += [Segment(text[start:at], look), Segment(text[at : at + len(find)], look + style("match"))]
+        start = at + len(find)
+    segments.append(Segment(text[start:], look))
+    return [segment for segment in segments if segment.text]
+
+
+class LineBar(Widget):
+    """One line of text at an edge of the screen."""
+
+    DEFAULT_CSS = "LineBar { height: 1; width: 1fr; }"
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._line: Line = ()
+
+    @property
+    def line(self) -> Line:
+        return self._line
+
+    def show(self, line: Line) -> None:
+        if line != self._line:
+            self._line = line
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        return strip_of(self._line if y == 0 else (), self.size.width, self.rich_style)
+
+
+class DocumentView(Widget, can_focus=True):
+    """Shows a source through a `Layout`. The screen that owns it decides what keys do."""
+
+    DEFAULT_CSS = "DocumentView { height: 1fr; width: 1fr; }"
+
+    @dataclass
+    class Scrolled(Message):
+        """The mouse wheel moved the text."""
+
+    def __init__(self, *, gutter: bool = True, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.layout_: Layout | None = None
+        self.cursor: int | None = None
+        self.find = ""
+        self._gutter = gutter
+        self._rows: list[Strip] = []
+        self._fitted = Size(0, 0)
+        self._wanted: tuple[int, int, bool] | None = None
+
+    @property
+    def cells(self) -> int:
+        return max(self.size.width - (GUTTER if self._gutter else 0), 1)
+
+    def show(self, source: Source, *, top: Place = (0, 0), cursor: int | None = None) -> None:
+        """Another source, or the same one built anew; `top` and `cursor` refer to it. May be called before there is a
+        size: the first frame then has it all."""
+        self.layout_ = Layout(source, self.cells, max(self.size.height, 1))
+        self.layout_.top = self.layout_.settle(top) if self.size else top
+        self.cursor, self._wanted = cursor, None
+        self.redraw()
+
+    def reveal(self, index: int, row: int = 0, *, whole: bool = True) -> None:
+        """Brings a row on screen; it stays there when the size changes. See `Layout.reveal`."""
+        self._wanted = (index, row, whole)
+        if self.size and self.layout_ is not None:
+            self.layout_.reveal(index, row, whole=whole)
+            self.redraw()
+
+    def redraw(self) -> None:
+        """Draw anew what differs from what is on screen."""
+        if not self.size:
+            return
+        if self._fitted != self.size:
+            self._fit()
+            self.refresh()
+            return
+        before, self._rows = self._rows, self._draw()
+        changed = [y for y, (old, new) in enumerate(zip(before, self._rows, strict=True)) if old != new]
+        if changed:
+            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+
+    def _fit(self) -> None:
+        """Lays out for the size there is now."""
+        self._fitted = self.size
+        if self.layout_ is not None:
+            self.layout_.resize(self.cells, max(self.size.height, 1))
+            if self._wanted is not None:
+                index, row, whole = self._wanted
+                self.layout_.reveal(index, row, whole=whole)
+        self._rows = self._draw()
+
+    def _draw(self) -> list[Strip]:
+        layout, base, cells = self.layout_, self.rich_style, self.size.width
+        rows: list[Strip] = []
+        if layout is not None:
+            for index, row in layout.visible():
+                mark = (symbols().cursor if index == self.cursor and row == 0 else " ") if self._gutter else ""
+                rows.append(strip_of(layout.lines(index)[row], cells, base, gutter=mark, find=self.find))
+        blank = Strip.blank(cells, base)
+        return rows + [blank] * (self.size.height - len(rows))
+
+    def render_line(self, y: int) -> Strip:
+        if self._fitted != self.size:
+            self._fit()
+        if y < len(self._rows):
+            return self._rows[y]
+        return Strip.blank(self.size.width, self.rich_style)
+
+    def on_resize(self) -> None:
+        self.redraw()
+
+    def scroll_rows(self, rows: int) -> None:
+        self._wanted = None
+        if self.layout_ is not None:
+            self.layout_.scroll(rows)
+            self.redraw()
+
+    def scroll_edge(self, side: int) -> None:
+        """To the end (1) or the beginning (-1)."""
+        self._wanted = None
+        if self.layout_ is not None:
+            self.layout_.go((0, 0) if side < 0 else self.layout_.last_top())
+            self.redraw()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.scroll_rows(WHEEL)
+        self.post_message(self.Scrolled())
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.scroll_rows(-WHEEL)
+        self.post_message(self.Scrolled())

@@ -1,0 +1,108 @@
+"""The queue's list: rows come in windows of a query, a few of which are kept."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from textual.message import Message
+
+from fcreview.store.rows import QueueRow
+from fcreview.tui.format import QueueColumns, Widths, queue_line
+from fcreview.tui.lines import Line
+from fcreview.tui.theme import symbols
+from fcreview.tui.widgets.line_list import LineList
+
+WINDOW = 256
+KEPT = 6
+"""Windows in memory."""
+AHEAD = 64
+"""Rows before a window's end at which its neighbour is fetched."""
+
+
+class QueueList(LineList):
+    """Asks for windows by message; whoever answers calls `fill`. A row that is not there yet is drawn as `…`."""
+
+    @dataclass
+    class Wanted(Message):
+        """Rows `window * WINDOW` and following are about to be seen."""
+
+        window: int
+        age: int
+        """To be handed back to `fill`: answers to an earlier view are dropped."""
+
+    @dataclass
+    class Widened(Message):
+        """Rows came that need other columns."""
+
+    def __init__(self, columns: QueueColumns, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.columns = columns
+        self.age = 0
+        self._widths = Widths()
+        self._windows: OrderedDict[int, list[QueueRow]] = OrderedDict()
+        self._asked: set[int] = set()
+
+    def reset(self, total: int, cursor: int = 0) -> None:
+        """Another view: everything is forgotten."""
+        self.age += 1
+        self._windows.clear()
+        self._asked.clear()
+        self._widths = Widths(models=self._widths.models, blind=self._widths.blind)
+        self.set_total(total, cursor)
+
+    def fill(self, window: int, age: int, rows: Sequence[QueueRow]) -> None:
+        if age != self.age:
+            return
+        self._asked.discard(window)
+        self._windows[window] = list(rows)
+        self._windows.move_to_end(window)
+        while len(self._windows) > KEPT:
+            self._windows.popitem(last=False)
+        widths = self._widths.with_rows(rows)
+        if widths != self._widths:
+            self._widths = widths
+            self._lay_out()
+        self.refresh()
+
+    def row_at(self, index: int) -> QueueRow | None:
+        window, at = divmod(index, WINDOW)
+        rows = self._windows.get(window)
+        if rows is None:
+            self._want(window)
+        else:
+            self._windows.move_to_end(window)
+        return rows[at] if rows is not None and at < len(rows) else None
+
+    def line_at(self, index: int) -> Line:
+        row = self.row_at(index)
+        if row is None:
+            return ((" " + symbols().ellipsis, "dim"),)
+        return queue_line(row, self.columns)
+
+    def move_cursor(self, index: int) -> None:
+        super().move_cursor(index)
+        for neighbour in (self.cursor - AHEAD, self.cursor + AHEAD):
+            if 0 <= neighbour < self.total and neighbour // WINDOW not in self._windows:
+                self._want(neighbour // WINDOW)
+
+    def set_columns(self, **changes: bool) -> None:
+        self._widths = replace(self._widths, **changes)
+        self._lay_out()
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        columns = QueueColumns.fitted(self.size.width, self._widths)
+        if columns != self.columns:
+            self.columns = columns
+            self.refresh()
+            self.post_message(self.Widened())
+
+    def _want(self, window: int) -> None:
+        if window not in self._asked:
+            self._asked.add(window)
+            self.post_message(self.Wanted(window, self.age))

@@ -1,0 +1,26 @@
+"""The lines around a list: the key line, made from the bindings that are in force."""
+
+from __future__ import annotations
+
+from fcreview.tui.format import hints_line
+from fcreview.tui.keys import key_hints
+from fcreview.tui.widgets.document import LineBar
+
+
+class KeyLine(LineBar):
+    """The last hints (`always` of them) are shown however little room there is."""
+
+    def __init__(self, *, always: int = 2, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._always = always
+
+    def update(self) -> None:
+        hints = key_hints(self.screen)
+        hints.sort(key=lambda hint: hint[1] in ("help", "quit"))
+        self.show(hints_line(hints, self.size.width, self._always))
+
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, lambda _: self.update())
+
+    def on_resize(self) -> None:
+        self.update()

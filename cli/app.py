@@ -4,78 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from fcreview.cli import (
-    demo,
-    doctor,
-    export,
-    import_cmd,
-    items,
-    label,
-    open_cmd,
-    runs,
-    show,
-    sql,
-    triage,
-)
 from fcreview.cli.errors import FAILED, FINE, INTERRUPTED, ReaderGoneError, explain
 from fcreview.cli.output import note
 
-COMMANDS: dict[str, Callable[..., None]] = {
-    "open": open_cmd.open_,
-    "import": import_cmd.import_,
-    "runs": runs.runs,
-    "items": items.items,
-    "show": show.show,
-    "triage": triage.triage,
-    "label": label.label,
-    "export": export.export,
-    "sql": sql.sql,
-    "doctor": doctor.doctor,
-    "demo": demo.demo,
+COMMANDS = {
+    "open": "fcreview.cli.open_cmd:open_",
+    "import": "fcreview.cli.import_cmd:import_",
+    "runs": "fcreview.cli.runs:runs",
+    "items": "fcreview.cli.items:items",
+    "show": "fcreview.cli.show:show",
+    "triage": "fcreview.cli.triage:triage",
+    "label": "fcreview.cli.label:label",
+    "report": "fcreview.cli.report:report",
+    "export": "fcreview.cli.export:export",
+    "sql": "fcreview.cli.sql:sql",
+    "doctor": "fcreview.cli.doctor:doctor",
+    "schema": "fcreview.cli.schema_cmd:schema",
+    "demo": "fcreview.cli.demo:demo",
 }
-UNWRAPPED = "\b"
-"""What a paragraph of help begins with that keeps its lines."""
-EXAMPLES = f"""{UNWRAPPED}
-Examples:
-  fcreview demo
-  fcreview runs/gpt4o                 the same as: fcreview open runs/gpt4o
-  fcreview triage runs/gpt4o
-  fcreview COMMAND --help             has an example of every command"""
-
-commands = typer.Typer(
-    help="Read what a model did in a function-calling benchmark, judge it, leave with labels.",
-    epilog=EXAMPLES,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-for name, function in COMMANDS.items():
-    text, _, example = (function.__doc__ or "").partition("\n\n    Example:")
-    commands.command(name, help=text, epilog=f"{UNWRAPPED}\nExample:\n  {' '.join(example.split())}")(function)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from fcreview import __version__
-
-        print(f"fcreview {__version__}")
-        raise typer.Exit
-
-
-@commands.callback()
-def _main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
-    pass
+"""Name -> `module:function`. A module is loaded when its command, or help on all of them, is asked for."""
 
 
 def completed(arguments: list[str]) -> list[str]:
@@ -88,10 +37,28 @@ def completed(arguments: list[str]) -> list[str]:
     return arguments
 
 
+def plainly_opened(arguments: list[str]) -> list[Path]:
+    """The paths, if that is all that is said to `open`: nothing to parse, and the parser takes 0.1 s to load."""
+    if arguments[0] != "open" or any(each.startswith("-") for each in arguments):
+        return []
+    return [Path(each) for each in arguments[1:]]
+
+
 def run(arguments: list[str]) -> int:
     """The exit code. Errors are told on stderr; with FCREVIEW_DEBUG=1 an error keeps its traceback."""
     try:
-        commands(args=completed(arguments), prog_name="fcreview")
+        arguments = completed(arguments)
+        paths = plainly_opened(arguments)
+        if paths:
+            from fcreview.cli.common import Place
+            from fcreview.cli.opening import open_place
+
+            open_place(Place(paths))
+        else:
+            from fcreview.cli.program import program
+
+            named = {name: COMMANDS[name] for name in arguments[:1] if name in COMMANDS}
+            program(named or COMMANDS)(args=arguments, prog_name="fcreview")
         return FINE
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else FINE

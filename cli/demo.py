@@ -11,7 +11,7 @@ import typer
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError
-from fcreview.cli.open_cmd import show_queue
+from fcreview.cli.opening import show_queue
 from fcreview.cli.options import Annotator
 from fcreview.cli.output import emit, note, on_terminal, text_of
 from fcreview.cli.triage import print_triage

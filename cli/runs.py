@@ -28,7 +28,7 @@ def runs(path: PathArgument, data: Data = None, workspace: WorkspaceOption = Non
             return
         table = [
             [
-                str(row.run), f"{row.info.benchmark} {row.info.generation}".strip(), text_of(row.info.model),
+                str(row.run), " ".join(filter(None, (row.info.benchmark, row.info.generation, row.info.language))), text_of(row.info.model),
                 f"{row.n_items:,}", rate(row.official_pass, row.official_known), rate(row.rule_pass, row.rule_known),
                 rate(row.effective_pass, row.effective_known), f"{row.reviewed:,}", f"{row.n_issues:,}",
             ]

@@ -25,6 +25,8 @@ class RunPlan:
     issues: list[ImportIssue] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
     """For the importer's own use between `find` and `read`."""
+    importer: str = ""
+    """Key of the importer that reads it, as in `--format`."""
     version: int = 1
     """The importer's version: with another one, the run is read again."""
 

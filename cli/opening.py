@@ -1,0 +1,64 @@
+"""From paths to the queue on the screen. Needs no Typer, so that the plain `fcreview open PATH` starts without it."""
+
+from __future__ import annotations
+
+from fcreview.cli.common import Place, opened
+from fcreview.cli.errors import FAILED, CommandError
+from fcreview.cli.output import note, on_terminal
+from fcreview.cli.session import Session
+
+PLAIN_ITEMS = 40
+
+
+def open_place(
+    place: Place,
+    *,
+    item: str | None = None,
+    queue: str = "failures",
+    seed: int = 0,
+    where: str = "",
+    run: str | None = None,
+    blind: bool = False,
+) -> None:
+    """Imports what is new and shows the queue; see `fcreview open --help`."""
+    with opened(place) as session:
+        show_queue(session, item=item, queue=queue, seed=seed, where=where, run=run, blind=blind)
+
+
+def show_queue(
+    session: Session,
+    *,
+    item: str | None = None,
+    queue: str = "failures",
+    seed: int = 0,
+    where: str = "",
+    run: str | None = None,
+    blind: bool = False,
+) -> None:
+    """The app on a terminal, else the head of the queue, or the item, as text."""
+    view = session.view(where, queue=queue, seed=seed, run=run, blind=blind)
+    first = None
+    if item is not None:
+        from fcreview.cli.show import one_item
+
+        first = one_item(session, item, run)
+    if on_terminal():
+        from fcreview.tui.app import FcreviewApp
+
+        session.close()  # the app opens the store itself, behind its first screen
+        app = FcreviewApp(session.workspace, session.annotator, view, first, blind)
+        app.run()
+        if app.return_code:
+            raise SystemExit(FAILED)
+        return
+    if blind:
+        raise CommandError("--blind needs a terminal: lists and items as text show verdicts")
+    note("fcreview: no terminal here: plain text instead of the app")
+    if first is None:
+        from fcreview.cli.items import print_rows
+
+        print_rows(session, view, PLAIN_ITEMS)
+    else:
+        from fcreview.cli.show import print_item
+
+        print_item(session, first)

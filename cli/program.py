@@ -1,0 +1,52 @@
+"""The commands as Typer knows them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Annotated
+
+import typer
+
+UNWRAPPED = "\b"
+"""What a paragraph of help begins with that keeps its lines."""
+EXAMPLES = f"""{UNWRAPPED}
+Examples:
+  fcreview demo
+  fcreview runs/gpt4o                 the same as: fcreview open runs/gpt4o
+  fcreview triage runs/gpt4o
+  fcreview COMMAND --help             has an example of every command"""
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from fcreview import __version__
+
+        print(f"fcreview {__version__}")
+        raise typer.Exit
+
+
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def program(commands: Mapping[str, str]) -> typer.Typer:
+    """The program with these commands: name -> `module:function`."""
+    made = typer.Typer(
+        help="Read what a model did in a function-calling benchmark, judge it, leave with labels.",
+        epilog=EXAMPLES,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    made.callback()(_main)
+    for name, place in commands.items():
+        module, _, attribute = place.partition(":")
+        function: Callable[..., None] = getattr(importlib.import_module(module), attribute)
+        text, _, example = (function.__doc__ or "").partition("\n\n    Example:")
+        made.command(name, help=text, epilog=f"{UNWRAPPED}\nExample:\n  {' '.join(example.split())}")(function)
+    return made

@@ -1,0 +1,67 @@
+"""A benchmark's published figures as data: each importer computes them from scored items, for one source at a time.
+
+The same pure function serves the official, the recomputed and the corrected figures: only the verdicts it is given
+differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Unit = Literal["share", "percent", "score", "count"]
+"""0 to 1, 0 to 100, a mean on the criterion's own scale, a number of things."""
+FigureSource = Literal["official", "rule", "corrected"]
+SOURCES: tuple[FigureSource, ...] = ("official", "rule", "corrected")
+
+
+DECIDED = "decided"
+"""Key in `Scored.values`: a person decided the item, so that `valid` outweighs the other values."""
+
+
+@dataclass(slots=True)
+class Scored:
+    """An item as one source sees it."""
+
+    id: str
+    category: str
+    group: str | None
+    valid: bool | None
+    error_type: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Criterion -> value, of verdicts on the whole item or its response."""
+    parts: Sequence[tuple[str, str, Any]] = ()
+    """(target, criterion, value) of verdicts on calls, arguments and turns."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    n_golden: int = 0
+    n_predicted: int = 0
+    n_functions: int = 0
+    n_turns: int = 1
+
+
+@dataclass(slots=True)
+class Figure:
+    table: str
+    name: str
+    value: float | None
+    unit: Unit = "share"
+    level: int = 0
+    """Indentation below the figure before it."""
+    note: str = ""
+    """Where the official program has a known fault, or a denominator is not what it seems."""
+
+
+def pass_rate(rows: Sequence[Scored]) -> float | None:
+    """Share of passes among the items with a verdict; None if there are none."""
+    known = [row.valid for row in rows if row.valid is not None]
+    return sum(known) / len(known) if known else None
+
+
+def by_category(rows: Sequence[Scored], table: str = "accuracy") -> list[Figure]:
+    """Overall first, then every category in order of appearance."""
+    categories: dict[str, list[Scored]] = {}
+    for row in rows:
+        categories.setdefault(row.category, []).append(row)
+    figures = [Figure(table, "all items", pass_rate(rows))]
+    return figures + [Figure(table, name, pass_rate(part), level=1) for name, part in categories.items()]

@@ -1,0 +1,134 @@
+"""ACEBench replies as calls: one Python expression, read without ever running it.
+
+Source of the rules: the released `eval_main.py` and its AST decoder (revision e6db74b). Whitespace is removed
+first, inside string literals too; positional arguments are dropped; names stand for their text; any unary operator
+negates.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+CallTuple = tuple[str, dict[Any, Any]]
+MAX_LENGTH = 200_000
+MAX_DEPTH = 80
+
+
+class Undecodable(ValueError):
+    """The reply is not a list of calls; the text says why."""
+
+
+def squeeze(reply: str) -> str:
+    """The reply without any whitespace: what the evaluator decodes and what its score file repeats."""
+    return "".join(reply.split())
+
+
+def decode(reply: Any) -> list[CallTuple]:
+    """Calls of a reply `[f(a=1), g(b='x')]`. Raises Undecodable."""
+    if not isinstance(reply, str):
+        raise Undecodable("the reply is not text")
+    elements = getattr(parse(squeeze(reply)), "elts", None)
+    if elements is None:
+        raise Undecodable("not a list of calls")
+    return [_call(element) for element in elements]
+
+
+def parse(text: str) -> ast.expr:
+    """One Python expression. Raises Undecodable, also for text so long or so deep that parsing it would be a risk."""
+    if len(text) > MAX_LENGTH or _depth(text) > MAX_DEPTH:
+        raise Undecodable("too long or too deeply nested to decode")
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise Undecodable(f"invalid syntax: {error}") from None
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for character in text:
+        if character in "([{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in ")]}":
+            depth -= 1
+    return deepest
+
+
+def _call(node: ast.expr) -> CallTuple:
+    if not isinstance(node, ast.Call):
+        raise Undecodable(f"a {type(node).__name__.lower()} stands where a call should")
+    return _name(node.func), {word.arg: _value(word.value) for word in node.keywords}
+
+
+def _name(node: ast.expr) -> str:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def _value(node: ast.expr) -> Any:
+    match node:
+        case ast.Constant(value=value):
+            return "..." if value is Ellipsis else value
+        case ast.UnaryOp(operand=ast.Constant(value=int() | float() | complex() as value)):
+            return -value
+        case ast.List(elts=elements):
+            return [_value(element) for element in elements]
+        case ast.Tuple(elts=elements):
+            return tuple(_value(element) for element in elements)
+        case ast.Dict(keys=keys, values=values) if None not in keys:
+            return {_key(key): _value(value) for key, value in zip(keys, values, strict=True)}
+        case ast.Name(id=name):
+            return name
+        case ast.BinOp():
+            return _arithmetic(node)
+        case ast.Call():
+            name, arguments = _call(node)
+            return {name: arguments} if arguments else ast.unparse(node)
+        case ast.Subscript():
+            return ast.unparse(node)
+    raise Undecodable(f"a {type(node).__name__.lower()} cannot be an argument")
+
+
+def _key(node: ast.expr | None) -> Any:
+    value = _value(node) if node is not None else None
+    if isinstance(value, (list, dict)):
+        raise Undecodable("an object key that is not text or a number")
+    return value
+
+
+OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+
+def _arithmetic(node: ast.expr) -> Any:
+    """Sums and products of constants, small ones; everything else is Undecodable."""
+    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+        left, right = _arithmetic(node.left), _arithmetic(node.right)
+        if isinstance(left, str) and isinstance(right, str) and isinstance(node.op, ast.Add):
+            return left + right
+        if isinstance(left, (int, float)) and isinstance(right, (int, float)) and abs(left) + abs(right) < 1e18:
+            try:
+                return OPERATORS[type(node.op)](left, right)
+            except ArithmeticError as error:
+                raise Undecodable(str(error)) from None
+    elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str)):
+        return node.value
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _arithmetic(node.operand)
+        if isinstance(value, (int, float)):
+            return -value
+    raise Undecodable("an expression that is not plain arithmetic")

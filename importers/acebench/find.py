@@ -1,0 +1,94 @@
+"""ACEBench runs among files: one run a model and language."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from fcreview.importers.acebench.files import ORDER, beside, datasets, language, model, recognise
+from fcreview.model import ImportIssue, Run
+from fcreview.plan import Found, RunPlan
+
+
+def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
+    found = Found()
+    groups: dict[tuple[str, str], dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
+    folders: dict[tuple[str, str], Path] = {}
+    for path in files:
+        known = recognise(path)
+        if known is None:
+            if path.name == "result.xlsx" or (
+                path.parent.name in ("possible_answer",) and path.name.startswith("data_")
+            ):
+                found.claimed.add(path)
+            continue
+        found.claimed.add(path)
+        name, folder = model(path)
+        key = (name, language(path) or "")
+        groups[key][known[1]].append(path)
+        if known[1] == "result":
+            folders[key] = folder
+        else:
+            folders.setdefault(key, folder)
+    for (name, lang), kinds in groups.items():
+        if not kinds["result"]:
+            folder = folders[(name, lang)]
+            results = [p for place in beside(folder, "result", lang, name) for p in place.glob("data_*_result.json")]
+            kinds["result"] = [p for p in results if recognise(p)]
+        if not kinds["result"]:
+            for path in kinds["score"] + kinds["process"]:
+                text = "a score file without its results: only failures stand in it, so no items were made"
+                found.issues.append(ImportIssue(str(path), None, text))
+            continue
+        found.plans.append(_plan(name, lang, kinds, folders[(name, lang)], data))
+    for plan in found.plans:
+        found.claimed.update(plan.files)
+        for place in plan.extra["data"]:
+            found.claimed.update(Path(place).rglob("data_*.json"))
+    return found
+
+
+def _plan(name: str, lang: str, kinds: dict[str, list[Path]], folder: Path, data: Sequence[Path]) -> RunPlan:
+    scores = kinds["score"] + kinds["process"]
+    if not scores:
+        for place in beside(folder, "score", lang, name):
+            scores = [path for path in sorted(place.glob("data_*.json")) if recognise(path)]
+            if scores:
+                break
+    results = sorted(dict.fromkeys(kinds["result"]), key=lambda path: ORDER[recognise(path)[0]])  # type: ignore[index]
+    places = list(dict.fromkeys(datasets(folder, lang, data))) if lang else []
+    categories = [known[0] for path in results if (known := recognise(path))]
+    plan = RunPlan(
+        run=Run("acebench", "v1", lang, name, str(folder), dataset=str(places[0]) if places else None),
+        results=results,
+        scores=scores,
+        reason=f"{len(results)} files data_<category>_result.json under {folder.name}",
+        extra={"data": [str(place) for place in places[:1]]},
+    )
+    for place in places[:1]:
+        for category in categories:
+            for path in (place / f"data_{category}.json", place / "possible_answer" / f"data_{category}.json"):
+                if path.is_file():
+                    plan.data.append(path)
+    plan.logs = _histories(folder, lang, name, categories)
+    if not lang:
+        text = (
+            "no folder says whether this run is English or Chinese (result_en, result_zh): it opens without questions"
+        )
+        plan.issues.append(ImportIssue(str(folder), None, text))
+    elif not places:
+        plan.issues.append(ImportIssue(str(folder), None, f"no questions found for '{lang}': give --data data_all"))
+    return plan
+
+
+def _histories(folder: Path, lang: str, name: str, categories: Sequence[str]) -> list[Path]:
+    found: list[Path] = []
+    for root in list(folder.parents)[:4]:
+        for kind in ("multi_step", "multi_turn"):
+            place = root / "data_all" / f"data_{lang}" / "dialogue_history" / kind / name
+            if f"agent_{kind}" in categories and place.is_dir():
+                found += sorted(place.glob("*_dialogue_history.txt"))
+        if found:
+            break
+    return found

@@ -1,0 +1,184 @@
+"""ACEBench items: results joined with questions, golden answers, scores and dialogue histories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from fcreview.importers.acebench import agent, normal
+from fcreview.importers.acebench.files import recognise
+from fcreview.importers.guard import digest, documents, guarded
+from fcreview.importers.jsonl import Record, records
+from fcreview.model import ImportIssue, Item, Verdict
+from fcreview.plan import RunPlan
+
+
+@dataclass(slots=True)
+class Source:
+    """One category of a run: everything its items are made of."""
+
+    category: str
+    results: Path
+    language: str
+    questions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+    """Ids in dataset order: agent scores name items by position."""
+    failures: dict[str, dict[str, Any]] | None = None
+    """Failing entries by item id; None without a score file."""
+    process: dict[str, dict[str, Any]] | None = None
+    histories: dict[int, Path] = field(default_factory=dict)
+    score_file: str = ""
+
+
+def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    for path in plan.results:
+        known = recognise(path)
+        if known is None:
+            continue
+        issues: list[ImportIssue] = []
+        source = _source(plan, path, known[0], issues)
+        yield from issues
+        yield from _items(source)
+
+
+def _source(plan: RunPlan, path: Path, category: str, issues: list[ImportIssue]) -> Source:
+    source = Source(category, path, plan.run.language)
+    for file in plan.data:
+        if file.name == f"data_{category}.json":
+            rows = _by_id(file, issues)
+            if file.parent.name == "possible_answer":
+                source.answers = rows
+            else:
+                source.questions, source.order = rows, list(rows)
+    kind = category.removeprefix("agent_")
+    source.histories = {
+        int(number): file
+        for file in plan.logs
+        if file.parent.parent.name == kind and (number := file.name.partition("_")[0]).isdigit()
+    }
+    for file in plan.scores:
+        known = recognise(file)
+        if known == (category, "score"):
+            _read_scores(file, source, plan, issues)
+        elif known == (category, "process"):
+            rows = (row.value for row in _records(file, issues) if isinstance(row.value, dict))
+            source.process = {key: value for row in rows for key, value in row.items() if isinstance(value, dict)}
+    return source
+
+
+def _records(path: Path, issues: list[ImportIssue]) -> Iterator[Record]:
+    for row in records(path):
+        if isinstance(row, Record):
+            yield row
+        else:
+            issues.append(row)
+
+
+def _by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
+    rows: dict[str, dict[str, Any]] = {}
+    for row in _records(path, issues):
+        if isinstance(row.value, dict) and isinstance(row.value.get("id"), str):
+            rows[row.value["id"]] = row.value
+        else:
+            issues.append(ImportIssue(str(path), row.line, "a record without an id"))
+    return rows
+
+
+def _read_scores(path: Path, source: Source, plan: RunPlan, issues: list[ImportIssue]) -> None:
+    source.failures, source.score_file = {}, path.name
+    for row in _records(path, issues):
+        entry = row.value
+        if not isinstance(entry, dict):
+            issues.append(ImportIssue(str(path), row.line, "not an object"))
+        elif "id" not in entry and "total_count" in entry:
+            plan.run.official_metrics[source.category] = entry
+        elif isinstance(entry.get("id"), int):
+            position = entry["id"]
+            name = source.order[position] if 0 <= position < len(source.order) else f"{source.category}_{position}"
+            source.failures[name] = entry
+        else:
+            source.failures[str(entry.get("id"))] = entry
+
+
+def _items(source: Source) -> Iterator[Item | ImportIssue]:
+    seen: dict[str, int] = {}
+    counted = 0
+    for row in records(source.results):
+        if isinstance(row, ImportIssue):
+            yield row
+            continue
+        record = row.value
+        if not isinstance(record, dict) or not isinstance(record.get("id"), str):
+            yield ImportIssue(str(source.results), row.line, "a result record without an id")
+            continue
+        name = record["id"]
+        if name in seen:
+            text = (
+                f"{name} stands here again (first in line {seen[name]}): both are kept, this one as {name}#{row.line}"
+            )
+            yield ImportIssue(str(source.results), row.line, text, item=name)
+            name = f"{name}#{row.line}"
+        seen.setdefault(record["id"], row.line)
+        counted += 1
+        item = Item(id=name, category=source.category, file=str(source.results))
+        item.line, item.offset, item.length = row.line, row.offset, row.length
+        yield guarded(item, partial(_fill, item, record, source))
+    for name in (source.failures or {}).keys() - seen.keys():
+        yield ImportIssue(
+            source.score_file, None, f"the score file names {name}, which has no result record", item=name
+        )
+
+
+def _fill(item: Item, record: dict[str, Any], source: Source) -> None:
+    name = record["id"]
+    question, answer = source.questions.get(name), source.answers.get(name)
+    item.prediction_hash = digest([record.get("result"), record.get("process")])
+    item.golden_hash = digest(answer) if answer is not None else ""
+    item.functions = documents(question.get("function")) if question else []
+    if source.category.startswith("agent_"):
+        position = source.order.index(name) if name in source.order else _number(name)
+        agent.fill(item, record, question, answer, source.histories.get(position))
+        _process_verdict(item, source, position)
+    else:
+        normal.fill(item, record, question, answer, source.category)
+    if question is None:
+        item.rule_note = "no question file: nothing to check against"
+    _official(item, source)
+
+
+def _official(item: Item, source: Source) -> None:
+    if source.failures is None:
+        return
+    entry = source.failures.get(item.id)
+    item.official = entry is None
+    error_type = str(entry["error_type"]) if entry and entry.get("error_type") is not None else None
+    text = "\n".join(_texts(entry.get("error"))) if entry else None
+    item.error_type = error_type
+    item.verdicts.insert(
+        0, Verdict("official", item.official, error_type=error_type, rationale=text or None, by=source.score_file)
+    )
+
+
+def _process_verdict(item: Item, source: Source, position: int) -> None:
+    if source.process is None or item.rule is None:
+        return
+    entry = source.process.get(f"{source.category}_{position}")
+    value = entry.get("process_accuracy") if entry else 1.0
+    item.verdicts.append(Verdict("official", value, criterion="process_accuracy", by="process file"))
+
+
+def _texts(error: Any) -> list[str]:
+    if isinstance(error, list):
+        return [text for part in error for text in _texts(part)]
+    return [error if isinstance(error, str) else orjson.dumps(error).decode()] if error else []
+
+
+def _number(name: str) -> int:
+    tail = name.rpartition("_")[2]
+    return int(tail) if tail.isdigit() else -1

@@ -1,0 +1,45 @@
+"""What a benchmark's importer is: it says which files are its own, groups them into runs, and reads a run's items.
+
+Adding a benchmark is one folder beside this file and one line in `registry.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from fcreview.figures import Figure, Scored
+from fcreview.model import ImportIssue, Item, Run
+from fcreview.plan import Found, RunPlan
+
+
+class Importer(Protocol):
+    """A benchmark plugin. `find` must be cheap (names and first lines); `read` streams."""
+
+    name: str
+    """Lower-case key as used in `--format` and in the store: `bfcl`."""
+    title: str
+    """As people write it: `BFCL`."""
+    version: int
+    """Raised when the same files would now give other items, so that runs are read again."""
+
+    def find(self, files: Sequence[Path], data: Sequence[Path]) -> Found:
+        """Which runs lie in `files`. `data` are folders given by --data, FCREVIEW_DATA or the config file.
+
+        `files` are absolute paths in a stable order, already gathered below (and, for score and dataset files,
+        around) the path that was opened.
+        """
+        ...
+
+    def read(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+        """The items of a run in dataset order, with imported and rule verdicts, pairs and hashes filled in.
+
+        Never raises for bad content: an unreadable line is an `ImportIssue` with file and line. May add to
+        `plan.run` (official metrics, dataset) while reading.
+        """
+        ...
+
+    def figures(self, rows: Sequence[Scored], run: Run) -> list[Figure]:
+        """The benchmark's published tables from the run's items as one source sees them. Pure."""
+        ...

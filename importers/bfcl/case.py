@@ -1,0 +1,31 @@
+"""One dataset item of BFCL as the reader hands it to the checker: question, function documents and golden answer,
+joined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from fcreview.model import Call
+
+
+@dataclass(slots=True)
+class Case:
+    id: str
+    category: str
+    turns: list[list[dict[str, Any]]] = field(default_factory=list)
+    """Messages `{"role", "content"}` a turn; V1's plain string is one user message in one turn."""
+    functions: list[dict[str, Any]] = field(default_factory=list)
+    """Original documents, always a list (V1's single object is wrapped)."""
+    answer: Any = None
+    """`ground_truth` as stored: V1 `{name_N: {param: [..]}}`, V2+ `[{name: {param: [..]}}]`, multi-turn
+    `[["f(a=1)"]]`, None."""
+    golden: list[Call] = field(default_factory=list)
+    """`answer` as golden calls of the vocabulary, for display and comparison. Shared by all runs: never changed."""
+    golden_hash: str = ""
+    question: str = ""
+    """One line for lists."""
+    extra: dict[str, Any] = field(default_factory=dict)
+    """initial_config, involved_classes, missed_function, path, scenario, source ..."""
+    prepared: dict[str, Any] = field(default_factory=dict)
+    """The checker's cache for this case (compiled golden values, parameters by function); filled on first use."""

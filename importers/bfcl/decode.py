@@ -1,0 +1,97 @@
+"""A raw `result` to calls: picks the decoder by the record's shape, then by the text's form, last by the
+model's folder name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fcreview.importers.bfcl import decode_local as local
+from fcreview.importers.bfcl.decode_fc import as_text, decode_calls
+from fcreview.importers.bfcl.decode_python import bracketed, parse_calls, prompt_text
+from fcreview.importers.bfcl.decoding import Calls, Undecodable, WrongFormat
+from fcreview.importers.bfcl.family import FLAT_NAMES, Family, family_of
+
+TEXT_ARGUMENTS = ("claude", "hermes", "command")
+"""V1 models whose handlers gave Java and JavaScript arguments as text."""
+
+
+def decode(result: Any, *, language: str, v1: bool, config: str | None = None, model: str = "") -> tuple[Calls, bool]:
+    """Calls, and whether the record is native function calling (where dots in names may have become underscores).
+
+    `language` is "python", "java" or "javascript". Raises Undecodable and WrongFormat.
+    """
+    if type(result) is str:
+        if config is not None:
+            from fcreview.importers.bfcl.decode_format_sensitivity import decode_configured
+
+            return decode_configured(result, config), False
+        return _decode_text(result, language, v1, family_of(model, v1))
+    if type(result) is dict:
+        result = [result]
+    if type(result) is not list:
+        raise Undecodable("no output" if result is None else f"{type(result).__name__} where calls were expected")
+    if not v1 and any(type(part) is str for part in result) and family_of(model, v1) == "gemini":
+        raise WrongFormat("text where calls were expected")
+    calls = decode_calls(result)
+    if v1 and language != "python" and model.lower().startswith(TEXT_ARGUMENTS):
+        calls = as_text(calls)
+    return calls, True
+
+
+def _decode_text(text: str, language: str, v1: bool, family: Family) -> tuple[Calls, bool]:
+    flat = family in FLAT_NAMES
+    match family:
+        case "api":
+            if text:
+                raise Undecodable("text where calls were expected")
+            return [], flat
+        case "gemini":
+            raise WrongFormat("text where calls were expected")
+        case "cohere":
+            return [], flat
+        case "tags":
+            return local.tool_call_tags(text), flat
+        case "first_tag":
+            return local.first_tool_call(text), flat
+        case "hermes":
+            return local.hermes(text, single_quotes=v1), flat
+        case "granite":
+            return local.granite(text), flat
+        case "json":
+            return local.json_calls(text), flat
+        case "hammer":
+            return local.hammer(text), flat
+        case "llama_json":
+            return local.literals_or_semicolons(text), flat
+        case "glm":
+            return local.name_line(text), flat
+    return _decode_code(_clean(text, v1, family), language, v1), flat
+
+
+def _clean(text: str, v1: bool, family: Family) -> str:
+    """What the handlers do to prompt-mode text before it is parsed; it then has outer brackets, but for
+    V1's `bare` family."""
+    if family == "plain":
+        text = text.strip().removesuffix(";")
+    if family == "phi":
+        text = text.strip().removeprefix("```json").removeprefix("```python")
+    if not v1:
+        return prompt_text(text)
+    match family:
+        case "llama":
+            text = text.replace("\n", "")
+        case "gemma":
+            return local.bracket_region(text)
+        case "mistral":
+            text = text.replace("\\_", "_")
+        case "bare":
+            return text
+    return bracketed(text)
+
+
+def _decode_code(text: str, language: str, v1: bool) -> Calls:
+    if language == "python":
+        return parse_calls(text, v1=v1)
+    from fcreview.importers.bfcl.decode_treesitter import parse_source
+
+    return parse_source(text[1:-1], language)

@@ -1,0 +1,155 @@
+"""Prompt-mode text in Python syntax, `[f(a=1), g.h(b='x')]`, to calls (formats/bfcl section 5, D2).
+
+`parse_calls` reads the text as one Python expression. In V1 a call without any keyword argument is not
+taken as a call, so the whole output has the wrong format, and a call that is not in a list is a failure.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+import warnings
+from typing import Any
+
+from fcreview.importers.bfcl.arithmetic import compute
+from fcreview.importers.bfcl.decode_python_fast import parse_simple
+from fcreview.importers.bfcl.decoding import Calls, Undecodable, WrongFormat, check_bounds
+
+WORD = "[A-Za-z_][A-Za-z_0-9]*"
+OPENING = re.compile(rf"\[[ \n]*({WORD})(?:['\"]|!(?!=)|[ \n]+({WORD})(?=[ \n.,:;!?()]))|\[[ \n]*`")
+CONSTANTS = frozenset({"None", "True", "False"})
+OPERATORS = frozenset(keyword.kwlist) - CONSTANTS
+STRING_PREFIX = re.compile(r"[rbuftRBUFT]{1,2}")
+
+
+def is_prose(text: str) -> bool:
+    """Whether the text starts as no Python expression does: with two words (`Here are`), a word and a
+    quote (`I'm`), a word and an exclamation mark, or a backtick. Spares the parser most of the refusals,
+    and says more than its message."""
+    start = OPENING.match(text)
+    if start is None:
+        return False
+    first, second = start.groups()
+    if first is None:
+        return True
+    if first in OPERATORS or second in OPERATORS or second in CONSTANTS:
+        return False
+    return second is not None or STRING_PREFIX.fullmatch(first) is None
+
+
+def bracketed(text: str) -> str:
+    """The text with the outer brackets it may lack."""
+    if not text.startswith("["):
+        text = "[" + text
+    return text if text.endswith("]") else text + "]"
+
+
+def prompt_text(text: str) -> str:
+    """The clean-up of V2 and later: no backticks, newlines and spaces around, outer brackets added where missing."""
+    return bracketed(text.strip("`\n "))
+
+
+def parse_calls(text: str, *, v1: bool = False) -> Calls:
+    """Calls of `[f(a=1), ...]`; but for V1 also of a bare `f(a=1)`. Raises Undecodable and WrongFormat."""
+    calls = parse_simple(text)
+    if calls is None:
+        if is_prose(text):
+            raise Undecodable("prose, not calls")
+        nodes = _call_nodes(text, v1)
+        calls = [call_of(node) for node in nodes]
+        bare = [dotted(node.func) for node in nodes if not node.keywords] if v1 else []
+    else:
+        bare = [name for name, arguments in calls if not arguments] if v1 else []
+    if bare:
+        raise WrongFormat(f"{bare[0]} is called without keyword arguments", list(calls))
+    return calls
+
+
+def expression(text: str) -> ast.expr:
+    """The syntax tree of one expression, within bounds. Raises Undecodable."""
+    check_bounds(text)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in a model's strings are no concern of the terminal
+            return ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise Undecodable(f"not Python call syntax: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Undecodable(f"not Python call syntax: {error}") from None
+
+
+def _call_nodes(text: str, v1: bool) -> list[ast.Call]:
+    body = expression(text)
+    if isinstance(body, ast.Call) and not v1:
+        return [body]
+    if not isinstance(body, (ast.List, ast.Tuple, ast.Set)):
+        raise Undecodable("the text is not a list of calls")
+    nodes = []
+    for element in body.elts:
+        if not isinstance(element, ast.Call):
+            raise Undecodable(f"an element of the list is not a call: {_source(element)[:80]}")
+        nodes.append(element)
+    return nodes
+
+
+def call_of(node: ast.Call) -> tuple[str, dict[str, Any]]:
+    """Name and keyword arguments; positional arguments do not count, and a repeated keyword's last value does."""
+    arguments: dict[str, Any] = {}
+    for given in node.keywords:
+        arguments[given.arg] = value_of(given.value)  # type: ignore[index]  # `**x` gives the key None
+    return dotted(node.func), arguments
+
+
+def dotted(node: ast.expr) -> str:
+    """`a.b.c` of an attribute chain; what is not a name at its left end is left out."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def value_of(node: ast.expr) -> Any:
+    """The value of one argument by the benchmark's reading of it. Raises Undecodable."""
+    try:
+        return _value(node)
+    except Undecodable:
+        raise
+    except (TypeError, ValueError, ArithmeticError, RecursionError, MemoryError, KeyError) as error:
+        raise Undecodable(f"argument {_source(node)[:80]}: {error}") from None
+
+
+def _value(node: ast.expr | None) -> Any:
+    match node:
+        case ast.Constant(value=value):
+            return "..." if value is ... else value
+        case ast.Name(id=name):
+            return name
+        case ast.List(elts=elts):
+            return [_value(element) for element in elts]
+        case ast.Tuple(elts=elts):
+            return tuple(_value(element) for element in elts)
+        case ast.Dict(keys=keys, values=values):
+            return {_value(key): _value(value) for key, value in zip(keys, values, strict=True)}
+        case ast.UnaryOp(operand=ast.Constant(value=value)):
+            return -value  # type: ignore[operator]  # whichever the operator is; not every constant has one
+        case ast.BinOp():
+            return compute(node)
+        case ast.Call(keywords=keywords):
+            if not keywords:
+                return _source(node)
+            name, arguments = call_of(node)
+            return {name: arguments}
+        case ast.Subscript():
+            return _source(node)
+    raise Undecodable(f"{type(node).__name__} is not read as an argument value")
+
+
+def _source(node: ast.expr) -> str:
+    try:
+        return ast.unparse(node)
+    except (ValueError, RecursionError, MemoryError):
+        return type(node).__name__

@@ -1,0 +1,60 @@
+"""What every decoder answers with, and how it says that it could not.
+
+A decoder returns the calls as `[(name, arguments), ...]` with `arguments` a dict, in the order written. An
+empty list is a successful decoding of "no call". The two failures are the evaluator's own two: see
+formats/bfcl section 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+Calls = list[tuple[str, dict[str, Any]]]
+
+MAX_TEXT = 1_000_000
+"""Characters. Longer outputs are not decoded: no call is that long, and a parser's time and memory must
+stay bounded."""
+MAX_DEPTH = 100
+"""Nested brackets. CPython's own parser gives up at 200; below that it is safe from exhausting the C stack."""
+
+
+class Undecodable(ValueError):
+    """The text is not calls at all: `ast_decoder:decoder_failed`."""
+
+
+class WrongFormat(ValueError):
+    """Decoded, but not to a list of one-key objects with object arguments: `ast_decoder:decoder_wrong_output_format`.
+
+    `shown` is what there is to display: `(name, arguments)`, arguments None where there are none.
+    """
+
+    def __init__(self, reason: str, shown: list[tuple[str, dict[str, Any] | None]] | None = None) -> None:
+        super().__init__(reason)
+        self.shown = shown
+
+
+def well_formed(found: Iterable[tuple[Any, Any]]) -> Calls:
+    """The pairs as calls if every name is text and all arguments are objects. Raises WrongFormat."""
+    pairs = list(found)
+    for name, arguments in pairs:
+        if type(arguments) is not dict or type(name) is not str:
+            shown = [(str(each), value if type(value) is dict else None) for each, value in pairs]
+            raise WrongFormat(f"the arguments of {name} are not an object", shown)
+    return pairs
+
+
+def check_bounds(text: str) -> None:
+    """Raises Undecodable for text a parser should not be given."""
+    if len(text) > MAX_TEXT:
+        raise Undecodable(f"text of {len(text)} characters is too long to be decoded")
+    if text.count("(") + text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for char in text:
+        if char in "([{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise Undecodable(f"more than {MAX_DEPTH} nested brackets")
+        elif char in ")]}":
+            depth -= 1

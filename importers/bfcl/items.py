@@ -1,0 +1,249 @@
+"""One BFCL item from its result record, its case and its score entry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from fcreview.compare import align, align_turns, first_difference
+from fcreview.importers.bfcl import files, scores, trajectory
+from fcreview.importers.bfcl.case import Case
+from fcreview.importers.bfcl.dataset import content_hash, text_of
+from fcreview.importers.bfcl.evaluate import RULES, Evaluation, decode_display, evaluate
+from fcreview.importers.bfcl.kinds import NOTES
+from fcreview.importers.jsonl import Record
+from fcreview.model import Call, ImportIssue, Item, Message, Pair, Verdict
+
+WHOLE = frozenset({"multi_turn:inference_error", "multi_turn:force_terminated"})
+"""Failures of a multi-turn item as a whole."""
+KNOWN = frozenset(
+    {"id", "idx", "result", "input_token_count", "output_token_count", "latency", "inference_log", "reasoning_content",
+     "traceback"}
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Context:
+    """What the items of one category of a run have in common."""
+
+    generation: str
+    category: str
+    model: str
+    by: str = ""
+    """Name of the score file, and its path."""
+    score_file: str = ""
+    unknown: dict[str, int] = field(default_factory=dict)
+    """Fields of result records that this importer does not know, with the line they were first seen in."""
+    kind: str = "single"
+    rules: str = "V4"
+    """The generation whose rules are applied; that of V4 for newer ones."""
+
+    def __post_init__(self) -> None:
+        if self.generation in files.GENERATIONS:
+            self.rules = self.generation
+        if self.category.startswith("multi_turn"):
+            self.kind = "multi_turn"
+        elif self.category.startswith(("memory", "web_search")):
+            self.kind = "agentic"
+
+
+def build(
+    context: Context,
+    name: str,
+    record: dict[str, Any],
+    case: Case,
+    opening: list[Message],
+    official: bool | None,
+    entry: scores.Entry | None,
+    place: tuple[str, Record],
+) -> Item:
+    """The item with its messages, calls, pairs and verdicts. `place` is the file and line it stands at."""
+    result = record.get("result")
+    tokens_in, tokens_out = record.get("input_token_count"), record.get("output_token_count")
+    latency = record.get("latency")
+    file, stands = place
+    item = Item(
+        name,
+        context.category,
+        question=case.question,
+        messages=opening,
+        golden=case.golden,
+        functions=case.functions,
+        official=official,
+        tokens_in=tokens_in if type(tokens_in) is int else _whole(tokens_in),
+        tokens_out=tokens_out if type(tokens_out) is int else _whole(tokens_out),
+        latency=latency if type(latency) is float else _total(latency),
+        extra=dict(case.extra),
+        prediction_hash=content_hash(result),
+        golden_hash=case.golden_hash,
+        file=file,
+        line=stands.line,
+        offset=stands.offset,
+        length=stands.length,
+    )
+    if not record.keys() <= KNOWN:
+        for key in record.keys() - KNOWN:
+            item.extra[key] = record[key]
+            context.unknown.setdefault(key, item.line)
+    if "traceback" in record:
+        item.extra["traceback"] = record["traceback"]
+    if official is not None:
+        item.verdicts.append(Verdict("official", True, by=context.by) if official else _failed(item, entry, context))
+    if context.kind == "single":
+        _single(item, context, record, case, opening)
+    else:
+        _turns(item, context, record, case, opening, entry)
+    return item
+
+
+def _failed(item: Item, entry: scores.Entry | None, context: Context) -> Verdict:
+    """The official verdict of a failing entry, in the evaluator's words."""
+    if entry is None:
+        return Verdict("official", False, by=context.by)
+    item.error_type = scores.error_type(entry.record)
+    if entry.length:
+        item.extra["score_record"] = {
+            "file": context.score_file,
+            "line": entry.line,
+            "offset": entry.offset,
+            "length": entry.length,
+        }
+    return Verdict("official", False, "item", "correct", item.error_type, scores.rationale(entry.record), context.by)
+
+
+def _single(item: Item, context: Context, record: dict[str, Any], case: Case, opening: list[Message]) -> None:
+    result = record.get("result")
+    category, config = context.category, None
+    if category == "format_sensitivity" and (parts := files.split_format_id(item.id)):
+        config, category = parts[1], files.split_id(parts[2])[0]
+        item.extra["config"], item.extra["original"] = parts[1], parts[2]
+    found = evaluate(result, case, generation=context.rules, category=category, config=config, model=context.model)
+    item.messages = trajectory.single_messages(record, opening)
+    calls = found.calls
+    if calls:
+        item.predicted = [
+            Call("predicted", name, arguments, 0, 0, index, None, None if arguments is not None else found.decode_error)
+            for index, (name, arguments) in enumerate(calls)
+        ]
+    elif calls is None and _attempted(result, case):
+        item.predicted = [Call("predicted", "", None, 0, 0, 0, text_of(result), found.decode_error)]
+    if item.golden or item.predicted:
+        item.pairs = align(item.golden, item.predicted, RULES)
+    item.n_steps = 1
+    valid = found.valid
+    item.rule = valid
+    item.rule_note = found.note
+    if valid is not None:
+        item.rule_error_type = found.error_type
+        item.verdicts.append(
+            Verdict("rule", valid, "item", "correct", found.error_type, "\n".join(found.messages) or None, "checker")
+        )
+    if item.official is False or valid is False or (item.official is None and valid is None):
+        _difference(item, item.pairs, found)
+
+
+def _attempted(result: Any, case: Case) -> bool:
+    """Whether a text that could not be decoded names a function on offer, or a list was not prose."""
+    if isinstance(result, str):
+        return any(
+            name in result or name.replace(".", "_") in result
+            for name in (document.get("name") for document in case.functions)
+            if isinstance(name, str) and name
+        )
+    return isinstance(result, (list, dict)) and bool(result) and not all(isinstance(part, str) for part in result)
+
+
+def _difference(item: Item, pairs: list[Pair], found: Evaluation | None) -> None:
+    """Where the first failure lies: as the checker says, else by the pairs.
+
+    An output that is no calls at all fails as a whole, at no function: all of these are one cluster.
+    """
+    if found is not None and found.decode_error:
+        item.first_difference = found.decode_error[:300]
+        return
+    function, argument, text = first_difference(pairs, item.golden, item.predicted, RULES)
+    if found is not None and found.function is not None:
+        if (found.function, found.argument) != (function, argument):
+            same_place = argument is not None and found.argument is not None and argument.startswith(found.argument)
+            text = text if same_place else next(iter(found.messages), text)
+        function, argument = found.function, found.argument
+    elif found is not None and text is None:
+        text = next(iter(found.messages), None)
+    if text is None and item.verdicts and item.verdicts[0].rationale:
+        text = item.verdicts[0].rationale.split("\n", 1)[0]
+    item.diff_function, item.diff_argument = function, argument
+    item.first_difference = text[:300] if text else None
+
+
+def _turns(
+    item: Item,
+    context: Context,
+    record: dict[str, Any],
+    case: Case,
+    opening: list[Message],
+    entry: scores.Entry | None,
+) -> None:
+    """A multi-turn or agentic item: its verdicts are imported only."""
+    decode = partial(decode_display, model=context.model, generation=context.rules)
+    found = trajectory.follow(record, opening, decode, case.functions)
+    item.messages, item.predicted = found.messages, found.calls
+    item.n_turns, item.n_steps = found.n_turns, found.n_steps
+    item.rule_note = NOTES[context.kind]
+    pairs: list[Pair] = []
+    if context.kind == "agentic":
+        if found.final_answer is not None:
+            item.extra["final_answer"] = found.final_answer
+        if item.official is not None:
+            told = item.verdicts[0]
+            item.verdicts.append(
+                Verdict("official", item.official, "response", "correct", told.error_type, told.rationale, context.by)
+            )
+    else:
+        pairs = item.pairs = align_turns(case.golden, found.calls, RULES)
+    if entry is not None and item.official is False:
+        details = scores.turn_details(entry.record)
+        item.extra.update(details)
+        failing = details.get("failing_turn")
+        if failing is not None:
+            told = item.verdicts[0]
+            item.verdicts.append(
+                Verdict("official", False, f"turn:{failing}", "correct", told.error_type, told.rationale, context.by)
+            )
+            pairs = [pair for pair in pairs if pair.turn == failing]
+        elif item.error_type in WHOLE:
+            pairs = []  # the run broke off: no call is to blame
+        _difference(item, pairs, None)
+    elif item.official is None:
+        _difference(item, pairs, None)
+
+
+def degraded(
+    context: Context, name: str, case: Case, official: bool | None, place: tuple[str, Record], why: str
+) -> Item:
+    """What is left of an item whose record could not be made sense of."""
+    item = Item(name, context.category, question=case.question, official=official)
+    item.functions, item.golden, item.golden_hash = case.functions, case.golden, case.golden_hash
+    item.file, item.line, item.offset, item.length = place[0], place[1].line, place[1].offset, place[1].length
+    item.rule_note = why
+    if official is not None:
+        item.verdicts.append(Verdict("official", official, by=context.by))
+    item.issues.append(ImportIssue(place[0], place[1].line, why, item=name, severity="error"))
+    return item
+
+
+def _total(value: Any) -> float | None:
+    """Sum of numbers in lists of lists; None if there is none."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, (int, float)):
+        return float(value)
+    if isinstance(value, list):
+        parts = [part for part in map(_total, value) if part is not None]
+        return sum(parts) if parts else None
+    return None
+
+
+def _whole(value: Any) -> int | None:
+    total = _total(value)
+    return int(total) if total is not None and abs(total) < 1e15 else None

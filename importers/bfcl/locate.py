@@ -1,0 +1,233 @@
+"""Finding the dataset of a BFCL run: the folders given, those that were opened, beside or above the run, or installed.
+
+Only data of the run's own generation is joined. Of several datasets with different content, the one whose questions and
+golden answers equal most of those embedded in the score files is taken, and the choice is reported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.bfcl import dataset, files
+from fcreview.importers.bfcl.dataset import Source
+from fcreview.importers.gather import SKIPPED
+from fcreview.importers.jsonl import Record, records
+from fcreview.model import ImportIssue
+from fcreview.plan import RunPlan
+
+ABOVE = 5
+"""How many folders above a model folder are looked at."""
+INNER = (
+    "", "data", "bfcl_eval/data", "berkeley-function-call-leaderboard/data",
+    "berkeley-function-call-leaderboard/bfcl_eval/data",
+)  # fmt: skip
+SAMPLE = 40
+"""Score entries compared with each dataset that fits."""
+
+_FORMAT_STEMS = (
+    "simple_python",
+    "simple_java",
+    "simple_javascript",
+    *files.V2_CATEGORIES[3:6],
+    *files.V2_CATEGORIES[14:18],
+)
+
+
+def locate(plan: RunPlan, asked: Sequence[Path], opened: Sequence[Path], peek: Any) -> None:
+    """Sets `plan.data`, `plan.run.dataset` and `plan.extra["sources"]`: {category: [Source]}.
+
+    `asked` are the folders that were given and those below them: if one of them fits, no other place is looked at.
+    `opened` are folders with question files at the paths that were opened.
+    """
+    wanted = {category: _stems(category) for category in plan.extra["categories"]}
+    stems = list(dict.fromkeys(stem for parts in wanted.values() for stem in parts))
+    generation = plan.run.generation
+    fitting = _fitting(asked, generation, stems, peek)
+    if not fitting:
+        if asked:
+            what = f"no BFCL {generation} dataset for this run in the data folders given"
+            plan.issues.append(ImportIssue(str(asked[0]), None, what))
+        fitting = _fitting([*opened, *_around(plan), *_installed()], generation, stems, peek)
+    fitting = _ranked(_distinct(fitting, generation, stems), plan)
+    sources: dict[str, Source] = {}
+    for stem in stems:
+        for folder in fitting:
+            source = source_in(folder, generation, stem)
+            if source is not None and peek_is_question(source.questions, peek):
+                sources[stem] = source
+                break
+    plan.extra["sources"] = {
+        category: [sources[stem] for stem in parts if stem in sources] for category, parts in wanted.items()
+    }
+    plan.data = list(dict.fromkeys(path for source in sources.values() for path in source.files))
+    documents = dict.fromkeys(source.documents for source in sources.values() if source.documents)
+    if any(category.startswith(("multi_turn", "memory", "web_search")) for category in wanted):
+        plan.data += [path for folder in documents if folder for path in sorted(folder.glob("*.json"))]
+    plan.run.dataset = str(fitting[0]) if fitting else None
+    _report(plan, wanted, sources)
+
+
+def _report(plan: RunPlan, wanted: dict[str, list[str]], sources: dict[str, Source]) -> None:
+    missing = [category for category, parts in wanted.items() if not any(stem in sources for stem in parts)]
+    if not missing:
+        return
+    some = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
+    of = "" if len(missing) == len(wanted) else f" for {some}"
+    what = (
+        f"no BFCL {plan.run.generation} dataset found{of}: questions and golden answers are known only where the score "
+        "files repeat them; give the dataset with --data DIR"
+    )
+    plan.issues.append(ImportIssue(plan.run.path, None, what))
+
+
+def _stems(category: str) -> list[str]:
+    return list(_FORMAT_STEMS) if category == "format_sensitivity" else [files.question_stem(category)]
+
+
+def source_in(folder: Path, generation: str, stem: str) -> Source | None:
+    """The dataset files of a category in a folder, or None."""
+    name = files.question_name(generation, stem)
+    questions = folder / name
+    if not questions.is_file():
+        return None
+    answers = folder / "possible_answer" / name
+    documents = folder / "multi_turn_func_doc"
+    return Source(questions, answers if answers.is_file() else None, documents if documents.is_dir() else None)
+
+
+def peek_is_question(path: Path, peek: Any) -> bool:
+    """V1 results may bear the name of the question file."""
+    first = peek(path)
+    return isinstance(first, dict) and "question" in first and "result" not in first
+
+
+def _fitting(folders: Sequence[Path], generation: str, stems: list[str], peek: Any) -> list[Path]:
+    found: dict[Path, None] = {}
+    for folder in folders:
+        sources = (source_in(folder, generation, stem) for stem in stems)
+        if any(source and peek_is_question(source.questions, peek) for source in sources):
+            found[folder] = None
+    return list(found)
+
+
+def below(root: Path, depth: int = 4) -> Iterator[Path]:
+    """A folder that was given and those below it: people point at `data/` or at a whole checkout."""
+    root = Path(os.path.abspath(root))  # noqa: PTH100
+    yield root
+    if depth:
+        try:
+            with os.scandir(root) as entries:
+                inner = sorted(
+                    e.name for e in entries if not e.name.startswith(".") and e.is_dir(follow_symlinks=False)
+                )
+        except OSError:
+            return
+        for name in inner:
+            if name not in SKIPPED and name not in ("possible_answer", "result", "score"):
+                yield from below(root / name, depth - 1)
+
+
+def _around(plan: RunPlan) -> Iterator[Path]:
+    """Beside and above the run, nearest first."""
+    first = (plan.results or plan.scores)[0]
+    folder = files.model_folder(first)
+    for place in (folder, *list(folder.parents)[:ABOVE]):
+        for inner in INNER:
+            yield place / inner if inner else place
+
+
+@lru_cache(maxsize=1)
+def _installed() -> list[Path]:
+    """The data of the installed package `bfcl_eval`, which is not imported."""
+    try:
+        spec = importlib.util.find_spec("bfcl_eval")
+    except (ImportError, ValueError):
+        return []
+    places = list(spec.submodule_search_locations or []) if spec else []
+    return [Path(place) / "data" for place in places]
+
+
+def _distinct(folders: list[Path], generation: str, stems: list[str]) -> list[Path]:
+    """Without the folders whose files for this run are the same as those of an earlier one."""
+    if len(folders) < 2:
+        return folders
+    seen: dict[tuple[Any, ...], Path] = {}
+    for folder in folders:
+        sources = [source_in(folder, generation, stem) for stem in stems]
+        key = tuple(tuple(_hash(path) for path in source.files) if source else None for source in sources)
+        seen.setdefault(key, folder)
+    return list(seen.values())
+
+
+def _hash(path: Path) -> bytes:
+    return _hash_of(path, path.stat().st_mtime_ns, path.stat().st_size)
+
+
+@lru_cache(maxsize=1024)
+def _hash_of(path: Path, mtime: int, size: int) -> bytes:  # noqa: ARG001
+    with path.open("rb") as file:
+        digest = blake2b(digest_size=16)
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.digest()
+
+
+def _ranked(folders: list[Path], plan: RunPlan) -> list[Path]:
+    """The datasets, best match with the questions embedded in the scores first; a choice is reported."""
+    if len(folders) < 2:
+        return folders
+    matches = {folder: _matches(folder, plan) for folder in folders}
+    ranked = sorted(folders, key=lambda folder: -matches[folder][0])
+    checked = matches[ranked[0]][1]
+    clear = matches[ranked[0]][0] > matches[ranked[1]][0]
+    told = "; ".join(f"{folder} ({matches[folder][0]} of {checked})" for folder in ranked)
+    what = f"{len(ranked)} different datasets fit; embedded questions and answers that are equal: {told}. "
+    what += f"{ranked[0]} is used; --data DIR chooses another"
+    plan.issues.append(ImportIssue(plan.run.path, None, what, severity="notice" if clear else "warning"))
+    return ranked
+
+
+def _matches(folder: Path, plan: RunPlan) -> tuple[int, int]:
+    """(equal, compared) over questions and golden answers embedded in the first failing entries of each score file."""
+    equal = compared = 0
+    generation = plan.run.generation
+    for category, parts in plan.extra["categories"].items():
+        source = source_in(folder, generation, files.question_stem(category))
+        for path in parts["score"]:
+            entries = (record.value for record in records(path) if isinstance(record, Record))
+            for entry, _ in zip(entries, range(SAMPLE), strict=False):
+                prompt = entry.get("prompt") if isinstance(entry, dict) else None
+                if not isinstance(prompt, dict) or "question" not in prompt:
+                    continue
+                compared += 1
+                if source is None:
+                    continue
+                case = dataset.load(source, generation, category).cases.get(
+                    files.dataset_id(str(prompt.get("id", "")), category)
+                )
+                if case is not None and same_question(case.turns, prompt["question"]):
+                    equal += "possible_answer" not in entry or entry["possible_answer"] == case.answer
+    return equal, compared
+
+
+def same_question(turns: list[list[dict[str, Any]]], question: Any) -> bool:
+    """Whether a dataset's question and an embedded one end in the same user messages, turn by turn.
+
+    System messages are left out: runners prepend their own. A turn that reveals functions is empty in the dataset.
+    """
+    ours, theirs = _said(turns), _said(dataset.as_turns(question))
+    return len(ours) == len(theirs) and all(not a or a == b for a, b in zip(ours, theirs, strict=True))
+
+
+def _said(turns: list[list[dict[str, Any]]]) -> list[str]:
+    found = []
+    for turn in turns:
+        texts = [dataset.text_of(part.get("content")) for part in turn if part.get("role") == "user"]
+        found.append(texts[-1] if texts else "")
+    return found

@@ -1,0 +1,110 @@
+"""BFCL result files of one category: records by item id, in dataset order."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.bfcl import files
+from fcreview.importers.bfcl.redact import redact
+from fcreview.importers.jsonl import Record, excerpt, records, reread
+from fcreview.model import ImportIssue
+
+KEEP = 32 * 1024 * 1024
+"""Bytes. Records of larger files are let go after the ids are known, and read again one at a time."""
+
+
+@dataclass(slots=True)
+class Results:
+    """`found` is by item id and in the order in which items are to be read; `issues` are of the files, not of items."""
+
+    category: str
+    found: dict[str, tuple[Path, Record]] = field(default_factory=dict)
+    issues: list[ImportIssue] = field(default_factory=list)
+
+    def value(self, item: str) -> dict[str, Any] | None:
+        """The result record of an item, keys of third parties left out; None if its file can no longer be read."""
+        path, record = self.found[item]
+        value: dict[str, Any] | None = record.value if record.value is not None else reread(path, record)
+        if self.category == "rest":
+            value = redact(value)
+        return value
+
+
+def load(paths: list[Path], category: str) -> Results:
+    """The records of one category. Of several with one id the last wins, with an issue."""
+    results = Results(category)
+    for path in paths:
+        read = _file(path, results)
+        base = _first_number([stated for stated, _ in read])
+        for place, (stated, record) in enumerate(read):
+            _add(results, path, _item_id(stated, place, base, category), record)
+    _sort(results)
+    return results
+
+
+def _file(path: Path, results: Results) -> list[tuple[Any, Record]]:
+    """(stated id, record) of every usable line."""
+    try:
+        keep = path.stat().st_size <= KEEP
+    except OSError:
+        keep = True
+    read: list[tuple[Any, Record]] = []
+    unnamed = 0
+    for record in records(path):
+        if isinstance(record, ImportIssue):
+            results.issues.append(record)
+            continue
+        value = record.value
+        if not isinstance(value, dict) or ("result" not in value and "id" not in value and "idx" not in value):
+            what = "not a result record: an object with id and result was expected"
+            results.issues.append(ImportIssue(str(path), record.line, what, excerpt(str(value)), severity="error"))
+            continue
+        stated = value.get("id")
+        if stated is None:
+            stated = value.get("idx")
+        unnamed += stated is None
+        if not keep:
+            record.value = None
+        read.append((stated, record))
+    if unnamed:
+        what = f"{unnamed} records have no id: taken by their place in the file"
+        results.issues.append(ImportIssue(str(path), None, what))
+    if not read and not results.issues:
+        results.issues.append(ImportIssue(str(path), None, "the result file is empty"))
+    return read
+
+
+def _first_number(stated: list[Any]) -> int:
+    """0, or 1 where whole-number ids are clearly counted from 1."""
+    numbers = [number for number in stated if isinstance(number, int)]
+    return 1 if numbers and min(numbers) == 1 and max(numbers) == len(numbers) else 0
+
+
+def _item_id(stated: Any, place: int, base: int, category: str) -> str:
+    if isinstance(stated, str) and stated:
+        return stated
+    if isinstance(stated, int) and not isinstance(stated, bool):
+        return f"{category}_{stated - base}"
+    return f"{category}_{place}"
+
+
+def _add(results: Results, path: Path, item: str, record: Record) -> None:
+    earlier = results.found.pop(item, None)
+    if earlier is not None:
+        what = f"{item} occurs again; this later record counts, not line {earlier[1].line}"
+        if earlier[0] != path:
+            what += f" of {earlier[0]}"
+        results.issues.append(ImportIssue(str(path), record.line, what, item=item))
+    results.found[item] = (path, record)
+
+
+def _sort(results: Results) -> None:
+    """By the ids' numbers, which count in dataset order; ids without a number follow."""
+    numbers = [files.sort_number(item) for item in results.found]
+    known = [number if number is not None else 1 << 62 for number in numbers]
+    if any(one > other for one, other in itertools.pairwise(known)):
+        order = sorted(zip(known, results.found, strict=True), key=lambda pair: pair[0])
+        results.found = {item: results.found[item] for _, item in order}

@@ -1,0 +1,215 @@
+"""BFCL score files: a header line, then one line for each failing entry. Passes are inferred by the reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.bfcl import files
+from fcreview.importers.bfcl.redact import redact
+from fcreview.importers.jsonl import excerpt, records
+from fcreview.model import ImportIssue
+
+_STATED_ID = re.compile(r'^\s*\{\s*"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
+Names = Callable[[], dict[int, str]]
+
+_TURN = re.compile(r"\bfor turn (\d+)")
+
+
+@dataclass(slots=True)
+class Entry:
+    """One failing entry. `id` is the score file's own: text, or an int position from 1 in the dataset."""
+
+    id: str | int
+    line: int
+    offset: int
+    length: int
+    record: dict[str, Any]
+
+    @property
+    def prompt_id(self) -> str | None:
+        """The dataset's id, where the entry embeds its question."""
+        prompt = self.record.get("prompt")
+        stated = prompt.get("id") if isinstance(prompt, dict) else None
+        return stated if isinstance(stated, str) else None
+
+
+@dataclass(slots=True)
+class Scores:
+    """One score file. `failing` is by item id."""
+
+    path: Path
+    header: dict[str, Any] = field(default_factory=dict)
+    failing: dict[str, Entry] = field(default_factory=dict)
+    issues: list[ImportIssue] = field(default_factory=list)
+
+    @property
+    def total(self) -> int | None:
+        """How many entries were scored."""
+        value = self.header.get("total_count")
+        return value if isinstance(value, int) else None
+
+    @property
+    def failures(self) -> int | None:
+        """How many of them failed, as the header says."""
+        correct = self.header.get("correct_count")
+        return self.total - correct if self.total is not None and isinstance(correct, int) else None
+
+    @property
+    def whole(self) -> bool:
+        """Whether every failure that the header counts is known: only then is any other scored item a pass."""
+        return self.failures is not None and self.failures == len(self.failing)
+
+
+def load(path: Path, category: str, names: Names, *, keep_log: bool = False) -> Scores:
+    """A score file, joined with the dataset's ids.
+
+    `names()` maps 0-based positions to the item ids of results or dataset; positions it lacks are called `CATEGORY_n`.
+    The inference log, repeated from the result file, is dropped unless `keep_log`.
+    """
+    scores = Scores(path)
+    known = lru_cache(maxsize=1)(names)
+    started = False
+    for record in records(path):
+        if isinstance(record, ImportIssue):
+            scores.issues.append(record)
+            _recover(scores, record, category, known)
+            continue
+        value = record.value
+        if not isinstance(value, dict):
+            scores.issues.append(
+                ImportIssue(str(path), record.line, "a score entry is not an object", excerpt(str(value)))
+            )
+        elif not started and "total_count" in value and "id" not in value:
+            scores.header, started = value, True
+        else:
+            started = True
+            if not keep_log:
+                value.pop("inference_log", None)
+            if category == "rest":
+                value = redact(value)
+            _add(scores, Entry(value.get("id", ""), record.line, record.offset, record.length, value), category, known)
+    _check(scores)
+    return scores
+
+
+def _add(scores: Scores, entry: Entry, category: str, names: Names) -> None:
+    item = item_id(entry, category, names)
+    if item is None:
+        what = "a score entry without an id: cannot be joined"
+        scores.issues.append(
+            ImportIssue(str(scores.path), entry.line, what, excerpt(str(entry.record)), severity="error")
+        )
+        return
+    stated = entry.prompt_id
+    if isinstance(entry.id, int) and stated is not None and files.sort_number(stated) != entry.id - 1:
+        what = f"score id {entry.id} is position {entry.id - 1}, but its question is {stated}: joined by the question"
+        scores.issues.append(ImportIssue(str(scores.path), entry.line, what, item=item))
+    if item in scores.failing:
+        what = f"{item} is scored twice; the later entry counts"
+        scores.issues.append(ImportIssue(str(scores.path), entry.line, what, item=item))
+    scores.failing[item] = entry
+
+
+def item_id(entry: Entry, category: str, names: Names) -> str | None:
+    """The item's id: a text id as it is; a 1-based position by the embedded question's id, else by counting."""
+    if isinstance(entry.id, str):
+        return entry.id or None
+    if isinstance(entry.id, bool) or not isinstance(entry.id, int):
+        return None
+    position = entry.id - 1
+    stated = entry.prompt_id
+    if stated is not None:
+        number = files.sort_number(stated)
+        return names().get(number, stated) if number is not None else stated
+    return names().get(position, f"{category}_{position}")
+
+
+def _recover(scores: Scores, issue: ImportIssue, category: str, names: Names) -> None:
+    """A broken entry still says which item failed, if its beginning can be read."""
+    match = _STATED_ID.match(issue.raw or "")
+    if match and issue.severity == "error" and issue.line is not None:
+        stated: str | int = match[1] if match[1] is not None else int(match[2])
+        _add(scores, Entry(stated, issue.line, 0, 0, {"id": stated}), category, names)
+
+
+def _check(scores: Scores) -> None:
+    path = str(scores.path)
+    if scores.failures is None:
+        what = "no header with correct_count and total_count: which items passed is unknown"
+        scores.issues.append(ImportIssue(path, 1, what, severity="error"))
+    elif not scores.whole:
+        known = len(scores.failing)
+        what = f"the header counts {scores.failures} failures, but {known} entries follow: passes are unknown"
+        scores.issues.append(ImportIssue(path, 1, what, severity="error"))
+
+
+def error_type(record: dict[str, Any]) -> str | None:
+    """At the top level for single-turn entries, inside `error` for multi-turn and agentic ones."""
+    value = record.get("error_type")
+    error = record.get("error")
+    if value is None and isinstance(error, dict):
+        value = error.get("error_type")
+    return str(value) if value is not None else None
+
+
+def rationale(record: dict[str, Any]) -> str | None:
+    """The evaluator's own words: `error` is a list of texts and detail objects, or an object with `error_message`."""
+    error = record.get("error")
+    if isinstance(error, dict):
+        error = error.get("error_message")
+    lines: list[str] = []
+    _collect(error, lines)
+    return "\n".join(lines) or None
+
+
+def _collect(error: Any, lines: list[str]) -> None:
+    if isinstance(error, str):
+        lines.append(error)
+    elif isinstance(error, list):
+        for part in error:
+            _collect(part, lines)
+    elif isinstance(error, dict):
+        for name, detail in error.items():
+            if isinstance(detail, dict):
+                sub = detail.get("sub_error")
+                words = " ".join(str(word) for word in sub) if isinstance(sub, list) else str(sub or "")
+                lines.append(f"{name}: {detail.get('sub_error_type') or ''}: {words}")
+            else:
+                lines.append(f"{name}: {detail}")
+    elif error is not None:
+        lines.append(str(error))
+
+
+def turn_details(record: dict[str, Any]) -> dict[str, Any]:
+    """What a multi-turn entry says of the turn that failed, as fields of `Item.extra`:
+
+    `failing_turn` (from 0), `state_differences` {attribute: {model, ground_truth}}, `missing_responses` [text],
+    `golden_outputs` (a list of outputs a turn up to the failing one, or those of the failing turn alone).
+    """
+    error = record.get("error")
+    if not isinstance(error, dict):
+        return {}
+    found: dict[str, Any] = {}
+    details: Any = error.get("details")
+    if not isinstance(details, dict):
+        details = {}
+    executed = error.get("execution_result") or details.get("execution_result")
+    match = _TURN.search(rationale(record) or "")
+    if match:
+        found["failing_turn"] = int(match[1][:6])
+    elif isinstance(executed, list) and executed and "mismatch" in (error_type(record) or ""):
+        found["failing_turn"] = len(executed) - 1
+    if details.get("differences"):
+        found["state_differences"] = details["differences"]
+    if details.get("missing_items"):
+        found["missing_responses"] = details["missing_items"]
+    if isinstance(executed, list):
+        found["golden_outputs"] = [turn.get("ground_truth") for turn in executed if isinstance(turn, dict)]
+    elif (outputs := details.get("ground_truth_response (only the current turn)")) is not None:
+        found["golden_outputs_of_turn"] = outputs
+    return found

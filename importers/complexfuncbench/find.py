@@ -1,0 +1,78 @@
+"""ComplexFuncBench runs among files: `result/<model>/<experiment>.jsonl`, its logs beside it, the dataset around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.jsonl import head
+from fcreview.model import ImportIssue, Run
+from fcreview.plan import Found, RunPlan
+
+RESULT_KEYS = {"id", "gen_convs", "message", "count_dict"}
+DATASET_KEYS = {"id", "conversations", "functions"}
+HEAD = 64 << 20
+
+
+def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
+    found = Found()
+    results: list[Path] = []
+    datasets: list[Path] = []
+    for path in files:
+        if path.suffix == ".log" and path.parent.name == "logs":
+            if (path.parent.parent.with_suffix(".jsonl")).is_file() or path.parent.parent.with_name(
+                path.parent.parent.name + ".jsonl"
+            ).is_file():
+                found.claimed.add(path)
+        elif path.suffix == ".jsonl":
+            keys = _keys(path)
+            if keys >= RESULT_KEYS:
+                results.append(path)
+            elif keys >= DATASET_KEYS:
+                datasets.append(path)
+    for path in results:
+        found.plans.append(_plan(path, results, datasets, data))
+    for plan in found.plans:
+        found.claimed.update(plan.files)
+    found.claimed.update(datasets)
+    return found
+
+
+def _keys(path: Path) -> set[str]:
+    first: Any = head(path, HEAD)
+    return set(first) if isinstance(first, dict) else set()
+
+
+def _plan(path: Path, results: list[Path], datasets: list[Path], data: Sequence[Path]) -> RunPlan:
+    siblings = [other for other in results if other.parent == path.parent]
+    name = path.parent.name if len(siblings) == 1 else f"{path.parent.name} ({path.stem})"
+    dataset = next(iter([*_datasets(data), *datasets, *_datasets(_around(path))]), None)
+    folder = path.with_suffix("") / "logs"
+    run = Run("complexfuncbench", "v1", "en", name, str(path), dataset=str(dataset) if dataset else None)
+    run.settings["experiment"] = path.stem
+    plan = RunPlan(
+        run, [path], data=[dataset] if dataset else [], reason="records with gen_convs, message and count_dict"
+    )
+    plan.logs = sorted(folder.glob("*.log")) if folder.is_dir() else []
+    if dataset is None:
+        plan.issues.append(
+            ImportIssue(str(path), None, "no ComplexFuncBench.jsonl found: golden calls are missing; give --data")
+        )
+    if not plan.logs:
+        text = "no logs beside the result: how each call was judged is partly unknown"
+        plan.issues.append(ImportIssue(str(path), None, text, severity="notice"))
+    return plan
+
+
+def _around(path: Path) -> Iterator[Path]:
+    for root in list(path.parents)[:4]:
+        yield root / "data"
+        yield root
+
+
+def _datasets(folders: Sequence[Path] | Iterator[Path]) -> Iterator[Path]:
+    for folder in folders:
+        for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
+            if _keys(path) >= DATASET_KEYS:
+                yield path

@@ -1,0 +1,218 @@
+"""ComplexFuncBench items: a sample each, with its golden path, the model's path, and how every call was judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fcreview.compare import diff_call, first_difference
+from fcreview.importers.complexfuncbench.calls import CallVerdict, judge_calls, uncovered
+from fcreview.importers.complexfuncbench.log import Log, read_log
+from fcreview.importers.complexfuncbench.metrics import domain
+from fcreview.importers.complexfuncbench.sample import GoldenPath, golden_path, made
+from fcreview.importers.guard import digest, documents, guarded
+from fcreview.importers.jsonl import Record, records
+from fcreview.model import ImportIssue, Item, Pair, Verdict
+from fcreview.plan import RunPlan
+
+NOTE = "success depends on live replies and a judge: imported, not recomputed; single calls are"
+JUDGE = "gpt-4o (as published)"
+
+
+def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    path = plan.results[0]
+    dataset: dict[str, dict[str, Any]] = {}
+    for file in plan.data:
+        for row in records(file):
+            if isinstance(row, ImportIssue):
+                yield row
+            elif isinstance(row.value, dict) and isinstance(row.value.get("id"), str):
+                dataset[row.value["id"]] = row.value
+    logs = {file.stem: file for file in plan.logs}
+    seen: set[str] = set()
+    for row in records(path):
+        if isinstance(row, ImportIssue):
+            yield row
+            continue
+        name = row.value.get("id") if isinstance(row.value, dict) else None
+        if not isinstance(name, str) or not isinstance(row.value.get("gen_convs"), list):
+            yield ImportIssue(str(path), row.line, "a record without id or gen_convs", str(row.value)[:300])
+            continue
+        if name in seen:
+            yield ImportIssue(str(path), row.line, f"{name} stands here twice; kept as {name}#{row.line}", item=name)
+        yield _item(row, f"{name}#{row.line}" if name in seen else name, dataset.get(name), logs.pop(name, None), path)
+        seen.add(name)
+    for name, file in logs.items():
+        if name not in seen:
+            yield _without_record(name, file, dataset.get(name))
+
+
+def _item(row: Record, name: str, known: dict[str, Any] | None, log_file: Path | None, path: Path) -> Item:
+    record = row.value
+    item = Item(
+        id=name, category=domain(record["id"]), file=str(path), line=row.line, offset=row.offset, length=row.length
+    )
+    item.prediction_hash = digest(record["gen_convs"])
+    item.golden_hash = digest((known or {}).get("conversations")) if known else ""
+    item.rule_note = NOTE
+    return guarded(item, lambda: _fill(item, record, known, _log(log_file, item)))
+
+
+def _fill(item: Item, record: dict[str, Any], known: dict[str, Any] | None, log: Log | None) -> None:
+    _outcome(item, record)
+    _scores(item, record)
+    golden, ours = golden_path(known), made(record)
+    item.messages, item.golden = ours.messages, golden.calls
+    item.predicted = [call for step in ours.steps for call in step]
+    item.functions = documents((known or {}).get("functions"))
+    item.question = _question(item)
+    item.n_steps = len(ours.steps)
+    verdicts = judge_calls(ours, golden, item.functions, log)
+    item.pairs = _pairs(verdicts, golden)
+    item.diff_function, item.diff_argument, item.first_difference = first_difference(
+        item.pairs, item.golden, item.predicted
+    )
+    item.verdicts += _call_verdicts(item.pairs, verdicts)
+    _extra(item, record, golden, verdicts, log)
+
+
+def _without_record(name: str, file: Path, known: dict[str, Any] | None) -> Item:
+    """A sample that only has a log: the run ended without an answer and nothing was stored."""
+    item = Item(id=name, category=domain(name), file=str(file), line=1)
+    item.rule_note = NOTE
+    item.extra["outcome"] = "no record: the run ended without an answer, only a log was left"
+    item.issues.append(
+        ImportIssue(str(file), None, "a log without a result record: no official verdict", item=name, severity="notice")
+    )
+    return guarded(item, lambda: _fill_from_log(item, known, _log(file, item)))
+
+
+def _fill_from_log(item: Item, known: dict[str, Any] | None, log: Log | None) -> None:
+    golden = golden_path(known)
+    item.golden = golden.calls
+    if log is not None:
+        gen = [{"role": "user", "content": log.query}]
+        for turn in log.turns:
+            gen.append({"role": "assistant", "function_call": turn.predicted})
+            gen.append({"role": "observation", "content": turn.observations})
+        ours = made({"gen_convs": gen})
+        item.prediction_hash = digest(gen)
+        item.messages, item.predicted = ours.messages, [call for step in ours.steps for call in step]
+        verdicts = judge_calls(ours, golden, documents((known or {}).get("functions")), log)
+        item.pairs = _pairs(verdicts, golden)
+        item.verdicts = _call_verdicts(item.pairs, verdicts)
+    item.question = _question(item)
+
+
+def _question(item: Item) -> str:
+    first = next((message.content for message in item.messages if message.role == "user"), "")
+    return " ".join(first.split())[:400]
+
+
+def _log(file: Path | None, item: Item) -> Log | None:
+    if file is None:
+        return None
+    try:
+        log = read_log(file.read_text(encoding="utf-8", errors="replace"))
+    except OSError as error:
+        item.issues.append(ImportIssue(str(file), None, f"cannot be read: {error.strerror}", item=item.id))
+        return None
+    item.issues += [ImportIssue(str(file), None, problem, item=item.id, severity="notice") for problem in log.problems]
+    return log
+
+
+def _pairs(verdicts: list[CallVerdict], golden: GoldenPath) -> list[Pair]:
+    """Golden order; a free call that was made again, and calls nobody judged, stand after as calls of their own."""
+    pairs: dict[int, Pair] = {}
+    extra: list[Pair] = []
+    for verdict in verdicts:
+        call, partner = verdict.predicted, verdict.golden
+        if partner is None or (partner.index in pairs and not (verdict.ok and pairs[partner.index].state == "!")):
+            extra.append(Pair(0, None, call.index, call.name, "+"))
+            continue
+        if partner.index in pairs:
+            before = pairs[partner.index]
+            extra.append(Pair(0, None, before.predicted, before.name, "+"))
+        diff = diff_call(partner, call)
+        state = "=" if not diff else "~" if all(d.state == "~" for d in diff) else "!"
+        pairs[partner.index] = Pair(0, partner.index, call.index, partner.name, state, diff)  # type: ignore[arg-type]
+    for call in golden.calls:
+        pairs.setdefault(call.index, Pair(0, call.index, None, call.name, "-"))
+    ordered = [pairs[index] for index in sorted(pairs)]
+    return ordered + sorted(extra, key=lambda pair: pair.predicted or 0)
+
+
+def _call_verdicts(pairs: list[Pair], verdicts: list[CallVerdict]) -> list[Verdict]:
+    by_predicted = {v.predicted.index: v for v in verdicts}
+    found = []
+    for position, pair in enumerate(pairs):
+        verdict = by_predicted.get(pair.predicted) if pair.predicted is not None else None
+        if verdict is None:
+            continue
+        source = "judge" if verdict.tier == "judge" else "official"
+        by = (
+            JUDGE
+            if verdict.tier == "judge"
+            else f"{verdict.tier} tier" + (", partner guessed" if verdict.guessed else "")
+        )
+        found.append(
+            Verdict(
+                source,
+                verdict.ok,
+                f"turn:1/call:{position + 1}",
+                "equivalent",
+                verdict.error_type,
+                verdict.rationale,
+                by,
+            )  # type: ignore[arg-type]
+        )
+    return found
+
+
+def _outcome(item: Item, record: dict[str, Any]) -> None:
+    message = record.get("message")
+    item.official = message == "Success." if isinstance(message, str) else False
+    entries = message if isinstance(message, list) else [message] if isinstance(message, dict) else []
+    if not item.official:
+        first = entries[0] if entries and isinstance(entries[0], dict) else {}
+        item.error_type = str(first.get("error_type", "unknown"))
+    text = (
+        message
+        if isinstance(message, str)
+        else "\n".join(f"{e.get('error_type')}: {e.get('content')}" for e in entries if isinstance(e, dict))
+    )
+    item.verdicts.append(Verdict("official", item.official, error_type=item.error_type, rationale=text, by="message"))
+
+
+def _scores(item: Item, record: dict[str, Any]) -> None:
+    evaluation = record.get("resp_eval")
+    for key, criterion in (("complete", "completeness"), ("correct", "correctness")):
+        entry = evaluation.get(key) if isinstance(evaluation, dict) else None
+        if not isinstance(entry, dict):
+            continue
+        score, reason = entry.get("score"), entry.get("reason")
+        value = score if score in (0, 1, 2) else None
+        text = f"{reason or ''}" + ("" if value is not None else f" (recorded score {score}: no usable verdict)")
+        item.verdicts.append(Verdict("judge", value, "response", criterion, None, text.strip() or None, JUDGE))
+
+
+def _extra(
+    item: Item, record: dict[str, Any], golden: GoldenPath, verdicts: list[CallVerdict], log: Log | None
+) -> None:
+    counts = record.get("count_dict")
+    if isinstance(counts, dict):
+        item.extra["counts"] = counts
+        item.extra["steps"] = (
+            f"{counts.get('real_turn_num')} taken, {golden.steps or counts.get('total_turn_num')} on the golden path"
+        )
+    left = uncovered(golden, verdicts)
+    if left:
+        item.extra["golden calls not covered"] = [call.name for call in left]
+    corrections = sum(verdict.tier == "format" for verdict in verdicts)
+    if corrections:
+        item.extra["format errors"] = corrections
+    if log is not None and log.tries > 1:
+        item.extra["tries in the log"] = log.tries
+    if log is not None and log.surplus:
+        item.extra["surplus call"] = log.surplus

@@ -1,0 +1,145 @@
+"""ComplexEval's rules for calls: free functions, exact-value table, rule comparison, gate, error words.
+
+Source: the released `utils/utils.py` and `compare` modules (commit c37b284), facts restated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+FREE = frozenset(
+    [
+        "Location_to_Lat_Long",
+        "Search_Hotel_Destination",
+        "Search_Attraction_Location",
+        "Search_Car_Location",
+        "Search_Flight_Location",
+        "Taxi_Search_Location",
+    ]
+)
+"""Optional functions: calling them, or not, or twice, is fine."""
+
+GENERIC_REPLY = {
+    "api_status": True,
+    "content": "There is a problem with your api call, please double-check for possible problems.",
+}
+
+_TABLE = """
+Search_Hotels_By_Coordinates: arrival_date departure_date latitude longitude currency_code languagecode
+Get_Room_List_With_Availability Get_Room_List Get_Hotel_Details: hotel_id arrival_date departure_date
+    currency_code languagecode
+Get_Room_Availability: currency_code hotel_id
+Get_Question_And_Answer Get_Popular_Attraction_Near_By Get_Hotel_Reviews(Tips)_Sort_Option
+    Get_Hotel_Review_Scores Get_Hotel_Reviews_Filter_Metadata Property_Children_Policies Get_Hotel_Policies
+    Get_Description_And_Info Payment_features_of_the_Hotel: languagecode hotel_id
+Get_Hotel_Reviews(Tips): languagecode hotel_id sort_option_id
+Get_Nearby_Cities: languagecode longitude latitude
+Get_Filter: search_type languagecode dest_id departure_date arrival_date categories_filter
+Get_Sort_By: search_type departure_date languagecode dest_id arrival_date
+Search_Hotels: currency_code languagecode search_type arrival_date dest_id departure_date categories_filter
+    sort_by
+Search_Car_Rentals: currency_code languagecode pick_up_longitude drop_off_time drop_off_latitude drop_off_date
+    pick_up_time pick_up_date drop_off_longitude
+Booking_Summary Vehicle_Supplier_Ratings Vehicle_Details Vehicle_Supplier_Details Get_Packages: currency_code
+    languagecode search_key vehicle_id
+Vehicle_Supplier_Review: languagecode vehicle_id search_key
+Search_Car_Location Search_Attraction_Location Search_Flight_Location Taxi_Search_Location: languagecode
+Get_Attraction_Details: currency_code languagecode slug
+Search_Attractions: currency_code languagecode endDate startDate id
+Get_Availability_Calendar: languagecode id
+Get_Availability: currency_code languagecode slug date
+Get_Min_Price_Multi_Stops: currency_code
+Get_Flight_Details: currency_code token
+Get_Seat_Map: currency_code offerToken
+Get_Min_Price: currency_code fromId returnDate toId departDate
+Search_Flights_Multi_Stops: currency_code sort
+Search_Flights: currency_code toId fromId returnDate departDate sort
+Search_Taxi: currency_code languagecode drop_off_place_id pick_up_place_id pick_up_time pick_up_date
+Search_Hotel_Destination Location_to_Lat_Long Get_Exchange_Rates Get_Currency Get_Languages:
+"""
+"""Functions, a colon, their parameters; an indented line goes on with the one before."""
+
+EXACT: dict[str, frozenset[str]] = {
+    function: frozenset(parameters.split())
+    for functions, _, parameters in (line.partition(":") for line in _TABLE.replace("\n    ", " ").strip().splitlines())
+    for function in functions.split()
+}
+"""Parameters that must be equal, by function; the judge is not asked where one differs."""
+
+Failure = tuple[str, str, str | None]
+"""error_type, our words, parameter"""
+
+
+def equal_value(parameter: str, ours: Any, theirs: Any) -> bool:
+    """Python equality; filter lists as sets of their comma-separated parts."""
+    if ours == theirs:
+        return True
+    return (
+        parameter == "categories_filter"
+        and isinstance(ours, str)
+        and isinstance(theirs, str)
+        and _parts(ours) == _parts(theirs)
+    )
+
+
+def _parts(text: str) -> set[str]:
+    return {part.strip() for part in text.split(",")}
+
+
+def rule_equal(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
+    """Same name, same set of keys, equal values."""
+    ours, theirs = predicted.get("arguments") or {}, golden.get("arguments") or {}
+    if predicted.get("name") != golden.get("name") or ours.keys() != theirs.keys():
+        return False
+    return all(equal_value(key, ours[key], theirs[key]) for key in theirs)
+
+
+def gate(predicted: dict[str, Any], golden: dict[str, Any]) -> Failure | None:
+    """The exact-value gate. None lets the pair go on to the response and judge tiers."""
+    if predicted.get("name") != golden.get("name"):
+        return "func_error", f"{predicted.get('name')} instead of {golden.get('name')}", None
+    exact = EXACT.get(golden["name"], frozenset())
+    ours, theirs = predicted.get("arguments") or {}, golden.get("arguments") or {}
+    for key in sorted(theirs):
+        if key in exact:
+            if key not in ours:
+                return "param_missing", f"{key} is missing", key
+            if not equal_value(key, ours[key], theirs[key]):
+                return "value_error", f"{key} must equal the golden value", key
+    return None
+
+
+def error_word(predicted: dict[str, Any], golden: dict[str, Any]) -> Failure:
+    """The word for a pair that every tier refused: golden arguments in sorted order first, extras only then."""
+    ours, theirs = predicted.get("arguments") or {}, golden.get("arguments") or {}
+    for key in sorted(theirs):
+        if key not in ours:
+            return "param_missing", f"{key} is missing", key
+        if ours[key] != theirs[key]:
+            return "value_error", f"{key} is not equal to the golden value", key
+    extra = next((key for key in ours if key not in theirs), None)
+    return "param_hallucination", f"{extra} is not in the golden call", extra
+
+
+_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "number": (int, float), "boolean": (bool,), "array": (list,)}
+
+
+def format_error(call: dict[str, Any], functions: list[dict[str, Any]]) -> str | None:
+    """Why a call is malformed, in our words; first failure. A boolean passes as a number; other types are not
+    checked."""
+    document = next((f for f in functions if f.get("name") == call.get("name")), None)
+    if document is None:
+        return f"{call.get('name')} is not an offered function"
+    schema = document.get("parameters") or {}
+    properties, given = schema.get("properties") or {}, call.get("arguments") or {}
+    missing = [name for name in schema.get("required") or [] if name not in given]
+    if missing:
+        return f"required and missing: {', '.join(missing)}"
+    unknown = [name for name in given if name not in properties]
+    if unknown:
+        return f"not a parameter: {', '.join(unknown)}"
+    for name, value in given.items():
+        wanted = (properties[name] or {}).get("type")
+        if wanted in _TYPES and not isinstance(value, _TYPES[wanted]):
+            return f"{name} should be a {wanted}"
+    return None

@@ -1,0 +1,97 @@
+"""Call records: binary verdict, soft score by argument, the parameter-hallucination judge, and the place in the
+chain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fcreview.compare import align, first_difference
+from fcreview.importers.bfcl.rules import RULES
+from fcreview.importers.confetti.binary import check, golden_call, make_case
+from fcreview.importers.confetti.soft import parameter_scores, soft_score
+from fcreview.importers.confetti.sources import Sources
+from fcreview.model import Call, Item, Verdict
+
+PLACE = "turn:{}/call:1"
+
+
+def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sources: Sources) -> None:
+    turn = item.n_turns - 1
+    golden = answer.get("ground_truth") if answer else None
+    outcome = check(result, make_case(known, item.functions, golden))
+    raw = result if isinstance(result, str) else str(result)
+    if outcome.calls is None:
+        item.predicted = [Call("predicted", "", None, turn, 0, 0, raw, outcome.decode_error)] if raw.strip() else []
+    else:
+        item.predicted = [Call("predicted", name, given, turn, 0, at) for at, (name, given) in enumerate(outcome.calls)]
+    link = sources.links.get(known)
+    if link:
+        item.extra["chain"] = {"turn": link.turn, "position": link.index + 1, "length": link.length}
+    if golden is None:
+        item.rule_note = "no golden answer found"
+        return
+    item.golden = golden_call(golden, turn)
+    item.pairs = align(item.golden, item.predicted, RULES)
+    item.diff_function, item.diff_argument, item.first_difference = first_difference(
+        item.pairs, item.golden, item.predicted
+    )
+    if item.functions:
+        item.rule, item.rule_error_type = outcome.valid, outcome.error_type
+        text = "; ".join(outcome.messages) or None
+        item.verdicts.append(
+            Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=text, by="BFCL v2 rules, adapted")
+        )
+        if outcome.valid is False:
+            item.diff_function = outcome.function or item.diff_function
+            item.diff_argument = outcome.argument or item.diff_argument
+    else:
+        item.rule_note = "no question file: functions are unknown"
+    _soft(item, golden, sources.soft.get(known))
+    _hallucination(item, sources.hallucination.get(known))
+
+
+def _soft(item: Item, golden: Any, given: dict[str, Any] | None) -> None:
+    place = PLACE.format(item.n_turns)
+    name, accepted = next(iter(golden[0].items())) if golden else ("", {})
+    call = item.predicted[0] if len(item.predicted) == 1 and item.predicted[0].arguments is not None else None
+    matches = call is not None and call.name == name
+    ours = parameter_scores(accepted, call.arguments or {}) if call is not None and matches else {}
+    item.verdicts.append(Verdict("rule", soft_score(matches, ours), criterion="soft_score", by="token F1"))
+    item.verdicts += [Verdict("rule", s, f"{place}/arg:{n}", "soft_score", by="token F1") for n, s in ours.items()]
+    if given is not None:
+        item.verdicts.append(Verdict("official", given.get("soft_score"), criterion="soft_score", by="soft score file"))
+        scores = given.get("param_scores")
+        for parameter, score in scores.items() if isinstance(scores, dict) else ():
+            item.verdicts.append(
+                Verdict("official", score, f"{place}/arg:{parameter}", "soft_score", by="soft score file")
+            )
+
+
+def _hallucination(item: Item, judged: dict[str, Any] | None) -> None:
+    """The judge's flags, one verdict an argument of every predicted call; flags without such an argument stay in
+    the raw reply."""
+    if judged is None:
+        return
+    by, reason = str(judged.get("judge_model") or "judge"), judged.get("rationale")
+    text = str(reason) if reason is not None else None
+    flags = judged.get("hallucinated_parameters")
+    lists = (
+        [[str(name) for name in one] if isinstance(one, list) else [] for one in flags]
+        if isinstance(flags, list)
+        else []
+    )
+    every = [name for one in lists for name in one]
+    item.verdicts.append(Verdict("judge", every, criterion="hallucinated", rationale=text, by=by))
+    golden = item.golden[0].name if item.golden else None
+    places = {pair.predicted: number for number, pair in enumerate(item.pairs, 1)}
+    strays = set(every)
+    for call, flagged in zip(item.predicted, lists, strict=False):
+        place = f"turn:{item.n_turns}/call:{places.get(call.index, call.index + 1)}"
+        names = list(call.arguments or {})
+        strays -= set(names)
+        item.verdicts.append(Verdict("judge", call.name == golden, place, "name_matches", by=by))
+        item.verdicts += [
+            Verdict("judge", name in flagged, f"{place}/arg:{name}", "hallucinated", None, text, by) for name in names
+        ]
+    if strays or len(lists) != len(item.predicted):
+        item.extra["judge's raw reply"] = judged.get("response")

@@ -1,0 +1,70 @@
+"""CONFETTI's figures from scored call and dialog-act records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fcreview.figures import DECIDED, Figure, Scored, pass_rate
+from fcreview.importers.confetti.files import ACTS, CALLS
+from fcreview.importers.confetti.metrics import by_group, chain_scores, length_group, mean
+from fcreview.model import Run
+
+
+def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
+    calls = [row for row in rows if row.category == CALLS]
+    acts = [row for row in rows if row.category == ACTS]
+    found = [Figure("function calling", "binary accuracy", pass_rate(calls))] if calls else []
+    scores = [(row, score) for row in calls if (score := _soft(row)) is not None]
+    if scores:
+        found.append(Figure("function calling", "soft accuracy, per call", mean([score for _, score in scores])))
+        found += _chains(scores)
+    found += _validity(calls)
+    if acts:
+        found.append(Figure("response quality", "dialog act accuracy", pass_rate(acts)))
+    return found
+
+
+def _soft(row: Scored) -> float | None:
+    """A person's verdict on the record counts as a soft score of 1 or 0, unless they gave a score."""
+    if row.values.get(DECIDED) and row.valid is not None:
+        return float(row.valid)
+    value = row.values.get("soft_score")
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _chains(scores: list[tuple[Scored, float]]) -> list[Figure]:
+    linked = [(row, score) for row, score in scores if isinstance(row.extra.get("chain"), dict)]
+    turns = {str(row.extra["chain"]["turn"]): row for row, _ in linked}
+    products = chain_scores((str(row.extra["chain"]["turn"]), score) for row, score in linked)
+    if not products:
+        return []
+    found = [Figure("function calling", "soft accuracy, chain product per turn", mean(list(products.values())))]
+    tables = {
+        "by chain length": lambda row: length_group(row.extra["chain"]["length"]),
+        "by functions offered": lambda row: _bucket(row.n_functions, (9, 19), ("1-9", "10-19", "20+")),
+        "by user turns": lambda row: _bucket(row.n_turns, (5, 10), ("1-5", "6-10", "11+")),
+    }
+    for table, group in tables.items():
+        for name, part in by_group((group(turns[turn]), value) for turn, value in products.items()).items():
+            found.append(Figure(table, name, part["score"], note=f"{part['turns']:.0f} turns"))
+    return found
+
+
+def _bucket(value: int, limits: tuple[int, int], names: tuple[str, str, str]) -> str:
+    return names[0] if value <= limits[0] else names[1] if value <= limits[1] else names[2]
+
+
+def _validity(calls: Sequence[Scored]) -> list[Figure]:
+    """Over predicted calls of the golden function: the arguments that the judge did not flag."""
+    flags = []
+    for row in calls:
+        named = {target for target, criterion, value in row.parts if criterion == "name_matches" and value}
+        flags += [
+            bool(value)
+            for target, criterion, value in row.parts
+            if criterion == "hallucinated" and target.partition("/arg:")[0] in named
+        ]
+    if not flags:
+        return []
+    valid = sum(not flag for flag in flags) / len(flags)
+    return [Figure("parameter validity", "valid parameters", valid, note=f"{len(flags)} judged")]

@@ -1,0 +1,148 @@
+"""Items of the generic format and of OpenAI-style chat logs; errors name line and field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+
+from fcreview.compare import align_turns, first_difference
+from fcreview.importers.generic.chat import predicted, read_chat
+from fcreview.importers.generic.schema import Alternatives, GoldenCall, Header, Record
+from fcreview.importers.generic.shape import as_record
+from fcreview.importers.guard import digest, guarded
+from fcreview.importers.jsonl import Record as Line
+from fcreview.importers.jsonl import excerpt, records
+from fcreview.model import Accept, Call, ImportIssue, Item, Pair, Verdict
+from fcreview.plan import RunPlan
+from fcreview.values import json_safe
+
+
+def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    path = plan.results[0]
+    seen: set[str] = set()
+    for row in records(path):
+        if isinstance(row, ImportIssue):
+            yield row
+            continue
+        value = row.value
+        if isinstance(value, dict) and "fcreview" in value:
+            yield from _problems(Header, value, path, row)
+            continue
+        value = as_record(value, row.line)
+        try:
+            record = Record.model_validate(value)
+        except ValidationError as error:
+            yield from _issues(error, path, row)
+            continue
+        name = record.id
+        if name in seen:
+            name = f"{name}#{row.line}"
+            yield ImportIssue(str(path), row.line, f"id {record.id} stands here twice; kept as {name}", item=name)
+        seen.add(name)
+        item = Item(id=name, category=record.category, group=record.group)
+        item.file, item.line, item.offset, item.length = str(path), row.line, row.offset, row.length
+        yield guarded(item, partial(_fill, item, record))
+
+
+def _problems(kind: type[Header], value: Any, path: Path, row: Line) -> Iterator[ImportIssue]:
+    try:
+        kind.model_validate(value)
+    except ValidationError as error:
+        yield from _issues(error, path, row)
+
+
+def _issues(error: ValidationError, path: Path, row: Line) -> Iterator[ImportIssue]:
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    raw = excerpt(orjson.dumps(json_safe(row.value)))
+    for problem in found[:5]:
+        place = ".".join(map(str, problem["loc"])) or "the line"
+        yield ImportIssue(str(path), row.line, f"{place}: {problem['msg']}", raw, severity="error")
+    if len(found) > 5:
+        yield ImportIssue(str(path), row.line, f"and {len(found) - 5} more fields", None, severity="error")
+
+
+def _fill(item: Item, record: Record) -> None:
+    chat = read_chat(record.messages)
+    item.messages, item.n_turns, item.n_steps = chat.messages, chat.turns, max(chat.steps, 1)
+    item.question = " ".join(next((m.content for m in chat.messages if m.role == "user"), "").split())[:400]
+    item.functions = [_document(tool) for tool in record.tools]
+    item.predicted = chat.calls
+    if record.predicted is not None:
+        item.predicted = [predicted(call, call.turn, call.step, at) for at, call in _numbered(record.predicted)]
+    item.tokens_in, item.tokens_out, item.latency = record.tokens_in, record.tokens_out, record.latency
+    item.extra = dict(record.extra)
+    item.verdicts = [
+        Verdict(v.source, v.value, v.target, v.criterion, v.error_type, v.rationale, v.by) for v in record.verdicts
+    ]
+    if record.golden is not None:
+        item.golden = [_golden(call, at) for at, call in _numbered(record.golden)]
+        item.pairs = align_turns(item.golden, item.predicted, ordered=record.ordered)
+        found = first_difference(item.pairs, item.golden, item.predicted)
+        item.diff_function, item.diff_argument, item.first_difference = found
+        _rule(item)
+    else:
+        item.rule_note = "no golden answer: nothing to compare with"
+    _columns(item)
+    item.prediction_hash = digest([message.model_dump(exclude_none=True) for message in record.messages])
+    item.golden_hash = digest([call.model_dump() for call in record.golden]) if record.golden is not None else ""
+
+
+def _numbered(calls: list[Any]) -> Iterator[tuple[int, Any]]:
+    """(position within its turn, call)"""
+    counts: dict[int, int] = {}
+    for call in calls:
+        yield counts.setdefault(call.turn, 0), call
+        counts[call.turn] += 1
+
+
+def _golden(call: GoldenCall, index: int) -> Call:
+    accepts = {
+        name: Accept(list(value.any_of), value.optional) if isinstance(value, Alternatives) else Accept([value])
+        for name, value in call.arguments.items()
+    }
+    return Call("golden", call.name, accepts, call.turn, 0, index)
+
+
+def _document(tool: dict[str, Any]) -> dict[str, Any]:
+    inner = tool.get("function")
+    return inner if isinstance(inner, dict) else tool
+
+
+def _rule(item: Item) -> None:
+    """Passes if every call answers its golden call exactly. The error type is that of the first pair that does not."""
+    wrong = next((pair for pair in item.pairs if pair.state != "="), None)
+    item.rule = wrong is None
+    item.rule_error_type = _word(wrong) if wrong else None
+    given = any(verdict.source == "rule" and verdict.criterion == "correct" for verdict in item.verdicts)
+    if not given:
+        text = item.first_difference
+        item.verdicts.append(
+            Verdict("rule", item.rule, error_type=item.rule_error_type, rationale=text, by="exact comparison")
+        )
+
+
+def _word(pair: Pair) -> str:
+    if pair.state == "-":
+        return "missing_call"
+    if pair.state == "+":
+        return "extra_call"
+    first = pair.diff[0] if pair.diff else None
+    if first is None or not first.path:
+        return "wrong_function"
+    return {"-": "missing_argument", "+": "extra_argument"}.get(first.state, "wrong_value")
+
+
+def _columns(item: Item) -> None:
+    for verdict in item.verdicts:
+        if verdict.target == "item" and verdict.criterion == "correct" and isinstance(verdict.value, bool):
+            if verdict.source == "official":
+                item.official, item.error_type = verdict.value, verdict.error_type
+            elif verdict.source == "judge":
+                item.judge = verdict.value
+            elif verdict.source == "rule":
+                item.rule, item.rule_error_type = verdict.value, verdict.error_type

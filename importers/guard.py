@@ -1,0 +1,45 @@
+"""One place for what a record of unforeseen form does to an item: it is kept as far as it got, and an issue says
+why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from fcreview.model import ImportIssue, Item
+from fcreview.values import json_safe
+
+UNFORESEEN = (TypeError, ValueError, LookupError, AttributeError, RecursionError, ArithmeticError)
+
+
+def guarded(item: Item, fill: Callable[[], object]) -> Item:
+    """`item` after `fill`, which may raise on broken data; then the item has an issue of severity `error`."""
+    try:
+        fill()
+    except UNFORESEEN as error:
+        why = f"{type(error).__name__}: {str(error)[:200]}"
+        what = f"the record is not of the expected form ({why}): shown as far as it goes"
+        item.issues.append(ImportIssue(item.file, item.line, what, item=item.id, severity="error"))
+    if not all(isinstance(one, dict) for one in item.functions):
+        item.functions = [one for one in item.functions if isinstance(one, dict)]
+    return item
+
+
+def documents(value: Any) -> list[dict[str, Any]]:
+    """Function documents of a record: the very list if it is one of objects (the store knows it again), else what
+    is usable."""
+    if isinstance(value, list):
+        return value if all(isinstance(one, dict) for one in value) else [one for one in value if isinstance(one, dict)]
+    return [value] if isinstance(value, dict) else []
+
+
+def digest(value: Any) -> str:
+    """blake2b-8 hex of the value's JSON: `prediction_hash` and `golden_hash`."""
+    try:
+        text = orjson.dumps(value)
+    except (TypeError, orjson.JSONEncodeError):
+        text = orjson.dumps(json_safe(value))
+    return blake2b(text, digest_size=8).hexdigest()

@@ -1,0 +1,129 @@
+"""HammerBench items: a snapshot each, from flat logs or per-conversation folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.guard import digest, documents, guarded
+from fcreview.importers.hammerbench.dialogue import from_input, from_records
+from fcreview.importers.hammerbench.files import DATASET, split_id, type_of_folder
+from fcreview.importers.hammerbench.legacy import Companions, companions
+from fcreview.importers.hammerbench.parse import family
+from fcreview.importers.hammerbench.snapshot import Given, fill
+from fcreview.importers.jsonfile import read_json
+from fcreview.model import ImportIssue, Item
+from fcreview.plan import RunPlan
+
+
+def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    for path in plan.results:
+        yield from _legacy(path, plan) if path.name == "MT_res.json" else _flat(path, plan)
+
+
+def _flat(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    issues: list[ImportIssue] = []
+    log = read_json(path, issues, list) or []
+    dataset = _dataset(plan.data, issues)
+    yield from issues
+    golden: dict[tuple[str, str], dict[str, Any]] = {}
+    seen: set[str] = set()
+    for position, record in enumerate(log, 1):
+        if not isinstance(record, dict) or "predict" not in record:
+            yield ImportIssue(str(path), None, f"element {position} of the array is no log record", repr(record)[:300])
+            continue
+        known_id = str(record.get("id", f"unnamed_0_{position}"))
+        name = known_id if known_id not in seen else f"{known_id}#{position}"
+        if name != known_id:
+            yield ImportIssue(str(path), None, f"{known_id} stands in the log twice; kept as {name}", item=name)
+        seen.add(known_id)
+        kind, conversation, number = split_id(known_id)
+        item = Item(id=name, category=kind or "unknown", group=f"{kind}_{conversation}" if kind else None)
+        earlier = golden.setdefault((kind, conversation), {})
+        given = _given(item, record, path, position, plan, earlier)
+        yield guarded(item, partial(_fill_flat, item, given, record, dataset.get(known_id), number))
+        earlier.update(_arguments(given.label))
+
+
+def _given(item: Item, record: dict[str, Any], path: Path, place: int, plan: RunPlan, earlier: dict[str, Any]) -> Given:
+    """What the snapshot is made of, but for its dialogue and tools; notes the place in the item."""
+    item.file, item.line = str(path), place
+    label = record.get("label")
+    item.prediction_hash, item.golden_hash = digest(record.get("predict")), digest(label)
+    return Given(record.get("predict"), label, [], [], plan.run.language, family(str(path)), dict(earlier))
+
+
+def _fill_flat(item: Item, given: Given, record: dict[str, Any], known: dict[str, Any] | None, number: int) -> None:
+    if known:
+        single = item.category.startswith(("ST_", "ir_"))
+        given.messages = from_records(known["messages"], 1 if single else number)
+        given.tools = documents(known.get("multiple_tools") or known.get("single_tool"))
+    else:
+        given.messages = from_input(str(record.get("input", "")))
+    fill(item, given)
+
+
+def _arguments(label: Any) -> dict[str, Any]:
+    arguments = label.get("arguments") if isinstance(label, dict) else None
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def _legacy(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    issues: list[ImportIssue] = []
+    results = read_json(path, issues, list) or []
+    source = path.parent / "MT_0.json"
+    conversations = (read_json(source, issues, list) or []) if source.is_file() else []
+    beside: Companions = companions(path.parent, results, issues)
+    yield from issues
+    kind = type_of_folder(path.parent) or path.parent.name
+    for c, entry in enumerate(results):
+        snapshots = entry.get("FC_res") if isinstance(entry, dict) else None
+        if not isinstance(snapshots, list):
+            yield ImportIssue(str(path), None, f"conversation {c} has no FC_res list", repr(entry)[:300])
+            continue
+        known = conversations[c] if c < len(conversations) and isinstance(conversations[c], dict) else {}
+        group = f"{kind}_{known.get('id', c)}"
+        first_ok: bool | None = None
+        earlier: dict[str, Any] = {}
+        for s, record in enumerate(snapshots):
+            if not isinstance(record, dict):
+                what = f"snapshot {s + 1} of conversation {c} is no object"
+                yield ImportIssue(str(path), None, what, repr(record)[:300])
+                continue
+            item = Item(id=f"{group}_{s + 1}", category=kind, group=group)
+            given = _given(item, record, path, c + 1, plan, earlier)
+            yield guarded(item, partial(_fill_legacy, item, given, record, known, s, first_ok, c, beside))
+            if first_ok is None:
+                first_ok = any(v.criterion == "func_ok" and v.source == "rule" and v.value for v in item.verdicts)
+            earlier.update(_arguments(given.label))
+
+
+def _fill_legacy(
+    item: Item,
+    given: Given,
+    record: dict[str, Any],
+    known: dict[str, Any],
+    snapshot: int,
+    first_ok: bool | None,
+    conversation: int,
+    beside: Companions,
+) -> None:
+    if isinstance(known.get("messages"), list):
+        given.messages = from_records(known["messages"], snapshot + 1)
+    given.messages = given.messages or from_input(str(record.get("input", "")))
+    given.tools = documents(known.get("single_tool" if snapshot else "multiple_tools"))
+    fill(item, given, first_ok=first_ok)
+    beside.add(item, conversation, snapshot)
+
+
+def _dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
+    """Dataset records by id; those of older files, without ids of this form, are left out."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in files:
+        rows = (read_json(path, issues, list) or []) if DATASET.fullmatch(path.name) else []
+        for row in rows:
+            if isinstance(row, dict) and isinstance(row.get("id"), str) and isinstance(row.get("messages"), list):
+                found.setdefault(row["id"], row)
+    return found

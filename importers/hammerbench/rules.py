@@ -1,0 +1,10 @@
+"""How HammerBench's texts are taken for equal in the argument diff: case, blanks and closing marks aside."""
+
+from fcreview.compare import Rules
+
+
+def normalise(text: str) -> str:
+    return " ".join(text.strip(".?!。！ ").lower().split())
+
+
+RULES = Rules(normalise=normalise)

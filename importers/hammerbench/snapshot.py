@@ -1,0 +1,128 @@
+"""One snapshot as an item: calls, slots, and the rule verdicts func_ok, args_ok, hallucinated, missing, rejected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from fcreview.compare import align, first_difference
+from fcreview.importers.hammerbench.check import Snapshot, check
+from fcreview.importers.hammerbench.parse import parse
+from fcreview.importers.hammerbench.rules import RULES
+from fcreview.model import Accept, Call, Item, Message, Verdict
+from fcreview.values import json_safe
+
+
+@dataclass(slots=True)
+class Given:
+    prediction: Any
+    label: Any
+    messages: list[Message]
+    tools: list[dict[str, Any]]
+    language: str = "en"
+    parser: str = "default"
+    earlier: dict[str, Any] = field(default_factory=dict)
+    """Golden values of the conversation's earlier snapshots: what a slot held before it was overridden."""
+
+
+def fill(item: Item, given: Given, *, first_ok: bool | None = None) -> bool:
+    """Fills the item; returns func_ok. `first_ok` is the conversation's first func_ok in the per-conversation
+    generation, where it counts for every snapshot; None where each stands for itself."""
+    item.messages, item.functions = given.messages, given.tools
+    turn = max((message.turn for message in given.messages), default=0)
+    item.n_turns = turn + 1
+    last = next((m for m in reversed(given.messages) if m.role == "user"), None)
+    item.question = " ".join(last.content.split())[:400] if last else ""
+    raw = given.prediction if isinstance(given.prediction, str) else orjson.dumps(json_safe(given.prediction)).decode()
+    call = parse(given.prediction, given.parser)
+    item.predicted = [_predicted(call, raw, turn)] if call or raw.strip() else []
+    if call is None:
+        item.predicted = []
+        item.messages = [*given.messages, Message(turn, 2, "assistant", raw)]
+    declines = should_decline(item.category, given.label)
+    if isinstance(given.label, dict) and not declines:
+        item.golden = [_golden(given.label, turn)]
+    item.pairs = align(item.golden, item.predicted, RULES)
+    item.diff_function, item.diff_argument, item.first_difference = first_difference(
+        item.pairs, item.golden, item.predicted
+    )
+    outcome = check(call, given.prediction, given.label, given.language)
+    _verdicts(item, outcome, declines, first_ok)
+    _slots(item, given, call)
+    return outcome.func_ok
+
+
+def should_decline(category: str, label: Any) -> bool:
+    """No offered tool fits: the irrelevance sets, and the last snapshot of an intent shift."""
+    return category.startswith("ir_") or isinstance(label, str)
+
+
+def _predicted(call: dict[str, Any] | None, raw: str, turn: int) -> Call:
+    if call is None:
+        return Call("predicted", "", None, turn, 0, 0, raw=raw, decode_error="no call could be read")
+    arguments = call.get("arguments")
+    return Call(
+        "predicted", str(call.get("name")), arguments if isinstance(arguments, dict) else {}, turn, 0, 0, raw=raw
+    )
+
+
+def _golden(label: dict[str, Any], turn: int) -> Call:
+    arguments = label.get("arguments")
+    given = arguments if isinstance(arguments, dict) else {}
+    return Call("golden", str(label.get("name")), {k: Accept([v], v == "") for k, v in given.items()}, turn, 0, 0)
+
+
+def _verdicts(item: Item, outcome: Snapshot, declines: bool, first_ok: bool | None) -> None:
+    named = outcome.func_ok if first_ok is None else first_ok
+    item.rule = outcome.rejected if declines else named and outcome.args_ok
+    item.rule_error_type = None if item.rule else _error_type(outcome, declines, named)
+    reason = None
+    if outcome.lowest is not None:
+        reason = f"lowest ROUGE-L {outcome.lowest:.3f} at {outcome.lowest_argument} (0.7 is asked)"
+    say = item.verdicts.append
+    say(Verdict("rule", item.rule, error_type=item.rule_error_type, rationale=reason, by="HammerBench rules"))
+    say(Verdict("rule", outcome.func_ok, criterion="func_ok"))
+    say(Verdict("rule", outcome.args_ok, criterion="args_ok", rationale=reason))
+    say(Verdict("rule", outcome.hallucinated, criterion="hallucinated"))
+    say(Verdict("rule", outcome.missing, criterion="missing"))
+    say(Verdict("rule", outcome.rejected, criterion="rejected"))
+    say(Verdict("rule", outcome.is_text, criterion="is_text"))
+    if item.rule is False:
+        item.diff_argument = item.diff_argument or outcome.lowest_argument
+
+
+def _error_type(outcome: Snapshot, declines: bool, named: bool) -> str:
+    if declines:
+        return "not_declined"
+    if outcome.is_text:
+        return "refused" if outcome.rejected else "text"
+    if not named:
+        return "wrong_function" if not outcome.func_ok else "wrong_first_function"
+    if outcome.hallucinated:
+        return "hallucinated_parameter"
+    return "missing_parameter" if outcome.missing else "wrong_value"
+
+
+def _slots(item: Item, given: Given, call: dict[str, Any] | None) -> None:
+    label = given.label if isinstance(given.label, dict) else {}
+    golden = label.get("arguments") if isinstance(label.get("arguments"), dict) else {}
+    raw = given.prediction if isinstance(given.prediction, dict) else call
+    ours = (raw or {}).get("arguments") or {}
+    tool = next((t for t in given.tools if t.get("name") == label.get("name")), {})
+    properties = (
+        ((tool.get("parameters") or {}).get("properties") or {}) if isinstance(tool.get("parameters"), dict) else {}
+    )
+    names = list(dict.fromkeys([*properties, *golden, *ours]))
+    if names:
+        item.extra["slots"] = {n: {"golden": _state(golden, n), "predicted": _state(ours, n)} for n in names}
+    old = {n: given.earlier[n] for n, value in golden.items() if n in given.earlier and given.earlier[n] != value}
+    if old:
+        item.extra["overridden slots, value before"] = old
+    if should_decline(item.category, given.label):
+        item.extra["expected"] = "decline: no offered tool fits"
+
+
+def _state(arguments: dict[str, Any], name: str) -> str:
+    return "absent" if name not in arguments else "empty" if arguments[name] in ("", None) else "filled"

@@ -1,0 +1,221 @@
+"""JSON Lines as benchmarks write them: streamed by line feed, each record with the place it stands at.
+
+Lines are split at byte 0x0A only (U+2028 and friends are text). Nothing here raises for bad content: what cannot be
+read is an `ImportIssue` with file, line and the beginning of the raw text, and the lines after it are read as well.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from fcreview.model import ImportIssue
+
+LINE_LIMIT = 64 * 1024 * 1024
+"""Bytes; a longer line is not parsed at all."""
+LARGE_LINE = 8 * 1024 * 1024
+"""Bytes; from a longer line only the beginning of each text is kept (the raw record stays readable in its file)."""
+TEXT_LIMIT = 500_000
+"""Characters kept of one text of a large line."""
+VALUES_LIMIT = 1_000_000
+"""Values in a large line; one with more is not parsed: as Python objects it would take gigabytes."""
+EXCERPT = 300
+DEPTH_LIMIT = 200
+"""Levels of lists and objects; orjson writes 254."""
+
+_BOM = b"\xef\xbb\xbf"
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_TWENTY = b"0" * 20
+_LONG_NUMBER = re.compile(rb"[:,\[\s]-?[0-9]{20}")
+"""A whole number that may need more than 64 bits: orjson would make a float of it."""
+_TEXT_OR_VALUE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
+
+
+@dataclass(slots=True)
+class Record:
+    """One JSON value. `line` counts from 1; `offset` and `length` are bytes, without the line feed."""
+
+    line: int
+    offset: int
+    length: int
+    value: Any
+
+
+def open_file(path: Path, buffering: int = -1) -> BinaryIO:
+    """A file for reading. OSError for what is none: a pipe would wait for a writer for ever."""
+
+    def opener(name: str, flags: int) -> int:
+        descriptor = os.open(name, flags | os.O_NONBLOCK)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "not a file", name)
+        return descriptor
+
+    return open(path, "rb", buffering, opener=opener)
+
+
+def records(path: Path) -> Iterator[Record | ImportIssue]:
+    """Every record of the file, in file order; blank lines are skipped. One line at a time is held in memory."""
+    try:
+        with open_file(path, 1 << 18) as file:
+            yield from _lines(file, str(path))
+    except OSError as error:
+        yield ImportIssue(str(path), None, f"cannot be read: {error.strerror or error}", severity="error")
+
+
+def _lines(file: BinaryIO, name: str) -> Iterator[Record | ImportIssue]:
+    loads = orjson.loads
+    offset = line = 0
+    while raw := file.readline(LINE_LIMIT + 1):
+        line += 1
+        length = len(raw)
+        if length > LINE_LIMIT and not raw.endswith(b"\n"):
+            issue, length = _skip_line(file, raw, name, line)
+            yield issue
+        else:
+            body = raw[:-1] if raw[-1] == 10 else raw
+            try:
+                if length > LARGE_LINE or (_TWENTY in body.translate(_DIGITS) and _LONG_NUMBER.search(body)):
+                    raise orjson.JSONDecodeError("", "", 0)  # read with care
+                yield Record(line, offset, len(body), loads(body))
+            except orjson.JSONDecodeError:
+                if not body.isspace() and body:
+                    yield from _carefully(body, name, line, offset, whole=raw[-1] == 10)
+        offset += length
+
+
+def _skip_line(file: BinaryIO, start: bytes, name: str, line: int) -> tuple[ImportIssue, int]:
+    """Reads on to the end of a line beyond LINE_LIMIT; the issue and the line's length in bytes."""
+    length, part = len(start), start
+    while part and not part.endswith(b"\n"):
+        part = file.readline(1 << 20)
+        length += len(part)
+    what = f"line of {length / 1e6:.0f} MB is longer than {LINE_LIMIT / 1e6:.0f} MB and was not read"
+    return ImportIssue(name, line, what, excerpt(start[:EXCERPT]), severity="error"), length
+
+
+def _carefully(body: bytes, name: str, line: int, offset: int, *, whole: bool) -> Iterator[Record | ImportIssue]:
+    """A line that orjson refused or that needs care: NaN, huge numbers, bad bytes, lone surrogates, depth, size."""
+    length = len(body)
+    if length > LARGE_LINE and _too_many(body):
+        what = f"line of {length / 1e6:.0f} MB holds more than {VALUES_LIMIT:,} values and was not read"
+        yield ImportIssue(name, line, what, excerpt(body), severity="error")
+        return
+    if body.startswith(_BOM):
+        body = body[3:]
+        if not body or body.isspace():
+            return
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text = body.decode("utf-8", "replace")
+        what = f"byte {error.start + 1} of the line is not UTF-8; shown as U+FFFD"
+        yield ImportIssue(name, line, what, excerpt(body))
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        yield ImportIssue(name, line, "nested too deeply to be read", excerpt(body), severity="error")
+        return
+    except ValueError as error:
+        yield ImportIssue(name, line, _why(body, error, whole), excerpt(body), severity="error")
+        return
+    try:
+        value = _tidy(value, TEXT_LIMIT if length > LARGE_LINE else None, 0)
+    except RecursionError:
+        yield ImportIssue(name, line, "nested too deeply to be read", excerpt(body), severity="error")
+        return
+    if length > LARGE_LINE:
+        what = f"line of {length / 1e6:.0f} MB: texts are cut after {TEXT_LIMIT:,} characters"
+        yield ImportIssue(name, line, what, excerpt(body))
+    yield Record(line, offset, length, value)
+
+
+def _too_many(body: bytes) -> bool:
+    """Whether a line of JSON holds more than VALUES_LIMIT values; those in its texts do not count."""
+    if body.count(b",") + body.count(b"[") + body.count(b"{") <= VALUES_LIMIT:
+        return False
+    marks = (match for match in _TEXT_OR_VALUE.finditer(body) if body[match.start()] != 34)
+    return next(itertools.islice(marks, VALUES_LIMIT, None), None) is not None
+
+
+def _why(body: bytes, error: ValueError, whole: bool) -> str:
+    if not whole and body.lstrip()[:1] in (b"{", b"[") and not body.rstrip().endswith((b"}", b"]")):
+        return "the last line is cut off: not a whole JSON record"
+    if isinstance(error, json.JSONDecodeError):
+        return f"not JSON: {error.msg} at character {error.pos + 1}"
+    return f"not JSON: {error}"
+
+
+def _tidy(value: Any, limit: int | None, depth: int) -> Any:
+    """The value with lone surrogates as `\\udXXX` and long texts cut at a limit. RecursionError beyond DEPTH_LIMIT."""
+    if depth > DEPTH_LIMIT:
+        raise RecursionError
+    if isinstance(value, str):
+        if limit is not None and len(value) > limit:
+            value = f"{value[:limit]} … [{len(value) - limit:,} more characters]"
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, list):
+        return [_tidy(part, limit, depth + 1) for part in value]
+    if isinstance(value, dict):
+        return {_tidy(key, limit, depth): _tidy(part, limit, depth + 1) for key, part in value.items()}
+    return value
+
+
+def excerpt(raw: bytes | str, limit: int = EXCERPT) -> str:
+    """The beginning of a raw line as text, for an issue."""
+    if isinstance(raw, str):
+        return raw if len(raw) <= limit else raw[:limit] + "…"
+    text = raw[: limit * 4].decode("utf-8", "replace")
+    return text if len(text) <= limit and len(raw) <= limit * 4 else text[:limit] + "…"
+
+
+def reread(path: Path, record: Record) -> Any:
+    """The value of a record whose value was let go; None if it can no longer be read."""
+    try:
+        with open_file(path) as file:
+            file.seek(record.offset)
+            body = file.read(record.length)
+    except OSError:
+        return None
+    again = next(
+        (found for found in _carefully(body, str(path), record.line, 0, whole=True) if isinstance(found, Record)), None
+    )
+    return again.value if again else None
+
+
+def head(path: Path, limit: int = 1 << 20) -> Any:
+    """The first of the first 20 records that can be read, objects before anything else; None if there is none.
+
+    For detection: of a line not more than `limit` bytes are looked at.
+    """
+    first = None
+    try:
+        with open_file(path) as file:
+            for _ in range(20):
+                raw = file.readline(limit)
+                if not raw:
+                    break
+                value = _leniently(raw.removeprefix(_BOM).strip())
+                if isinstance(value, dict):
+                    return value
+                first = value if first is None else first
+    except OSError:
+        return None
+    return first
+
+
+def _leniently(raw: bytes) -> Any:
+    try:
+        return json.loads(raw.decode("utf-8", "replace")) if raw else None
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,146 @@
+"""Every benchmark that can be imported, and the decision whose files are whose."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from fcreview.figures import Figure, Scored
+from fcreview.importers.base import Importer
+from fcreview.importers.gather import gather
+from fcreview.model import ImportIssue, Item, Run
+from fcreview.plan import Found, RunPlan
+
+_PLUGINS = {
+    "bfcl": "fcreview.importers.bfcl:BFCL",
+    "acebench": "fcreview.importers.acebench:ACEBENCH",
+    "hammerbench": "fcreview.importers.hammerbench:HAMMERBENCH",
+    "confetti": "fcreview.importers.confetti:CONFETTI",
+    "complexfuncbench": "fcreview.importers.complexfuncbench:COMPLEXFUNCBENCH",
+    "generic": "fcreview.importers.generic:GENERIC",
+}
+"""Key -> `module:object`. Adding a benchmark is one line here."""
+
+
+class _Importers(Mapping[str, Importer]):
+    """The importers by key, each loaded when it is first asked for."""
+
+    def __getitem__(self, name: str) -> Importer:
+        module, _, attribute = _PLUGINS[name].partition(":")
+        importer: Importer = getattr(importlib.import_module(module), attribute)
+        return importer
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLUGINS)
+
+    def __len__(self) -> int:
+        return len(_PLUGINS)
+
+
+IMPORTERS: Mapping[str, Importer] = _Importers()
+
+UNCLAIMED_SHOWN = 5
+
+
+def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | None = None) -> Found:  # noqa: A002
+    """The runs at and below `paths`, with the datasets that fit them.
+
+    `data` are dataset folders; those of FCREVIEW_DATA (separated as in PATH) come after them. `format` asks one
+    importer only: KeyError if there is no such one. Files that two benchmarks take for theirs go to the surer one, with
+    an issue that names both. Nothing found is an issue of severity `error`.
+    """
+    importers = [IMPORTERS[format]] if format is not None else list(IMPORTERS.values())
+    gathered = gather(paths)
+    found = Found(issues=list(gathered.issues))
+    folders = _folders([*data, *_from_environment()], found.issues)
+    plans: list[RunPlan] = []
+    for importer in importers:
+        part = importer.find(gathered.files, folders)
+        for plan in part.plans:
+            plan.importer, plan.version = importer.name, importer.version
+        plans += part.plans
+        found.issues += part.issues
+        found.claimed |= part.claimed
+    found.plans = _settled(plans, found.issues)
+    _unclaimed(gathered.files, found)
+    if not found.plans and not any(issue.severity == "error" for issue in found.issues):
+        found.issues.append(_nothing(paths, importers))
+    return found
+
+
+def read_plan(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    """The items of a run, by the importer that found it. A top-level function: it can be sent to another process."""
+    spoken: set[str] = set()
+    last = ""
+    for one in IMPORTERS[plan.importer or plan.run.benchmark].read(plan):
+        if one.file != last:
+            last = one.file
+            spoken.add(last)
+        yield one
+    for path in plan.results:
+        if str(path) not in spoken:
+            yield ImportIssue(str(path), None, "holds no records")
+
+
+def _from_environment() -> list[Path]:
+    return [Path(part) for part in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if part]
+
+
+def _folders(data: Sequence[Path], issues: list[ImportIssue]) -> list[Path]:
+    """The dataset folders that exist, as absolute paths."""
+    found = []
+    for folder in data:
+        path = Path(os.path.abspath(folder.expanduser()))  # noqa: PTH100
+        if path.is_dir():
+            found.append(path)
+        else:
+            issues.append(ImportIssue(str(path), None, "no such dataset folder", severity="error"))
+    return list(dict.fromkeys(found))
+
+
+def _settled(plans: Sequence[RunPlan], issues: list[ImportIssue]) -> list[RunPlan]:
+    """The plans without those whose result files a surer plan of another benchmark has."""
+    owner: dict[Path, RunPlan] = {}
+    kept: list[RunPlan] = []
+    for plan in sorted(plans, key=lambda plan: -plan.confidence):
+        rivals = [owner[path] for path in plan.results or plan.scores if path in owner]
+        rival = next((other for other in rivals if other.run.benchmark != plan.run.benchmark), None)
+        if rival is None:
+            kept.append(plan)
+            owner.update((path, plan) for path in plan.results or plan.scores)
+            continue
+        what = (
+            f"could be {rival.run.benchmark} ({rival.reason}) or {plan.run.benchmark} ({plan.reason}); "
+            f"taken for {rival.run.benchmark}, --format chooses another"
+        )
+        issues.append(ImportIssue(plan.run.path, None, what))
+    return [plan for plan in plans if any(plan is other for other in kept)]
+
+
+def _unclaimed(files: Sequence[Path], found: Found) -> None:
+    """One notice for all JSON files that no benchmark knows."""
+    rest = [path for path in files if path.suffix in (".json", ".jsonl") and path not in found.claimed]
+    if not rest:
+        return
+    shown = ", ".join(path.name for path in rest[:UNCLAIMED_SHOWN])
+    more = f" and {len(rest) - UNCLAIMED_SHOWN} more" if len(rest) > UNCLAIMED_SHOWN else ""
+    what = f"{len(rest)} JSON files are of no known benchmark and were not read: {shown}{more}"
+    found.issues.append(
+        ImportIssue(os.path.commonpath([str(path.parent) for path in rest]), None, what, severity="notice")
+    )
+
+
+def _nothing(paths: Sequence[Path], importers: Sequence[Importer]) -> ImportIssue:
+    looked = "; ".join(
+        f"{importer.title}: {getattr(importer, 'looks_for', 'its result files')}" for importer in importers
+    )
+    where = ", ".join(str(path) for path in paths)
+    return ImportIssue(where, None, f"no benchmark run found. Looked for {looked}", severity="error")
+
+
+def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
+    """The run's published figures from items as one source sees them; by its benchmark's importer, else by the
+    generic one."""
+    return IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"].figures(rows, run)

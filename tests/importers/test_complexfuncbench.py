@@ -1,0 +1,138 @@
+"""ComplexFuncBench against the oracle of a second evaluation and the official printed figures."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fcreview.figures import Scored
+from fcreview.importers.complexfuncbench.calls import judge_calls
+from fcreview.importers.complexfuncbench.figures import figures
+from fcreview.importers.complexfuncbench.log import read_log
+from fcreview.importers.complexfuncbench.metrics import domain
+from fcreview.importers.complexfuncbench.rules import error_word, format_error, gate, rule_equal
+from fcreview.importers.complexfuncbench.sample import golden_path, made
+from fcreview.importers.registry import discover, read_plan
+from fcreview.model import Item
+
+TIERS = {"rule": "rule", "exact_params": "exact", "response": "response", "llm": "judge", "format": "format"}
+
+
+def lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().split("\n") if line]
+
+
+@pytest.fixture(scope="module")
+def run(bench: Path) -> list[Item]:
+    (plan,) = discover([bench / "complexfuncbench"]).plans
+    return [item for item in read_plan(plan) if isinstance(item, Item)]
+
+
+def test_every_record_and_every_sample_that_only_left_a_log_is_an_item(run: list[Item]) -> None:
+    assert len(run) == 13
+    assert [item.id for item in run if item.official is None] == ["Hotels-9"]
+
+
+def test_official_is_the_records_own_outcome(run: list[Item], bench: Path) -> None:
+    records = {r["id"]: r for r in lines(bench / "complexfuncbench/result/gpt-4o-2024-08-06/shared-13.jsonl")}
+    for item in run:
+        if item.id in records:
+            message = records[item.id]["message"]
+            first = message[0] if isinstance(message, list) else message
+            assert item.official is (message == "Success.")
+            assert item.error_type == (None if item.official else first["error_type"])
+
+
+def test_every_call_has_the_oracles_verdict_and_tier(bench: Path) -> None:
+    root = bench / "complexfuncbench"
+    data = {r["id"]: r for r in lines(root / "data/ComplexFuncBench.jsonl")}
+    records = {r["id"]: r for r in lines(root / "result/gpt-4o-2024-08-06/shared-13.jsonl")}
+    checked = 0
+    for sample in lines(root / "oracle/call_verdicts.jsonl"):
+        name = sample["id"]
+        if name not in records:
+            continue
+        log = read_log((root / f"result/gpt-4o-2024-08-06/shared-13/logs/{name}.log").read_text())
+        ours = judge_calls(made(records[name]), golden_path(data[name]), data[name]["functions"], log)
+        by_turn: dict[int, list] = {}
+        for verdict in ours:
+            by_turn.setdefault(verdict.predicted.step, []).append(verdict)
+        for number, turn in enumerate(sample["turns"]):
+            for pair in turn["pairs"]:
+                verdict = by_turn[number][pair["idx"]]
+                assert (verdict.tier, verdict.ok) == (TIERS[pair["tier"]], pair["ok"]), (name, number, pair)
+                if pair["tier"] == "llm":
+                    assert verdict.rationale == pair["judge"]["reason"]
+                if pair["tier"] != "format":
+                    assert verdict.golden is not None
+                    given = {key: accept.any_of[0] for key, accept in (verdict.golden.arguments or {}).items()}
+                    assert given == pair["golden"]["arguments"]
+                checked += 1
+    assert checked > 55
+
+
+def test_without_logs_accepted_and_refused_calls_are_still_told_apart(bench: Path) -> None:
+    root = bench / "complexfuncbench"
+    data = {r["id"]: r for r in lines(root / "data/ComplexFuncBench.jsonl")}
+    for record in lines(root / "result/gpt-4o-2024-08-06/shared-13.jsonl"):
+        known = data[record["id"]]
+        ours = judge_calls(made(record), golden_path(known), known["functions"], None)
+        assert sum(bool(verdict.ok) for verdict in ours) == record["count_dict"]["correct_call_num"], record["id"]
+
+
+def test_printed_figures_equal_the_official_output(run: list[Item], bench: Path) -> None:
+    text = (bench / "complexfuncbench/result/gpt-4o-2024-08-06/shared-13.print_results.txt").read_text()
+    rows = [
+        Scored(
+            item.id, item.category, None, item.official, item.error_type,
+            {v.criterion: v.value for v in item.verdicts if v.target == "response"}, extra=item.extra,
+        )
+        for item in run
+    ]  # fmt: skip
+    ours = {f.name: f.value for f in figures(rows, None) if f.table == "as printed"}  # type: ignore[arg-type]
+    for line in text.splitlines():
+        name, _, value = line.partition(": ")
+        if value.startswith("{"):
+            for key, one in ast.literal_eval(value).items():
+                assert ours[f"{name}: {key}"] == one
+        else:
+            assert ours[name] == float(value)
+
+
+def test_rules_for_calls() -> None:
+    call = {"name": "Search_Hotels", "arguments": {"dest_id": "1", "adults": 2, "categories_filter": "a, b"}}
+    assert rule_equal(
+        call, {"name": "Search_Hotels", "arguments": {"dest_id": "1", "adults": 2.0, "categories_filter": "b,a"}}
+    )
+    other = {"name": "Search_Hotels", "arguments": {**call["arguments"], "dest_id": "2"}}
+    assert (gate(call, other) or ("",))[0] == "value_error"
+    assert gate(call, {"name": "Search_Hotels", "arguments": {**call["arguments"], "adults": 3}}) is None
+    assert (gate(call, {"name": "Get_Filter", "arguments": {}}) or ("",))[0] == "func_error"
+    assert (
+        error_word({"name": "f", "arguments": {"x": 1, "y": 2}}, {"name": "f", "arguments": {"x": 1}})[0]
+        == "param_hallucination"
+    )
+
+
+def test_format_errors_in_the_evaluators_order() -> None:
+    documents = [{"name": "f", "parameters": {"properties": {"n": {"type": "number"}}, "required": ["n"]}}]
+    assert "not an offered" in str(format_error({"name": "g"}, documents))
+    assert "missing: n" in str(format_error({"name": "f", "arguments": {"x": 1}}, documents))
+    assert "not a parameter: x" in str(format_error({"name": "f", "arguments": {"n": 1, "x": 1}}, documents))
+    assert "should be a number" in str(format_error({"name": "f", "arguments": {"n": "1"}}, documents))
+    assert format_error({"name": "f", "arguments": {"n": True}}, documents) is None
+
+
+def test_domains_split_at_the_last_hyphen() -> None:
+    assert domain("Car-Rental-12") == "Car-Rental"
+
+
+@given(st.text(max_size=400))
+def test_any_text_is_read_as_a_log(text: str) -> None:
+    read_log(text)
+    read_log("2025-01-01 10:00:00,000 - evaluation_logger_x - INFO - Function Calls: \n" + text)

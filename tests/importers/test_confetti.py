@@ -1,0 +1,79 @@
+"""CONFETTI against the score files of a whole run: binary verdict, soft scores, chains, figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fcreview.figures import SOURCES
+from fcreview.importers.confetti.metrics import act_confusion, acts_match, parameter_validity
+from fcreview.importers.confetti.soft import soft_score, token_f1
+from fcreview.importers.registry import discover, figures, read_plan
+from fcreview.model import Item
+from fcreview.store.importing import import_runs
+from fcreview.store.scored import scored
+from fcreview.store.store import Store
+from fcreview.store.workspace import find_workspace
+
+
+@pytest.fixture(scope="module")
+def run(bench: Path) -> list[Item]:
+    (plan,) = discover([bench / "confetti"]).plans
+    return [item for item in read_plan(plan) if isinstance(item, Item)]
+
+
+def test_every_record_is_an_item_and_rule_equals_official(run: list[Item]) -> None:
+    assert [sum(item.category == c for item in run) for c in ("conversationsclean", "dialogacts")] == [506, 463]
+    wrong = [(i.id, i.official, i.rule) for i in run if (i.official, i.error_type) != (i.rule, i.rule_error_type)]
+    assert wrong == []
+
+
+def test_soft_scores_equal_the_soft_file_call_by_call(run: list[Item]) -> None:
+    for item in run:
+        said = {v.source: v.value for v in item.verdicts if v.criterion == "soft_score" and v.target == "item"}
+        if said:
+            assert said["rule"] == said["official"], item.id
+
+
+def test_chains_are_recovered(run: list[Item]) -> None:
+    lengths = [item.extra["chain"]["length"] for item in run if item.category == "conversationsclean"]
+    assert len(lengths) == 506
+    assert sum(1 / length for length in lengths) == pytest.approx(313)
+
+
+def test_figures_equal_metrics_json(bench: Path, tmp_path: Path) -> None:
+    found = discover([bench / "confetti"])
+    workspace = find_workspace(bench, tmp_path / "ws")
+    import_runs(workspace, found.plans, read_plan, jobs=1)
+    expected = json.loads(next((bench / "confetti/score").glob("*/metrics.json")).read_text())
+    with Store.open(workspace) as store:
+        (row,) = store.runs()
+        rows = scored(store, row.run)
+        for source in SOURCES:
+            ours = {(f.table, f.name): f.value for f in figures(rows[source], row.info)}
+            assert ours["function calling", "binary accuracy"] == expected["accuracy"]
+            near = pytest.approx(expected["ast_soft_accuracy_per_action"], abs=1e-6)
+            assert ours["function calling", "soft accuracy, per call"] == near
+            near = pytest.approx(expected["ast_soft_accuracy_per_turn_chain_product"], abs=1e-6)
+            assert ours["function calling", "soft accuracy, chain product per turn"] == near
+            for length, one in expected["chain_score_by_length"].items():
+                assert ours["by chain length", length] == pytest.approx(one["score"], abs=1e-6)
+            validity = pytest.approx(expected["parameter_validity_rate"], abs=1e-6)
+            assert ours["parameter validity", "valid parameters"] == validity
+            accuracy = pytest.approx(expected["dialog_act_accuracy"], abs=1e-6)
+            assert ours["response quality", "dialog act accuracy"] == accuracy
+
+
+def test_small_rules() -> None:
+    assert token_f1("wild garlic", "Wild garlic likes shade") == pytest.approx(2 / 3)
+    assert soft_score(True, {}) == 1.0
+    assert soft_score(True, {"a": 1.0, "b": 0.0}) == 0.0
+    assert soft_score(False, {"a": 1.0}) == 0.0
+    assert parameter_validity([(["a", "b"], ["b"]), ([], [])]) == (1, 2)
+    assert acts_match(["a", "b"], ["b"]) and not acts_match([], ["b"])
+    assert (
+        act_confusion([(["agent_other"], ["agent_other", "agent_inform_user"])])["agent_inform_user"]["only_golden"]
+        == 1
+    )

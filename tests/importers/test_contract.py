@@ -1,0 +1,151 @@
+"""What every importer must do, over its own sample run and over damage of it: no traceback, no silent loss, no hang."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import orjson
+import pytest
+
+from fcreview.figures import Figure, Scored
+from fcreview.importers.registry import IMPORTERS, discover, figures, read_plan
+from fcreview.model import ImportIssue, Item
+from fcreview.values import json_safe
+
+NAMES = sorted(IMPORTERS)
+DAMAGES = ("cut", "reorder", "duplicate", "retype", "huge", "bytes", "drop", "empty")
+ODD = [None, True, -1, 1e300, "", "x" * 100_000, [], {}, [[[]]], {"id": 5}, "\x1b[2J", 10**40]
+
+
+def read(folder: Path, name: str) -> tuple[list[Item], list[ImportIssue]]:
+    found = discover([folder], format=name)
+    issues = list(found.issues)
+    items = []
+    for plan in found.plans:
+        issues += plan.issues
+        for one in read_plan(plan):
+            if isinstance(one, Item):
+                items.append(one)
+                issues += one.issues
+            else:
+                issues.append(one)
+    return items, issues
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_sample_run_is_read_whole_and_without_complaint(samples: Path, name: str) -> None:
+    items, issues = read(samples / name, name)
+    assert len(items) >= 3
+    assert [issue for issue in issues if issue.severity != "notice"] == []
+    for item in items:
+        assert item.id and item.category and item.messages and item.prediction_hash
+        assert item.file and Path(item.file).is_file() and item.line >= 1
+        orjson.dumps(json_safe(item.extra))
+        for pair in item.pairs:
+            assert pair.golden is not None or pair.predicted is not None
+        assert all(verdict.source in ("official", "rule", "judge") for verdict in item.verdicts)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_sample_run_is_recognised_without_being_told(samples: Path, name: str) -> None:
+    found = discover([samples])
+    own = [plan for plan in found.plans if Path(plan.run.path).is_relative_to(samples / name)]
+    assert own and {plan.importer for plan in own} == {name}
+    told = discover([samples / name], format=name)
+    assert sorted(plan.run.path for plan in own) == sorted(plan.run.path for plan in told.plans)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_sample_run_shows_right_and_wrong_items(samples: Path, name: str) -> None:
+    items, _ = read(samples / name, name)
+    verdicts = {item.official if item.official is not None else item.rule for item in items}
+    assert {True, False} <= verdicts
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_reading_twice_gives_the_same(samples: Path, name: str) -> None:
+    first, second = read(samples / name, name)[0], read(samples / name, name)[0]
+    assert [(i.id, i.official, i.rule, i.prediction_hash, i.golden_hash) for i in first] == [
+        (i.id, i.official, i.rule, i.prediction_hash, i.golden_hash) for i in second
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_are_numbers_from_any_rows(samples: Path, name: str) -> None:
+    for plan in discover([samples / name], format=name).plans:
+        items = [one for one in read_plan(plan) if isinstance(one, Item)]
+        odd = {"values": {"soft_score": "x"}, "extra": {"counts": 5}}
+        rows = [Scored(i.id, i.category, i.group, i.rule, **odd) for i in items]  # type: ignore[arg-type]
+        for source in (rows, [], [Scored("a", "b", None, None)]):
+            for figure in figures(source, plan.run):
+                assert isinstance(figure, Figure)
+                assert figure.value is None or isinstance(figure.value, (int, float))
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", NAMES)
+def test_damage_is_survived_and_said(samples: Path, tmp_path: Path, name: str, damage: str) -> None:
+    whole = len(read(samples / name, name)[0])
+    for seed in range(12):
+        folder = tmp_path / f"{damage}-{seed}"
+        shutil.copytree(samples / name, folder)
+        chance = random.Random(f"{name} {damage} {seed}")
+        harm(folder, damage, chance)
+        items, issues = read(folder, name)
+        lost = whole - len(items)
+        assert lost <= 0 or issues, f"seed {seed}: {lost} items are gone and nothing says so"
+        for item in items:
+            orjson.dumps(json_safe(item.extra))
+
+
+def harm(folder: Path, damage: str, chance: random.Random) -> None:
+    """Damages one data file of the folder in place."""
+    files = [p for p in sorted(folder.rglob("*")) if p.suffix in (".json", ".jsonl", ".log", ".csv", ".txt")]
+    path = chance.choice(files)
+    raw = path.read_bytes()
+    if damage == "cut":
+        path.write_bytes(raw[: chance.randrange(len(raw))])
+    elif damage == "bytes":
+        place = chance.randrange(len(raw))
+        path.write_bytes(raw[:place] + chance.choice([b"\xff\xfe", b"\x00", b"\xed\xa0\x80"]) + raw[place + 1 :])
+    elif damage == "empty":
+        path.write_bytes(b"")
+    elif path.suffix in (".json", ".jsonl"):
+        path.write_text(structural(raw.decode(), damage, chance), encoding="utf-8")
+
+
+def structural(text: str, damage: str, chance: random.Random) -> str:
+    """Damage that keeps the file JSON: lines of a JSON Lines file, or elements of an array, moved, doubled, changed."""
+    try:
+        rows, array = json.loads(text), True
+        rows = rows if isinstance(rows, list) else [rows]
+    except ValueError:
+        rows, array = [json.loads(line) for line in text.split("\n") if line.strip()], False
+    if damage == "reorder" or not rows:
+        chance.shuffle(rows)
+    elif damage == "duplicate":
+        rows.insert(chance.randrange(len(rows) + 1), chance.choice(rows))
+    elif damage == "drop":
+        row = chance.choice([row for row in rows if isinstance(row, dict) and row] or [{"x": 1}])
+        row.pop(chance.choice(list(row)))
+    elif damage in ("retype", "huge"):
+        change(rows, chance, 0, "y" * 2_000_000 if damage == "huge" else chance.choice(ODD))
+    if array:
+        return json.dumps(rows)
+    return "\n".join(json.dumps(row) for row in rows) + "\n"
+
+
+def change(value: object, chance: random.Random, depth: int, new: object) -> None:
+    """Replaces something inside `value`, at a random place, by `new`."""
+    keys: list = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
+    if not keys:
+        return
+    key = chance.choice(keys)
+    inner = value[key]  # type: ignore[index]
+    if isinstance(inner, (dict, list)) and inner and chance.random() < 0.75 and depth < 6:
+        change(inner, chance, depth + 1, new)
+    else:
+        value[key] = new  # type: ignore[index]

@@ -1,0 +1,55 @@
+"""Walking folders: stable, bounded, and never round in circles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fcreview.importers.gather import gather
+
+
+def touch(*paths: Path) -> None:
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def test_files_come_sorted_and_each_once(tmp_path: Path) -> None:
+    touch(tmp_path / "b" / "2.json", tmp_path / "b" / "1.json", tmp_path / "a" / "3.json", tmp_path / "z.json")
+    found = gather([tmp_path, tmp_path / "a", tmp_path / "z.json"])
+    assert [path.relative_to(tmp_path).as_posix() for path in found.files] == [
+        "z.json", "a/3.json", "b/1.json", "b/2.json",
+    ]  # fmt: skip
+    assert found.issues == []
+
+
+def test_workspaces_repositories_and_hidden_files_are_left_out(tmp_path: Path) -> None:
+    touch(*(tmp_path / name / "x.json" for name in (".fcreview", ".git", "node_modules", ".venv", ".other", "kept")))
+    touch(tmp_path / ".DS_Store")
+    assert [path.parent.name for path in gather([tmp_path]).files] == ["kept"]
+
+
+def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
+    touch(tmp_path / "real" / "x.json")
+    (tmp_path / "real" / "round").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "self").symlink_to(tmp_path / "self")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "link").symlink_to(tmp_path / "real", target_is_directory=True)
+    assert [path.name for path in gather([tmp_path]).files] == ["x.json"]
+    assert [path.name for path in gather([tmp_path / "other"]).files] == ["x.json"]
+
+
+def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    found = gather([tmp_path / "nowhere"])
+    assert found.files == []
+    assert [issue.severity for issue in found.issues] == ["error"]
+
+
+def test_bounds_are_told(tmp_path: Path) -> None:
+    touch(*(tmp_path / f"{number}.json" for number in range(20)))
+    found = gather([tmp_path], max_files=5)
+    assert len(found.files) == 5
+    assert "more than 5" in found.issues[0].what
+    touch(tmp_path / "a" / "b" / "c" / "d" / "deep.json")
+    found = gather([tmp_path / "a"], max_depth=2)
+    assert found.files == []
+    assert "folders deep" in found.issues[0].what

@@ -1,0 +1,89 @@
+"""The generic format and chat logs: what is read, and errors that name line and field."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from fcreview.importers.generic.schema import Record, json_schema
+from fcreview.importers.generic.shape import FIELDS
+from fcreview.importers.registry import discover, read_plan
+from fcreview.model import ImportIssue, Item
+
+USER = {"role": "user", "content": "hi"}
+
+
+def made(**arguments: object) -> dict:
+    call = {"type": "function", "function": {"name": "f", "arguments": json.dumps(arguments)}}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def read(tmp_path: Path, *lines: object) -> tuple[list[Item], list[ImportIssue]]:
+    path = tmp_path / "run.jsonl"
+    path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines))
+    (plan,) = discover([path]).plans
+    found = list(read_plan(plan))
+    return [x for x in found if isinstance(x, Item)], [x for x in found if isinstance(x, ImportIssue)]
+
+
+def test_golden_alternatives_and_optional_arguments(tmp_path: Path) -> None:
+    golden = [{"name": "f", "arguments": {"x": {"any_of": [1, 2]}, "y": {"any_of": [3], "optional": True}}}]
+    items, issues = read(
+        tmp_path,
+        {"id": "a", "messages": [USER, made(x=2)], "golden": golden},
+        {"id": "b", "messages": [USER, made(x=5)], "golden": golden},
+        {"id": "c", "messages": [USER], "golden": golden},
+        {"id": "d", "messages": [USER, made(x=1)]},
+    )
+    assert issues == []
+    assert [(i.rule, i.rule_error_type) for i in items] == [
+        (True, None), (False, "wrong_value"), (False, "missing_call"), (None, None),
+    ]  # fmt: skip
+
+
+def test_errors_name_line_and_field(tmp_path: Path) -> None:
+    good = {"id": "a", "messages": [USER]}
+    bad = {"id": "b", "messages": [{"role": "usr", "content": "x"}], "golden": [{"arguments": {}}]}
+    items, issues = read(tmp_path, good, bad, "{broken")
+    assert [item.id for item in items] == ["a"]
+    assert [issue.line for issue in issues] == [2, 2, 3]
+    assert issues[0].what.startswith("messages.0.role:")
+    assert issues[1].what.startswith("golden.0.name:")
+
+
+def test_given_verdicts_fill_the_columns(tmp_path: Path) -> None:
+    verdicts = [
+        {"source": "official", "value": False, "error_type": "late"},
+        {"source": "judge", "value": True, "by": "j", "rationale": "fine"},
+        {"source": "judge", "value": 2, "target": "response", "criterion": "completeness"},
+    ]
+    (item,), _ = read(tmp_path, {"fcreview": 1, "model": "m"}, {"id": "a", "messages": [USER], "verdicts": verdicts})
+    assert (item.official, item.error_type, item.judge, item.rule) == (False, "late", True, None)
+    assert item.verdicts[2].value == 2
+
+
+def test_chat_logs_without_golden_answers_open(tmp_path: Path) -> None:
+    wrapped = {"request": {"messages": [USER], "tools": []}, "response": {"choices": [{"message": made(x=1)}]}}
+    items, issues = read(tmp_path, {"messages": [USER, made(x=1)]}, wrapped)
+    assert issues == []
+    assert [(item.category, item.predicted[0].arguments) for item in items] == [("chat", {"x": 1})] * 2
+
+
+def test_arguments_that_are_not_json_stay_visible(tmp_path: Path) -> None:
+    call = {"type": "function", "function": {"name": "f", "arguments": "{oops"}}
+    (item,), _ = read(
+        tmp_path, {"id": "a", "messages": [USER, {"role": "assistant", "tool_calls": [call]}], "golden": []}
+    )
+    assert item.predicted[0].arguments is None
+    assert item.predicted[0].raw == "{oops"
+
+
+def test_schema_is_json_schema_and_names_the_fields() -> None:
+    schema = json_schema()
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert {"Record", "Header", "ChatMessage", "GoldenCall"} <= schema["$defs"].keys()
+    json.dumps(schema)
+
+
+def test_the_cheap_list_of_fields_is_the_schemas() -> None:
+    assert Record.model_fields.keys() == FIELDS

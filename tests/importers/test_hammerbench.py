@@ -1,0 +1,197 @@
+"""HammerBench against the oracle verdicts of every snapshot and the official figures of both script generations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fcreview.figures import Scored
+from fcreview.importers.hammerbench.check import arguments_ok, check
+from fcreview.importers.hammerbench.dialogue import EXTERNAL, user
+from fcreview.importers.hammerbench.figures import figures
+from fcreview.importers.hammerbench.files import split_id
+from fcreview.importers.hammerbench.parse import family, parse
+from fcreview.importers.hammerbench.rouge import similarity
+from fcreview.importers.registry import discover, read_plan
+from fcreview.model import Item
+from fcreview.plan import RunPlan
+
+LOGS = [
+    *(
+        ("en", name)
+        for name in ("gpt-4o_mQmA", "gpt-4o_mQmA_parsable", "synth-alpha", "synth-alpha_IS", "synth-alpha_parsable")
+    ),
+    *(("zh", name) for name in ("synth-alpha", "synth-alpha_IS")),
+]
+
+
+def items(plan: RunPlan) -> Iterator[Item]:
+    return (item for item in read_plan(plan) if isinstance(item, Item))
+
+
+def scored(item: Item, source: str, valid: bool | None) -> Scored:
+    values = {v.criterion: v.value for v in item.verdicts if v.source == source and v.target == "item"}
+    return Scored(item.id, item.category, item.group, valid, values=values, n_golden=len(item.golden))
+
+
+def said(item: Item) -> dict[str, object]:
+    return {v.criterion: v.value for v in item.verdicts if v.source == "rule"}
+
+
+@pytest.mark.parametrize(("language", "name"), LOGS)
+def test_every_snapshot_has_the_oracles_verdicts(bench: Path, language: str, name: str) -> None:
+    root = bench / "hammerbench"
+    (plan,) = discover([root / "logs" / language / f"{name}.json"]).plans
+    oracle_file = root / "metrics" / language / f"{name}.verdicts.jsonl"
+    if not oracle_file.is_file():
+        pytest.skip("no oracle for this log")
+    oracle = [json.loads(line) for line in oracle_file.read_text().splitlines()]
+    found = list(items(plan))
+    assert [item.id for item in found] == [row["id"] for row in oracle]
+    wrong = []
+    for item, row in zip(found, oracle, strict=True):
+        ours = said(item)
+        pairs = [("rejected", ours["rejected"]), ("is_string", ours["is_text"])]
+        if not row.get("label_is_text"):
+            pairs += [("func_ok", ours["func_ok"]), ("args_ok", ours["args_ok"])]
+            pairs += [("n_hallucinated", len(ours["hallucinated"])), ("n_missing", len(ours["missing"]))]  # type: ignore[arg-type]
+        wrong += [(item.id, key, value, row[key]) for key, value in pairs if row[key] != value]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(("language", "name"), [("en", "gpt-4o_mQmA"), ("en", "synth-alpha"), ("zh", "synth-alpha")])
+def test_flat_figures_equal_the_official_output_to_the_last_digit(bench: Path, language: str, name: str) -> None:
+    root = bench / "hammerbench"
+    (plan,) = discover([root / "logs" / language / f"{name}.json"]).plans
+    expected = json.loads((root / "metrics" / language / f"{name}.metrics.json").read_text())
+    found = figures([scored(item, "rule", item.rule) for item in items(plan)], plan.run)
+    ours = {(figure.table, figure.name): figure.value for figure in found}
+    for key, value in expected["overall"].items():
+        assert ours["all types", key] == value, key
+    for kind, values in expected["by_type"].items():
+        for key in values.keys() - {"records"}:
+            assert ours[kind, key] == values[key], (kind, key)
+
+
+@pytest.mark.parametrize("which", ["all", "0", "-1"])
+def test_per_conversation_figures_equal_the_official_stdout(bench: Path, which: str) -> None:
+    folder = bench / "hammerbench/legacy/logs/en/GPT-4o/HammerBench_mQmA"
+    (plan,) = discover([folder]).plans
+    assert plan.run.model == "GPT-4o"
+    found = list(items(plan))
+    assert len(found) == 948
+    expected: dict[str, float] = {}
+    for line in (folder / f"evaluate_stdout_{which}.txt").read_text().splitlines():
+        name, colon, value = line.partition("：")
+        if colon and name not in expected:
+            expected[name] = float(value)
+    table = {"all": "mQmA, all snapshots", "0": "mQmA, first snapshot", "-1": "mQmA, last snapshot"}[which]
+    for source in ("rule", "official"):
+        rows = [scored(item, source, item.rule if source == "rule" else item.official) for item in found]
+        for row, item in zip(rows, found, strict=True):
+            row.values = {v.criterion: v.value for v in item.verdicts if v.source == "judge"} | dict(row.values)
+        ours = {f.name: f.value for f in figures(rows, plan.run) if f.table == table}
+        for name in ours:
+            assert ours[name] == expected[name], (source, name)
+        assert {"Func_Acc", "Args_Acc", "PR", "SR", "Args_Acc LLM", "PR LLM", "SR LLM"} <= ours.keys()
+
+
+def test_recorded_judge_replies_become_judge_verdicts(bench: Path) -> None:
+    folder = bench / "hammerbench/legacy/logs/en/GPT-4o/HammerBench_mQmA"
+    (plan,) = discover([folder]).plans
+    found = list(items(plan))
+    assert sum(item.judge is not None for item in found) == 948
+    replies = {item.id: v.value for item in found for v in item.verdicts if v.criterion == "equivalent"}
+    lenient = [item for item in found if replies[item.id] and said(item)["func_ok"] and not said(item)["args_ok"]]
+    assert len(lenient) == 243
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('{"name": "a", "parameters": {}}', "a"),
+        ('{\n "name": "a", "arguments": {}}', None),  # pretty-printed, no literal {"name", no parameters
+        ('{\n "name": "a", "parameters": {}}', "a"),
+        ('prose {"name": "a", "arguments": {}}', "a"),
+        ('{"name": "a", "arguments": {}} prose', None),
+        ('```\n{"name": "a"}\n```', "a"),  # the bare fence ends the text: a JSON line, then ```
+        ('```json\n{"name": "a"}', "a"),
+        ('```json\n{"name": "a"}\n{"name": "b"}\n```', "b"),
+        ('```json\n{"name": "a"}\n```\n```json\n{"name": "b"}\n```', "a"),
+        ("{'name': 'a'}", None),
+        ('[{"name": "a", "parameters": {}}]', None),
+    ],
+)
+def test_default_parser(text: str, name: str | None) -> None:
+    if text.startswith("```\n"):
+        name = None  # a plain fence fails
+    found = parse(text)
+    assert (found["name"] if found else None) == name
+
+
+def test_blank_arguments_are_dropped_and_texts_of_arguments_give_none() -> None:
+    assert parse('{"name": "a", "parameters": {"x": "", "y": "\\\\", "z": 1}}') == {"name": "a", "arguments": {"z": 1}}
+    assert parse('{"name": "a", "parameters": "{}"}') == {"name": "a", "arguments": {}}
+
+
+def test_parser_families_by_path() -> None:
+    assert [family(p) for p in ("logs/xLAM-7b.json", "a/ToolACE/b.json", "x/Ministral.json", "gpt.json")] == [
+        "xlam", "toolace", "ministral", "default",
+    ]  # fmt: skip
+    assert parse("[a.b(x='1', y='')]", "toolace") == {"name": "a.b", "arguments": {"x": "1", "y": ""}}
+    assert parse('x[TOOL_CALLS] [{"name": "a", "arguments": {"k": 1}}]', "ministral") == {
+        "name": "a",
+        "arguments": {"k": 1},
+    }
+
+
+@given(st.text(max_size=300), st.sampled_from(["default", "xlam", "toolace", "ministral"]))
+def test_any_text_parses_or_stays_text(text: str, parser: str) -> None:
+    found = parse(text, parser)
+    assert found is None or "name" in found
+
+
+def test_rouge_as_used() -> None:
+    assert similarity("Oslo", "oslo.", "en") == pytest.approx(0.999999995)
+    assert similarity("24.0", "24", "en") == pytest.approx(2 / 3, abs=1e-6)
+    assert similarity("4月13日", "4月12日", "zh") == pytest.approx(0.75, abs=0.01)
+    assert similarity(" ", "x", "en") == 0.0
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.sampled_from(["en", "zh"]))
+def test_similarity_is_between_0_and_1(a: str, b: str, language: str) -> None:
+    assert 0.0 <= similarity(a, b, language) <= 1.0
+
+
+def test_args_ok_rules() -> None:
+    assert arguments_ok({}, {}, "en")[0]
+    assert not arguments_ok({"x": "1"}, {}, "en")[0]
+    assert arguments_ok({"x": 26}, {"x": "26"}, "en")[0]
+    assert arguments_ok({"x": "a"}, {"x": "a", "kwargs": "b"}, "en")[0]
+    assert not arguments_ok({"x": "3pm today"}, {"x": "Today at 3pm"}, "en")[0]
+    assert check(
+        {"name": "f", "arguments": {}}, "x", {"name": "g", "arguments": {}}, "en"
+    ).args_ok  # name plays no part
+
+
+def test_ids_split_from_the_right_and_external_knowledge_is_marked() -> None:
+    assert split_id("SO_case1_12_3") == ("SO_case1", "12", 3)
+    parts = user("Order what it says <EK>: two lamps", 0)
+    assert [(m.content, m.name) for m in parts] == [("Order what it says", None), ("two lamps", EXTERNAL)]
+    parts = user("EK:At 7.\nquery:A taxi then.", 0)
+    assert [(m.content, m.name) for m in parts] == [("A taxi then.", None), ("At 7.", EXTERNAL)]
+
+
+def test_slots_have_three_states_and_overridden_ones_show_the_old_value(samples: Path) -> None:
+    (plan,) = discover([samples / "hammerbench/logs/en/maple-8b.json"]).plans
+    found = {item.id: item for item in items(plan)}
+    assert found["mSv_0_2"].extra["overridden slots, value before"] == {"time": "8"}
+    assert found["Based_0_1"].extra["slots"]["start"] == {"golden": "absent", "predicted": "absent"}
+    assert found["ST_Perfect_0_1"].extra["slots"]["start"] == {"golden": "filled", "predicted": "filled"}
+    assert found["ir_ST_Perfect_0_1"].rule is True
+    assert found["ir_ST_Perfect_1_1"].rule_error_type == "not_declined"

@@ -1,0 +1,103 @@
+"""Deciding whose files are whose."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.importers import registry
+from fcreview.importers.registry import IMPORTERS, discover, read_plan
+from fcreview.model import ImportIssue, Item, Run
+from fcreview.plan import Found, RunPlan
+
+
+class Other:
+    """A benchmark that takes every JSON file for a run of its own."""
+
+    name, title, version = "other", "Other", 7
+
+    def __init__(self, confidence: float) -> None:
+        self.confidence = confidence
+
+    def find(self, files: Sequence[Path], data: Sequence[Path]) -> Found:
+        plans = [
+            RunPlan(Run(self.name, "1", "en", path.stem, str(path)), [path], confidence=self.confidence, reason="any")
+            for path in files
+        ]
+        return Found(plans, claimed=set(files))
+
+    def read(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+        yield Item("x", "y")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    path = tmp_path / "result" / "m" / "BFCL_v4_simple_python_result.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"id": "simple_python_0", "result": "[f(a=1)]"}')
+    return tmp_path
+
+
+def with_other(monkeypatch: pytest.MonkeyPatch, confidence: float) -> None:
+    table = {"bfcl": IMPORTERS["bfcl"], "other": Other(confidence)}
+    monkeypatch.setattr(registry, "IMPORTERS", table)
+
+
+@pytest.mark.parametrize(("confidence", "winner"), [(0.5, "bfcl"), (2.0, "other")])
+def test_the_surer_benchmark_gets_the_file(
+    run: Path, monkeypatch: pytest.MonkeyPatch, confidence: float, winner: str
+) -> None:
+    with_other(monkeypatch, confidence)
+    found = discover([run])
+    assert [plan.run.benchmark for plan in found.plans] == [winner]
+    told = [issue.what for issue in found.issues if "could be" in issue.what]
+    assert len(told) == 1
+    assert "bfcl" in told[0] and "other" in told[0] and "--format" in told[0]
+
+
+def test_format_asks_one_benchmark_only(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_other(monkeypatch, 0.1)
+    found = discover([run], format="other")
+    assert [(plan.run.benchmark, plan.version) for plan in found.plans] == [("other", 7)]
+    with pytest.raises(KeyError):
+        discover([run], format="nothing")
+
+
+def test_nothing_found_names_what_was_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{}")
+    (tmp_path / "b.jsonl").write_text("{}")
+    found = discover([tmp_path])
+    assert found.plans == []
+    assert [issue.severity for issue in found.issues] == ["notice", "error"]
+    assert "2 JSON files" in found.issues[0].what
+    assert "BFCL" in found.issues[1].what
+
+
+def test_a_missing_path_is_the_only_error(tmp_path: Path) -> None:
+    found = discover([tmp_path / "no"])
+    assert [(issue.severity, issue.what) for issue in found.issues] == [("error", "no such file or folder")]
+
+
+def test_a_missing_data_folder_is_told(run: Path) -> None:
+    found = discover([run], data=[run / "no"])
+    assert any(issue.what == "no such dataset folder" for issue in found.issues)
+    assert len(found.plans) == 1
+
+
+def test_plans_can_be_sent_to_another_process(run: Path) -> None:
+    (plan,) = discover([run]).plans
+    copy: Any = pickle.loads(pickle.dumps(plan))  # noqa: S301
+    assert [item.id for item in read_plan(copy) if isinstance(item, Item)] == ["simple_python_0"]
+
+
+@pytest.mark.parametrize("name", list(IMPORTERS))
+def test_every_importer_keeps_the_contract(name: str) -> None:
+    importer = IMPORTERS[name]
+    assert importer.name == name
+    assert importer.title
+    assert importer.version >= 1
+    assert importer.find([], []) == Found()

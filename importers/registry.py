@@ -60,6 +60,8 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
         part = importer.find(gathered.files, folders)
         for plan in part.plans:
             plan.importer, plan.version = importer.name, importer.version
+            if plan.run.benchmark == importer.name:
+                plan.run.settings.setdefault("title", importer.title)
         plans += part.plans
         found.issues += part.issues
         found.claimed |= part.claimed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from fcreview.importers.acebench.check_agent import check_end_state, process_acc
 from fcreview.importers.acebench.decode import Undecodable, decode
 from fcreview.importers.acebench.history import read_history
 from fcreview.importers.acebench.rules import RULES
-from fcreview.model import Accept, Call, ImportIssue, Item, Message, Verdict
+from fcreview.model import Accept, Call, ImportIssue, Item, Message, Role, Verdict
 
 
 def fill(
@@ -29,17 +30,16 @@ def fill(
         )
     ]
     process = [str(part) for part in record.get("process") or []] if isinstance(record.get("process"), list) else []
-    if history is not None:
-        _conversation(item, history)
-    else:
-        item.messages += [Message(0, step, "assistant", part) for step, part in enumerate(process)]
-    item.predicted = _calls("predicted", process)
+    steps = _conversation(item, history) if history is not None else []
+    if len(steps) != len(process):
+        steps = list(range(len(process)))
+    item.predicted = _calls("predicted", process, steps)
     item.n_steps = len(process)
     if answer is None:
         return
     milestones = answer.get("mile_stone") or []
     sequences = milestones if milestones and isinstance(milestones[0], list) else [milestones]
-    item.golden = _calls("golden", [str(part) for part in sequences[0]])
+    item.golden = _calls("golden", [str(part) for part in sequences[0]], range(len(sequences[0])))
     if len(sequences) > 1:
         item.extra["other milestone sequences"] = sequences[1:]
     item.pairs = align(item.golden, item.predicted, RULES, ordered=True)
@@ -58,11 +58,11 @@ def fill(
     item.extra |= {"end state": record.get("result"), "golden end state": answer.get("ground_truth")}
 
 
-def _calls(side: Any, texts: list[str]) -> list[Call]:
+def _calls(side: Any, texts: list[str], steps: Sequence[int]) -> list[Call]:
     """Calls of agent messages or milestones, decoded leniently as at run time: brackets are added where they are
     missing."""
     calls: list[Call] = []
-    for step, text in enumerate(texts):
+    for step, text in zip(steps, texts, strict=True):
         inner = text.strip()
         try:
             decoded = decode(inner if inner.startswith("[") else f"[{inner}]") if side == "golden" else _lenient(inner)
@@ -80,14 +80,21 @@ def _lenient(text: str) -> list[tuple[str, dict[Any, Any]]]:
     return decode(text[start : end + 1] if 0 <= start < end else f"[{text}]")
 
 
-def _conversation(item: Item, history: Path) -> None:
+def _conversation(item: Item, history: Path) -> list[int]:
+    """Adds what was said; the steps at which the agent spoke to the execution role, whose texts stand as calls."""
     try:
         said, odd = read_history(history.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
         item.issues.append(ImportIssue(str(history), None, f"cannot be read: {error.strerror}", item=item.id))
-        return
+        return []
     item.issues += [ImportIssue(str(history), line, "not a row of the table", item=item.id) for line in odd]
-    roles: dict[str, Any] = {"user": "user", "agent": "assistant", "execution": "tool"}
+    calls: list[int] = []
     for step, one in enumerate(said):
-        name = f"{one.sender} to {one.recipient}"
-        item.messages.append(Message(0, step, roles.get(one.sender, "log"), one.content, name))
+        if one.sender == "execution":
+            item.messages.append(Message(0, calls[-1] if calls else step, "tool", one.content))
+        elif one.recipient == "execution":
+            calls.append(step)
+        else:
+            role: Role = "user" if one.sender == "user" else "assistant"
+            item.messages.append(Message(0, step, role, one.content))
+    return calls

@@ -14,8 +14,16 @@ from fcreview.model import Accept, Call, Item, Message, Verdict
 
 
 def fill(
-    item: Item, record: dict[str, Any], question: dict[str, Any] | None, answer: dict[str, Any] | None, category: str
+    item: Item,
+    record: dict[str, Any],
+    question: dict[str, Any] | None,
+    golden: Any,
+    category: str,
+    *,
+    judged: bool,
 ) -> None:
+    """`golden` may come from a failing score entry where there is no answer file; then `judged` is false and the rules,
+    which need the function documents, are not applied."""
     reply = record.get("result")
     question = question or {}
     item.messages = messages(
@@ -25,13 +33,18 @@ def fill(
     item.n_turns = turn + 1
     last = next((message for message in reversed(item.messages) if message.role == "user"), None)
     item.question = " ".join(last.content.split())[:400] if last else ""
-    item.messages.append(Message(turn, 1000, "assistant", reply if isinstance(reply, str) else repr(reply)))
     if category.startswith("normal_multi_turn"):
         item.group = item.id.rpartition("_")[0]
     if category.startswith("special"):
-        _special(item, reply, answer, category)
+        _said(item, reply, turn)
+        _special(item, reply, golden, category, judged)
     else:
-        _normal(item, reply, answer, turn)
+        _normal(item, reply, golden, turn, judged)
+
+
+def _said(item: Item, reply: Any, turn: int) -> None:
+    step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
+    item.messages.append(Message(turn, step, "assistant", reply if isinstance(reply, str) else repr(reply)))
 
 
 def _text(record: dict[str, Any], key: str) -> str:
@@ -39,43 +52,43 @@ def _text(record: dict[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _special(item: Item, reply: Any, answer: dict[str, Any] | None, category: str) -> None:
-    if answer is None:
-        return
-    golden = answer.get("ground_truth")
+def _special(item: Item, reply: Any, golden: Any, category: str, judged: bool) -> None:
     item.extra["expected"] = {"phrase": check_special.PHRASES[category], "must name": golden}
-    _verdict(item, check_special.check(reply, golden, category))
+    if judged:
+        _verdict(item, check_special.check(reply, golden, category))
 
 
-def _normal(item: Item, reply: Any, answer: dict[str, Any] | None, turn: int) -> None:
-    calls: list[CallTuple] | None = None
-    try:
-        calls = decode(reply)
-        item.predicted = [
-            Call("predicted", name, arguments, turn, 0, index) for index, (name, arguments) in enumerate(calls)
-        ]
-    except Undecodable as error:
+def _normal(item: Item, reply: Any, golden: Any, turn: int, judged: bool) -> None:
+    calls, problem = _decoded(reply)
+    if calls is None:
         text = reply if isinstance(reply, str) else repr(reply)
-        item.predicted = (
-            [Call("predicted", "", None, turn, 0, 0, raw=text, decode_error=str(error))] if text.strip() else []
-        )
-        problem = str(error)
-    if answer is None:
-        return
-    golden = answer.get("ground_truth")
+        item.predicted = [Call("predicted", "", None, turn, 0, 0, text, problem)] if "(" in text else []
+        if not item.predicted:
+            _said(item, reply, turn)
+    else:
+        item.predicted = [Call("predicted", name, given, turn, 0, at) for at, (name, given) in enumerate(calls)]
     alternatives = [one for one in (golden if isinstance(golden, list) else [golden]) if isinstance(one, dict)]
     if alternatives:
         item.golden = golden_calls(alternatives[0], item.functions, turn)
     if len(alternatives) > 1:
         item.extra["other accepted answers"] = alternatives[1:]
     item.pairs = align(item.golden, item.predicted, RULES)
-    item.diff_function, item.diff_argument, item.first_difference = first_difference(
-        item.pairs, item.golden, item.predicted
-    )
+    if alternatives:
+        found = first_difference(item.pairs, item.golden, item.predicted)
+        item.diff_function, item.diff_argument, item.first_difference = found
+    if not judged:
+        return
     if calls is None:
         _verdict(item, check_normal.Outcome(False, "wrong_output_format", problem))
     else:
         _verdict(item, check_normal.check(calls, golden, item.functions))
+
+
+def _decoded(reply: Any) -> tuple[list[CallTuple] | None, str | None]:
+    try:
+        return decode(reply), None
+    except Undecodable as error:
+        return None, str(error)
 
 
 def golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: int = 0) -> list[Call]:

@@ -141,15 +141,22 @@ def _fill(item: Item, record: dict[str, Any], source: Source) -> None:
     item.prediction_hash = digest([record.get("result"), record.get("process")])
     item.golden_hash = digest(answer) if answer is not None else ""
     item.functions = documents(question.get("function")) if question else []
+    _official(item, source)
     if source.category.startswith("agent_"):
         position = source.order.index(name) if name in source.order else _number(name)
         agent.fill(item, record, question, answer, source.histories.get(position))
         _process_verdict(item, source, position)
     else:
-        normal.fill(item, record, question, answer, source.category)
+        golden = answer.get("ground_truth") if answer else _scored_answer(source, name)
+        judged = answer is not None and question is not None
+        normal.fill(item, record, question, golden, source.category, judged=judged)
     if question is None:
         item.rule_note = "no question file: nothing to check against"
-    _official(item, source)
+
+
+def _scored_answer(source: Source, name: str) -> Any:
+    """The golden answer that a failing entry repeats; the multi-turn evaluator wraps it in a list."""
+    return ((source.failures or {}).get(name) or {}).get("possible_answer")
 
 
 def _official(item: Item, source: Source) -> None:

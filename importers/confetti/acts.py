@@ -11,7 +11,9 @@ from fcreview.model import Item, Message, Verdict
 
 def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sources: Sources) -> None:
     text = result if isinstance(result, str) else str(result)
-    item.messages.append(Message(item.n_turns - 1, 1000, "assistant", text))
+    turn = item.n_turns - 1
+    step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
+    item.messages.append(Message(turn, step, "assistant", text))
     golden = answer.get("ground_truth") if answer else None
     if answer:
         item.extra["golden dialog acts"] = golden

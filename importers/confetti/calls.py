@@ -17,13 +17,16 @@ PLACE = "turn:{}/call:1"
 
 def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sources: Sources) -> None:
     turn = item.n_turns - 1
+    step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
     golden = answer.get("ground_truth") if answer else None
     outcome = check(result, make_case(known, item.functions, golden))
     raw = result if isinstance(result, str) else str(result)
     if outcome.calls is None:
-        item.predicted = [Call("predicted", "", None, turn, 0, 0, raw, outcome.decode_error)] if raw.strip() else []
+        item.predicted = [Call("predicted", "", None, turn, step, 0, raw, outcome.decode_error)] if raw.strip() else []
     else:
-        item.predicted = [Call("predicted", name, given, turn, 0, at) for at, (name, given) in enumerate(outcome.calls)]
+        item.predicted = [
+            Call("predicted", name, given, turn, step, at) for at, (name, given) in enumerate(outcome.calls)
+        ]
     link = sources.links.get(known)
     if link:
         item.extra["chain"] = {"turn": link.turn, "position": link.index + 1, "length": link.length}

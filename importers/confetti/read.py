@@ -17,6 +17,7 @@ from fcreview.model import ImportIssue, Item, Message, Verdict
 from fcreview.plan import RunPlan
 
 Row = dict[str, Any]
+USUAL = (None, "text", "function_result")
 
 
 def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
@@ -78,7 +79,7 @@ def history(question: Any) -> list[Message]:
         role, content = entry.get("role"), entry.get("content")
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
         kind = entry.get("content_type")
-        name = str(kind).replace("_", " ") if kind not in (None, "text") else None
+        name = "golden call" if kind == "function_call" else str(kind) if kind not in USUAL else None
         if role == "user":
             turn, step = turn + 1, 0
             found.append(Message(turn, -1, "user", text, name))

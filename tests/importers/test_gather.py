@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from fcreview.importers.gather import gather
@@ -53,3 +54,13 @@ def test_bounds_are_told(tmp_path: Path) -> None:
     found = gather([tmp_path / "a"], max_depth=2)
     assert found.files == []
     assert "folders deep" in found.issues[0].what
+
+
+def test_what_is_named_like_data_and_is_no_file_is_told(tmp_path: Path) -> None:
+    touch(tmp_path / "x.json")
+    (tmp_path / "gone.json").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "round.jsonl").symlink_to(tmp_path / "round.jsonl")
+    os.mkfifo(tmp_path / "pipe.json")
+    found = gather([tmp_path])
+    assert [path.name for path in found.files] == ["x.json"]
+    assert sorted(Path(issue.file).name for issue in found.issues) == ["gone.json", "pipe.json", "round.jsonl"]

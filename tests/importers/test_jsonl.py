@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import orjson
@@ -148,3 +149,28 @@ def test_head_is_the_first_record(tmp_path: Path) -> None:
     assert head(written(tmp_path, b"")) is None
     assert head(written(tmp_path, b"{cut")) is None
     assert head(tmp_path / "none") is None
+
+
+def test_head_passes_over_lines_that_cannot_be_read(tmp_path: Path) -> None:
+    assert head(written(tmp_path, b'{"a": \xff}\n\x80\n[1]\n{"a": 2}\n')) == {"a": 2}
+    assert head(written(tmp_path, b'{"a": "caf\xe9"}\n')) == {"a": "caf\ufffd"}
+    assert head(written(tmp_path, b"[" * 100_000 + b'\n{"a": 1}\n')) == {"a": 1}
+    assert head(written(tmp_path, b"[1, 2]\n")) == [1, 2]
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    found, issues = read(pipe)
+    assert (found, [issue.what for issue in issues]) == ([], ["cannot be read: not a file"])
+    assert head(pipe) is None
+
+
+def test_a_large_line_of_too_many_values_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl, "LARGE_LINE", 100)
+    monkeypatch.setattr(jsonl, "VALUES_LIMIT", 50)
+    many = json.dumps({"a": [[1]] * 30}).encode()
+    text = json.dumps({"a": 'a, [b] {"c": "d"},\\ ' * 30}).encode()
+    found, issues = read(written(tmp_path, many + b"\n" + text + b"\n[1]\n"))
+    assert [one.line for one in found] == [2, 3]
+    assert [(issue.line, issue.severity) for issue in issues if "values" in issue.what] == [(1, "error")]

@@ -1,13 +1,17 @@
 """What a benchmark's importer is: it says which files are its own, groups them into runs, and reads a run's items.
 
-Adding a benchmark is one folder beside this file and one line in `registry.py`.
+Adding a benchmark is one folder beside this file, with the modules `find`, `read` and `figures`, and one line in
+`registry.py`.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from types import ModuleType
+from typing import Protocol, cast
 
 from fcreview.figures import Figure, Scored
 from fcreview.model import ImportIssue, Item, Run
@@ -21,6 +25,8 @@ class Importer(Protocol):
     """Lower-case key as used in `--format` and in the store: `bfcl`."""
     title: str
     """As people write it: `BFCL`."""
+    looks_for: str
+    """The files it knows, for the message that no run was found."""
     version: int
     """Raised when the same files would now give other items, so that runs are read again."""
 
@@ -43,3 +49,26 @@ class Importer(Protocol):
     def figures(self, rows: Sequence[Scored], run: Run) -> list[Figure]:
         """The benchmark's published tables from the run's items as one source sees them. Pure."""
         ...
+
+
+@dataclass(slots=True)
+class Plugin:
+    """An importer made of a folder: `find.find`, `read.read` and `figures.figures`, each loaded when it is first
+    asked for."""
+
+    name: str
+    title: str
+    looks_for: str
+    version: int = 1
+
+    def find(self, files: Sequence[Path], data: Sequence[Path]) -> Found:
+        return cast(Found, self._module("find").find(files, data))
+
+    def read(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+        return cast("Iterator[Item | ImportIssue]", self._module("read").read(plan))
+
+    def figures(self, rows: Sequence[Scored], run: Run) -> list[Figure]:
+        return cast("list[Figure]", self._module("figures").figures(rows, run))
+
+    def _module(self, part: str) -> ModuleType:
+        return importlib.import_module(f"fcreview.importers.{self.name}.{part}")

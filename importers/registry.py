@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fcreview.figures import Figure, Scored
-from fcreview.importers.base import Importer
+from fcreview.importers.base import Importer, Plugin
 from fcreview.importers.gather import gather
 from fcreview.model import ImportIssue, Item, Run
 from fcreview.plan import Found, RunPlan
 
-_PLUGINS = {
-    "bfcl": "fcreview.importers.bfcl:BFCL",
-    "acebench": "fcreview.importers.acebench:ACEBENCH",
-    "hammerbench": "fcreview.importers.hammerbench:HAMMERBENCH",
-    "confetti": "fcreview.importers.confetti:CONFETTI",
-    "complexfuncbench": "fcreview.importers.complexfuncbench:COMPLEXFUNCBENCH",
-    "generic": "fcreview.importers.generic:GENERIC",
-}
-"""Key -> `module:object`. Adding a benchmark is one line here."""
+PLUGINS = (
+    Plugin(
+        "bfcl",
+        "BFCL",
+        "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
+    ),
+    Plugin("acebench", "ACEBench", "data_CATEGORY_result.json below result_en or result_zh"),
+    Plugin("hammerbench", "HammerBench", "JSON arrays of {id, input, predict, label}, or folders with MT_res.json"),
+    Plugin("confetti", "CONFETTI", "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json"),
+    Plugin(
+        "complexfuncbench", "ComplexFuncBench", "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}"
+    ),
+    Plugin("generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs"),
+)
+"""Adding a benchmark is one line here and the folder of that name."""
 
-
-class _Importers(Mapping[str, Importer]):
-    """The importers by key, each loaded when it is first asked for."""
-
-    def __getitem__(self, name: str) -> Importer:
-        module, _, attribute = _PLUGINS[name].partition(":")
-        importer: Importer = getattr(importlib.import_module(module), attribute)
-        return importer
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_PLUGINS)
-
-    def __len__(self) -> int:
-        return len(_PLUGINS)
-
-
-IMPORTERS: Mapping[str, Importer] = _Importers()
+IMPORTERS: Mapping[str, Importer] = {plugin.name: plugin for plugin in PLUGINS}
 
 UNCLAIMED_SHOWN = 5
 
@@ -135,9 +124,7 @@ def _unclaimed(files: Sequence[Path], found: Found) -> None:
 
 
 def _nothing(paths: Sequence[Path], importers: Sequence[Importer]) -> ImportIssue:
-    looked = "; ".join(
-        f"{importer.title}: {getattr(importer, 'looks_for', 'its result files')}" for importer in importers
-    )
+    looked = "; ".join(f"{importer.title}: {importer.looks_for}" for importer in importers)
     where = ", ".join(str(path) for path in paths)
     return ImportIssue(where, None, f"no benchmark run found. Looked for {looked}", severity="error")
 

@@ -93,7 +93,7 @@ def check_call(name: str, given: dict[Any, Any], golden: dict[str, Any], schema:
 
 
 def _argument(name: str, value: Any, golden: Any, declared: dict[str, Any]) -> tuple[str, str] | None:
-    kind, items = declared.get("type"), declared.get("items")
+    kind, items = str(declared.get("type")), declared.get("items")
     if kind == "tuple" and isinstance(value, tuple):
         value = list(value)
     if kind == "float" and type(value) is int:

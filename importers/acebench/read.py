@@ -67,8 +67,8 @@ def _source(plan: RunPlan, path: Path, category: str, issues: list[ImportIssue])
         if known == (category, "score"):
             _read_scores(file, source, plan, issues)
         elif known == (category, "process"):
-            rows = (row.value for row in _records(file, issues) if isinstance(row.value, dict))
-            source.process = {key: value for row in rows for key, value in row.items() if isinstance(value, dict)}
+            misses = [row.value for row in _records(file, issues) if isinstance(row.value, dict)]
+            source.process = {key: value for row in misses for key, value in row.items() if isinstance(value, dict)}
     return source
 
 

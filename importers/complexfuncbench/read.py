@@ -13,7 +13,7 @@ from fcreview.importers.complexfuncbench.metrics import domain
 from fcreview.importers.complexfuncbench.sample import GoldenPath, golden_path, made
 from fcreview.importers.guard import digest, documents, guarded
 from fcreview.importers.jsonl import Record, records
-from fcreview.model import ImportIssue, Item, Pair, Verdict
+from fcreview.model import ImportIssue, Item, Pair, Source, Verdict
 from fcreview.plan import RunPlan
 
 NOTE = "success depends on live replies and a judge: imported, not recomputed; single calls are"
@@ -92,7 +92,7 @@ def _fill_from_log(item: Item, known: dict[str, Any] | None, log: Log | None) ->
     golden = golden_path(known)
     item.golden = golden.calls
     if log is not None:
-        gen = [{"role": "user", "content": log.query}]
+        gen: list[dict[str, Any]] = [{"role": "user", "content": log.query}]
         for turn in log.turns:
             gen.append({"role": "assistant", "function_call": turn.predicted})
             gen.append({"role": "observation", "content": turn.observations})
@@ -150,7 +150,7 @@ def _call_verdicts(pairs: list[Pair], verdicts: list[CallVerdict]) -> list[Verdi
         verdict = by_predicted.get(pair.predicted) if pair.predicted is not None else None
         if verdict is None:
             continue
-        source = "judge" if verdict.tier == "judge" else "official"
+        source: Source = "judge" if verdict.tier == "judge" else "official"
         by = (
             JUDGE
             if verdict.tier == "judge"
@@ -165,7 +165,7 @@ def _call_verdicts(pairs: list[Pair], verdicts: list[CallVerdict]) -> list[Verdi
                 verdict.error_type,
                 verdict.rationale,
                 by,
-            )  # type: ignore[arg-type]
+            )
         )
     return found
 

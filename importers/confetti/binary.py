@@ -63,7 +63,7 @@ def _wrap(value: Any) -> Any:
 
 def golden_call(answer: Any, turn: int) -> list[Call]:
     """For display: the golden list as stored is one list of alternatives, objects with their own fields."""
-    calls = []
+    calls: list[Call] = []
     for call in answer if isinstance(answer, list) else []:
         for name, arguments in call.items():
             accepts = {key: Accept([_pattern(value) for value in accepted]) for key, accepted in arguments.items()}

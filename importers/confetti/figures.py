@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fcreview.figures import DECIDED, Figure, Scored, pass_rate
 from fcreview.importers.confetti.files import ACTS, CALLS
@@ -39,7 +39,7 @@ def _chains(scores: list[tuple[Scored, float]]) -> list[Figure]:
     if not products:
         return []
     found = [Figure("function calling", "soft accuracy, chain product per turn", mean(list(products.values())))]
-    tables = {
+    tables: dict[str, Callable[[Scored], str]] = {
         "by chain length": lambda row: length_group(row.extra["chain"]["length"]),
         "by functions offered": lambda row: _bucket(row.n_functions, (9, 19), ("1-9", "10-19", "20+")),
         "by user turns": lambda row: _bucket(row.n_turns, (5, 10), ("1-5", "6-10", "11+")),

@@ -13,7 +13,7 @@ from fcreview.importers.confetti.files import CALLS, RESULTS
 from fcreview.importers.confetti.sources import Sources, load
 from fcreview.importers.guard import digest, documents, guarded
 from fcreview.importers.jsonl import Record, records
-from fcreview.model import ImportIssue, Item, Message, Verdict
+from fcreview.model import ImportIssue, Item, Message, Role, Verdict
 from fcreview.plan import RunPlan
 
 Row = dict[str, Any]
@@ -84,7 +84,7 @@ def history(question: Any) -> list[Message]:
             turn, step = turn + 1, 0
             found.append(Message(turn, -1, "user", text, name))
         else:
-            place = role if role in ("system", "assistant", "tool") else "log"
+            place: Role = role if role in ("system", "assistant", "tool") else "log"
             found.append(Message(max(turn, 0), step, place, text, name))
             step += role == "tool"
     return found

@@ -107,13 +107,11 @@ def _error_type(outcome: Snapshot, declines: bool, named: bool) -> str:
 
 def _slots(item: Item, given: Given, call: dict[str, Any] | None) -> None:
     label = given.label if isinstance(given.label, dict) else {}
-    golden = label.get("arguments") if isinstance(label.get("arguments"), dict) else {}
-    raw = given.prediction if isinstance(given.prediction, dict) else call
-    ours = (raw or {}).get("arguments") or {}
-    tool = next((t for t in given.tools if t.get("name") == label.get("name")), {})
-    properties = (
-        ((tool.get("parameters") or {}).get("properties") or {}) if isinstance(tool.get("parameters"), dict) else {}
-    )
+    golden = _object(label, "arguments")
+    raw = given.prediction if isinstance(given.prediction, dict) else call or {}
+    ours = _object(raw, "arguments")
+    tool: dict[str, Any] = next((t for t in given.tools if t.get("name") == label.get("name")), {})
+    properties = _object(_object(tool, "parameters"), "properties")
     names = list(dict.fromkeys([*properties, *golden, *ours]))
     if names:
         item.extra["slots"] = {n: {"golden": _state(golden, n), "predicted": _state(ours, n)} for n in names}
@@ -122,6 +120,11 @@ def _slots(item: Item, given: Given, call: dict[str, Any] | None) -> None:
         item.extra["overridden slots, value before"] = old
     if should_decline(item.category, given.label):
         item.extra["expected"] = "decline: no offered tool fits"
+
+
+def _object(value: dict[str, Any], key: str) -> dict[str, Any]:
+    inner = value.get(key)
+    return inner if isinstance(inner, dict) else {}
 
 
 def _state(arguments: dict[str, Any], name: str) -> str:

@@ -34,9 +34,8 @@ def line(label: str, strokes: list[Stroke]) -> str:
 
 def measure(items: int, folder: Path) -> None:
     run = write_run(folder / f"run-{items}", items)
-    workspace = ["--workspace", str(folder / f"ws-{items}")]
-    subprocess.run([FCREVIEW, "import", str(run), *workspace], check=True, stdout=subprocess.DEVNULL)
-    command = [FCREVIEW, "open", str(run), *workspace]
+    command = [FCREVIEW, "open", str(run)]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)  # imports, prints a few items
     ours, empty = [], []
     for _ in range(STARTS):
         empty.append(empty_paint())

@@ -86,6 +86,8 @@ class Terminal:
         Raises TimeoutError, with the screen in its message, if it never does.
         """
         end = time.perf_counter() + timeout
+        if text in self.text():
+            return time.perf_counter() - self.started
         while time.perf_counter() < end:
             got = self._read(0.005)
             if got and text in self.text():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,30 +55,34 @@ def workspace_of(place: Place, *, create: bool = True) -> Workspace:
     return find_workspace(start, place.workspace, create=create)
 
 
-def discovered(place: Place, config: Config) -> Found:
-    """The runs at the paths; of a workspace folder itself, those beside it. CommandError if a path is not there."""
-    from fcreview.importers.registry import IMPORTERS, discover
-
-    if place.format is not None and place.format not in IMPORTERS:
-        raise UsageError(f"no format {place.format!r}: there are {', '.join(sorted(IMPORTERS))}")
+def searched(place: Place) -> list[Path]:
+    """Where runs are looked for: at the paths, for a workspace folder itself beside it. CommandError if a path is not
+    there."""
     for path in place.paths:
         if not path.exists():
             raise CommandError(f"no such file or folder: {path}")
     paths = [path.resolve() for path in place.paths]
-    paths = [path.parent if path.name == ".fcreview" else path for path in paths]
-    return discover(paths, data=data_folders(place.data, config), format=place.format)
+    return [path.parent if path.name == ".fcreview" else path for path in paths]
 
 
-def bring_in(place: Place, config: Config) -> tuple[Workspace, ImportSummary]:
-    """Finds runs and imports what is new or changed. Where there are none, only a workspace that is there already will
-    do: CommandError otherwise, and no folder is made."""
+def discovered(place: Place, config: Config) -> Found:
+    """The runs at the paths. CommandError if a path is not there."""
+    from fcreview.importers.registry import IMPORTERS, discover
+
+    if place.format is not None and place.format not in IMPORTERS:
+        raise UsageError(f"no format {place.format!r}: there are {', '.join(sorted(IMPORTERS))}")
+    return discover(searched(place), data=data_folders(place.data, config), format=place.format)
+
+
+def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
+    """Imports what is new or changed of the runs found. Where there are none, only a workspace that is there already
+    will do: CommandError otherwise, and no folder is made."""
     from fcreview.cli.progress import Progress
     from fcreview.importers.registry import read_plan
     from fcreview.store.importing import import_runs
     from fcreview.store.rows import ImportSummary
     from fcreview.store.workspace import WorkspaceError
 
-    found = discovered(place, config)
     if not found.plans:
         summary = ImportSummary(issues=[asdict(issue) for issue in found.issues])
         try:
@@ -97,16 +101,37 @@ def bring_in(place: Place, config: Config) -> tuple[Workspace, ImportSummary]:
 def opened(place: Place) -> Iterator[Session]:
     """The workspace of the paths, brought up to date. CommandError if there is nothing to show."""
     config = load_config()
-    workspace, summary = bring_in(place, config)
-    usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]
-    tell_failures(summary)
-    if not usable and (summary.runs or not is_place_of(workspace, place.paths)):
-        raise CommandError(nothing_found(place, summary))
-    session = Session(workspace, annotator_of(place, config), scope_of(workspace, place, usable))
+    workspace, scope = up_to_date(place, config)
+    session = Session(workspace, annotator_of(place, config), scope)
     try:
         yield session
     finally:
         session.close()
+
+
+def up_to_date(place: Place, config: Config) -> tuple[Workspace, tuple[int, ...]]:
+    """The workspace with all that lies at the paths, and the runs that were named (none: all). Where nothing changed
+    since the last time, no importer is asked."""
+    from fcreview.cli.seen import Seen
+    from fcreview.store.workspace import WorkspaceError
+
+    seen = Seen(searched(place), data_folders(place.data, config), place.format)
+    with suppress(WorkspaceError):
+        workspace = workspace_of(place, create=False)
+        runs = seen.runs(workspace)
+        if runs is not None:
+            return workspace, runs
+    found = discovered(place, config)
+    seen.note(found.plans)
+    workspace, summary = bring_in(place, found)
+    usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]
+    tell_failures(summary)
+    if not usable and (summary.runs or not is_place_of(workspace, place.paths)):
+        raise CommandError(nothing_found(place, summary))
+    scope = scope_of(workspace, place, usable)
+    if all(row["status"] != "failed" for row in summary.runs):
+        seen.keep(workspace, scope)
+    return workspace, scope
 
 
 def annotator_of(place: Place, config: Config) -> str:

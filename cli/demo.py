@@ -33,7 +33,7 @@ def demo(
 ) -> None:
     """Open the sample runs.
 
-    A small run that comes with the program and has every kind of failure.
+    Small runs of every benchmark that come with the program, right and wrong in instructive ways.
     They are copied first, so whatever you try starts afresh next time. Without a terminal the failures are printed.
 
     Example: fcreview demo

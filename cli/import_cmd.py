@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from fcreview.cli.common import Place, bring_in, nothing_found
+from fcreview.cli.common import Place, bring_in, discovered, nothing_found
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import FAILED, CommandError
 from fcreview.cli.options import AsJson, Data, Format, PathArguments, WorkspaceOption
@@ -37,7 +37,7 @@ def import_(
     Example: fcreview import runs/gpt4o --data bfcl/data --json
     """
     place = Place(paths, data, workspace, format)
-    home, summary = bring_in(place, load_config())
+    home, summary = bring_in(place, discovered(place, load_config()))
     scores = _scores(home)
     rows = [{"kind": "run", **row, **scores.get(row["run"], UNSCORED)} for row in summary.runs]
     issues = [{"kind": "issue", **issue} for issue in summary.issues]

@@ -17,6 +17,7 @@ Examples:
   fcreview triage runs/gpt4o
   fcreview COMMAND --help             has an example of every command"""
 
+
 def _version(wanted: bool) -> None:
     if wanted:
         from fcreview import __version__

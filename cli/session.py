@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fcreview.cli.errors import CommandError, UsageError
+from fcreview.cli.output import note
 
 if TYPE_CHECKING:
     from fcreview.store.reviewing import Reviewer
     from fcreview.store.rows import RunRow, View
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
+
+TOLD = 3
+"""Warnings about journals that every command shows."""
 
 
 @dataclass(slots=True)
@@ -33,6 +37,7 @@ class Session:
             from fcreview.store.store import Store
 
             self._store = Store.open(self.workspace, self.annotator)
+            _tell(self._store.reviews.warnings)
         return self._store
 
     @property
@@ -76,9 +81,17 @@ class Session:
         return Reviewer(self.store, Journal(self.workspace, self.annotator))
 
 
+def _tell(warnings: Sequence[str]) -> None:
+    """Reviews that do not count because their lines cannot be read, on stderr."""
+    for warning in warnings[:TOLD]:
+        note(f"fcreview: {warning}")
+    if len(warnings) > TOLD:
+        note(f"fcreview: {len(warnings) - TOLD} more problems in the journals: fcreview doctor shows them")
+
+
 def scoped(where: str, runs: Sequence[int]) -> str:
     """The filter, for these runs only; no runs are all."""
     if not runs:
         return where
     chosen = f"run:{','.join(map(str, runs))}"
-    return f"{chosen} ({where})" if where.strip() else chosen
+    return f"{chosen} ({where} )" if where.strip() else chosen

@@ -183,3 +183,9 @@ class Run:
     settings: dict[str, Any] = field(default_factory=dict)
     official_metrics: dict[str, Any] = field(default_factory=dict)
     """As the score files state them: `{category: {"accuracy": 0.9, "correct_count": 9, "total_count": 10}}`."""
+
+    @property
+    def title(self) -> str:
+        """The benchmark's name as people write it."""
+        title = self.settings.get("title")
+        return title if isinstance(title, str) else self.benchmark

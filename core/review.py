@@ -2,6 +2,10 @@
 
 A line of `.fcreview/reviews/<annotator>.jsonl` is one `ReviewEvent` as JSON. An event sets only the fields it carries;
 what an annotator now thinks of a target is the fold of their events that were not retracted, later over earlier.
+
+A verdict begins the question of fault afresh: an event that carries one sets the fault of that annotator's opinion on
+that target and criterion to its own, or to none. So "pass, golden is wrong" followed by "fail" is a plain fail. Tags,
+notes and golden fixes stay until an event sets them, and a fault alone (no verdict) is added to what stands.
 """
 
 from __future__ import annotations
@@ -10,8 +14,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Fault = Literal["model", "golden", "checker", "judge", "simulator", "question"]
-FAULTS: tuple[Fault, ...] = ("model", "golden", "checker", "judge", "simulator", "question")
+from fcreview.faults import FAULTS, Fault
+
+__all__ = ["FAULTS", "Fault", "ItemKey", "ReviewEvent"]
 
 
 class ItemKey(BaseModel):
@@ -48,6 +53,7 @@ class ReviewEvent(BaseModel):
     verdict: Any = None
     """true, false, "unsure", 0-2 or a list of labels; null sets nothing."""
     fault: Fault | None = None
+    """null: none, if there is a verdict; else it sets nothing."""
     tags: list[str] | None = None
     note: str | None = None
     golden_fix: dict[str, Any] | None = None

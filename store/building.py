@@ -6,7 +6,10 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,14 +18,15 @@ import duckdb
 import orjson
 
 from fcreview.model import Run
+from fcreview.store.connecting import SCHEMA_VERSION
 from fcreview.store.sources import Source
-from fcreview.store.stage import Part, issue_rows
+from fcreview.store.stage import Part, dump, issue_rows
 from fcreview.store.workspace import Workspace
 
-SCHEMA_VERSION = "1"
-"""Raised when the tables change: stores of another version are built anew."""
 MEMORY = "350MB"
 """DuckDB's own limit while it loads; beyond it, it writes to the workspace's temporary folder."""
+ROOM = "2GB"
+"""The limit for a part that cannot be loaded with that: one item with a hundred thousand calls."""
 ROWS_TOGETHER = 16_384
 """Rows of a row group. Items are wide: DuckDB's default would hold 122,880 of them in memory at once."""
 _FORMAT = f"ROW_GROUP_SIZE {ROWS_TOGETHER}, STORAGE_VERSION 'v1.2.0'"
@@ -63,20 +67,16 @@ _AS_THEY_ARE = [
     "pairs",
     "verdicts",
 ]
-_ISSUES = {
-    "run": "INTEGER",
-    "item": "BIGINT",
-    "id": "VARCHAR",
-    "file": "VARCHAR",
-    "line": "BIGINT",
-    "what": "VARCHAR",
-    "raw": "VARCHAR",
-    "severity": "VARCHAR",
-}
 
 
 class LoadError(Exception):
-    """DuckDB refuses a part: the message is one line."""
+    """DuckDB refuses a part: the message is one line. `line` is that of the item at fault, if it is known."""
+
+    def __init__(self, error: duckdb.Error) -> None:
+        text = " ".join(str(error).split())
+        found = re.search(r", in line (\d+): (.*?)(?: Try setting |$)", text)
+        self.line = int(found[1]) if found else None
+        super().__init__((found[2] if found else text)[:500])
 
 
 class Builder:
@@ -91,7 +91,7 @@ class Builder:
             shutil.copyfile(workspace.store, self._path)
         self._connection = duckdb.connect()
         self._run(f"SET memory_limit = '{MEMORY}'")
-        self._run(f"SET threads = {min(4, os.cpu_count() or 1)}")
+        self._run("SET threads = 1")  # more load no faster, take a quarter more work, and other processes are reading
         self._run("SET temp_directory = ?", [os.fspath(folder)])
         self._run("PRAGMA force_compression = 'zstd'")  # texts; DuckDB's own choice takes eight times as long to write
         self._run(f"ATTACH {_literal(self._path)} AS store ({_FORMAT})")
@@ -100,13 +100,14 @@ class Builder:
         if not keep:
             self._run(files("fcreview.store").joinpath("schema.sql").read_text("utf-8"))
             self._run("INSERT INTO meta VALUES ('schema_version', ?)", [SCHEMA_VERSION])
-        self._types = {
-            str(name): str(kind)
-            for name, kind in self._run(
-                "SELECT column_name, data_type FROM duckdb_columns()"
-                " WHERE database_name = 'store' AND table_name = 'item_rows'"
-            ).fetchall()
-        }
+        self._types: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        """Table -> column -> type."""
+        for table, name, kind in self._run(
+            "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE database_name = 'store'"
+        ).fetchall():
+            self._types[table][name] = kind
+        self._runs: list[dict[str, Any]] = []
+        self._sources: dict[int, list[dict[str, Any]]] = {}
 
     def __enter__(self) -> Builder:
         return self
@@ -116,16 +117,33 @@ class Builder:
         for left in self._workspace.root.glob(self._path.name + "*"):
             left.unlink(missing_ok=True)
 
-    def load(self, parts: Sequence[Part]) -> None:
+    def load(self, parts: Sequence[Part], *, lenient: bool = False) -> None:
         """Puts the parts' items in, in place of the runs' earlier ones. All or nothing.
 
-        LoadError if DuckDB refuses.
+        LoadError if DuckDB refuses. With `lenient`, a value that does not fit its column is left out (null).
         """
         if not parts:
             return
+        try:
+            if len(parts) == 1:
+                self._with_room(lambda: self._load(parts, lenient))
+            else:
+                self._load(parts, lenient)
+        except duckdb.Error as error:
+            raise LoadError(error) from error
+
+    def _with_room(self, work: Callable[[], object]) -> None:
+        """Does it; if there is too little memory, again with more, which then stays allowed."""
+        try:
+            work()
+        except duckdb.OutOfMemoryException:
+            self._run(f"SET memory_limit = '{ROOM}'")
+            work()
+
+    def _load(self, parts: Sequence[Part], lenient: bool) -> None:
         runs = [part.run for part in parts]
         largest = max(1 << 21, max(part.longest for part in parts) + 1024)
-        columns = {name: self._types[name] for name in ("run", "seq", *_AS_THEY_ARE)}
+        columns = {name: self._types["item_rows"][name] for name in ("run", "seq", *_AS_THEY_ARE)}
         columns |= {"golden": _CALLS, "predicted": _CALLS, "issues": "JSON[]"}
         names = ", ".join(f'"{name}"' for name in _AS_THEY_ARE)
         self._run("BEGIN")
@@ -135,54 +153,56 @@ class Builder:
             self._run(
                 f"INSERT INTO item_rows (item, run, seq, n_golden, n_predicted, n_issues, calls, {names})"
                 " SELECT run::BIGINT * 4294967296 + seq, run, seq, len(golden), len(predicted), len(issues),"
-                f" list_concat(golden, predicted), {names} FROM {_reader(columns, largest)}",
+                f" list_concat(golden, predicted), {names} FROM {_reader(columns, largest, lenient=lenient)}",
                 [[os.fspath(part.items) for part in parts]],
             )
-            issues = [line for part in parts for line in issue_rows(part.issues, part.run, self._workspace.short)]
-            self._insert_issues(issues)
+            issues = (line for part in parts for line in issue_rows(part.issues, part.run, self._workspace.short))
+            self._insert("import_issues", issues)
             self._run("COMMIT")
-        except BaseException as error:
+        except BaseException:
             with contextlib.suppress(duckdb.Error):
                 self._run("ROLLBACK")
-            if isinstance(error, duckdb.Error):
-                raise LoadError(" ".join(str(error).split())[:500]) from error
             raise
 
     def load_functions(self, parts: Sequence[Part]) -> None:
         """Puts in the documents that are not there yet."""
         paths = [part.functions for part in parts if part.functions.stat().st_size]
         if paths:
-            largest = max(1 << 21, max(part.longest for part in parts) + 1024)
+            largest = max(1 << 21, max(part.longest_document for part in parts) + 1024)
             reader = _reader({"hash": "VARCHAR", "name": "VARCHAR", "document": "JSON"}, largest)
-            self._run(
-                f"INSERT INTO functions SELECT hash, any_value(name), any_value(document) FROM {reader}"
-                " WHERE hash NOT IN (SELECT hash FROM functions) GROUP BY hash",
-                [[os.fspath(path) for path in paths]],
-            )
+            text = f"INSERT INTO functions SELECT hash, any_value(name), any_value(document) FROM {reader}"
+            text += " WHERE hash NOT IN (SELECT hash FROM functions) GROUP BY hash"
+            self._with_room(lambda: self._run(text, [[os.fspath(path) for path in paths]]))
 
     def describe(self, run: int, key: str, info: Run, version: int, n_items: int, sources: Iterable[Source]) -> None:
         """The run's own row and its sources, in place of earlier ones."""
-        for table in ("runs", "sources"):
-            self._run(f"DELETE FROM {table} WHERE run = ?", [run])
-        self._run(
-            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-            " strftime(now()::TIMESTAMP, '%Y-%m-%dT%H:%M:%SZ'))",
-            [run, key, info.benchmark, info.generation, info.language, info.model]
-            + [self._workspace.short(info.path), info.dataset]
-            + [orjson.dumps(value).decode() for value in (info.settings, info.official_metrics)]
-            + [version, n_items],
+        self._runs.append(
+            {
+                "run": run,
+                "key": key,
+                "benchmark": info.benchmark,
+                "generation": info.generation,
+                "language": info.language,
+                "model": info.model,
+                "path": self._workspace.short(info.path),
+                "dataset": info.dataset,
+                "settings": info.settings,
+                "official_metrics": info.official_metrics,
+                "version": version,
+                "n_items": n_items,
+                "imported_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            }
         )
         self.set_sources(run, sources)
 
     def set_sources(self, run: int, sources: Iterable[Source]) -> None:
-        rows = list(zip(*((s.path, s.kind, s.size, s.mtime_ns, s.hash) for s in sources), strict=True))
-        self._run("DELETE FROM sources WHERE run = ?", [run])
-        if rows:
-            self._run(
-                "INSERT INTO sources SELECT ?, unnest(?::VARCHAR[]), unnest(?::VARCHAR[]), unnest(?::BIGINT[]),"
-                " unnest(?::BIGINT[]), unnest(?::VARCHAR[])",
-                [run, *map(list, rows)],
-            )
+        self._sources[run] = [{"run": run, **asdict(source)} for source in sources]
+
+    def _insert_runs(self) -> None:
+        for table, runs in (("runs", [row["run"] for row in self._runs]), ("sources", list(self._sources))):
+            self._run(f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))", [runs])
+        self._insert("runs", map(dump, self._runs))
+        self._insert("sources", (dump(row) for rows in self._sources.values() for row in rows))
 
     def set_issues(self, about: Iterable[str], issues: Iterable[dict[str, Any]]) -> None:
         """Issues that belong to no run: those about these files are replaced."""
@@ -190,10 +210,11 @@ class Builder:
             "DELETE FROM import_issues WHERE run IS NULL AND file IN (SELECT unnest(?::VARCHAR[]))",
             [[self._workspace.short(file) for file in about]],
         )
-        self._insert_issues(list(issue_rows(issues, None, self._workspace.short)))
+        self._insert("import_issues", issue_rows(issues, None, self._workspace.short))
 
     def finish(self) -> None:
         """Makes this the store. Who has the old one open keeps seeing it."""
+        self._insert_runs()
         self._run("DELETE FROM functions WHERE hash NOT IN (SELECT DISTINCT unnest(functions) FROM item_rows)")
         # With it one item is read alone; without, every text of the 2,048 items around it.
         self._run("CREATE INDEX item_index ON item_rows (item)")
@@ -218,22 +239,27 @@ class Builder:
         self._run("DETACH compact")
         return path
 
-    def _insert_issues(self, lines: Sequence[bytes]) -> None:
+    def _insert(self, table: str, rows: Iterable[bytes]) -> None:
+        """Rows as JSON objects with the table's columns."""
+        lines = [row.decode() for row in rows]
         if lines:
             self._run(
-                "INSERT INTO import_issues BY NAME"
+                f"INSERT INTO {table} BY NAME"
                 " SELECT unnest(from_json(line, ?)) FROM (SELECT unnest(?::VARCHAR[]) AS line)",
-                [orjson.dumps(_ISSUES).decode(), [line.decode() for line in lines]],
+                [orjson.dumps(self._types[table]).decode(), lines],
             )
 
     def _run(self, text: str, values: Sequence[Any] | None = None) -> duckdb.DuckDBPyConnection:
         return self._connection.execute(text, values)
 
 
-def _reader(columns: dict[str, str], largest: int) -> str:
+def _reader(columns: dict[str, str], largest: int, *, lenient: bool = False) -> str:
     """`read_json` of one bound list of files."""
     given = ", ".join(f"{_literal(name)}: {_literal(kind)}" for name, kind in columns.items())
-    return f"read_json(?, format='newline_delimited', columns={{{given}}}, maximum_object_size={largest})"
+    return (
+        f"read_json(?, format='newline_delimited', columns={{{given}}}, maximum_object_size={largest},"
+        f" ignore_errors={lenient})"
+    )
 
 
 def _literal(text: str | Path) -> str:

@@ -10,11 +10,12 @@ from typing import TypeVar
 
 import duckdb
 
-from fcreview.store.building import SCHEMA_VERSION
 from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")
 
+SCHEMA_VERSION = "1"
+"""Raised when the tables change: stores of another version are built anew."""
 MEMORY = "96MB"
 """What DuckDB may keep of the file while people page through it."""
 ROOM = "2GB"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -94,30 +95,58 @@ def raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int
     name, file, offset, length = row
     if not file or not length:
         raise StoreError("this item has no record in a result file")
+    path, data = _part(workspace, file, offset, length)
+    if not _unchanged(connection, number, file, path) and not _is_record(data, length, name):
+        raise _changed(path)
+    return data.decode("utf-8", "replace")
+
+
+def score_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str | None:
+    """The score file's entry that failed the item, as it stands there; None if it is not known to have one.
+
+    StoreError as for `raw_record`. Where it lies is said by the importer: `Item.extra["score_record"]`, an object
+    {file, line, offset, length} (bytes).
+    """
+    row = connection.execute("SELECT extra FROM item_rows WHERE item = ?", [number]).fetchone()
+    place = (_json(row[0]) or {}).get("score_record") if row else None
+    if not isinstance(place, dict) or not place.get("file") or not place.get("length"):
+        return None
+    path, data = _part(workspace, place["file"], place.get("offset") or 0, place["length"])
+    if not _unchanged(connection, number, workspace.short(path), path) and not _is_record(data, place["length"]):
+        raise _changed(path)
+    return data.decode("utf-8", "replace")
+
+
+def _part(workspace: Workspace, file: str, offset: int, length: int) -> tuple[Path, bytes]:
     path = workspace.full(file)
     try:
         with path.open("rb") as stream:
             stream.seek(offset)
-            data = stream.read(length)
+            return path, stream.read(length)
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}") from error
-    if len(data) < length or not _same_record(connection, number, file, name, data, path.stat()):
-        raise StoreError(f"{path} was changed since it was imported: import it again to see the record")
-    return data.decode("utf-8", "replace")
 
 
-def _same_record(connection: DuckDBPyConnection, number: int, file: str, name: str, data: bytes, status: Any) -> bool:
-    """The file is untouched, or what lies there still is a record with this id."""
-    source = connection.execute(
+def _changed(path: Path) -> StoreError:
+    return StoreError(f"{path} was changed since it was imported: import it again to see the record")
+
+
+def _unchanged(connection: DuckDBPyConnection, number: int, file: str, path: Path) -> bool:
+    """Size and time are those of the import."""
+    status = path.stat()
+    found = connection.execute(
         "SELECT size, mtime_ns FROM sources WHERE run = ? AND path = ?", [number >> 32, file]
     ).fetchone()
-    if source == (status.st_size, status.st_mtime_ns):
-        return True
+    return bool(found == (status.st_size, status.st_mtime_ns))
+
+
+def _is_record(data: bytes, length: int, name: str | None = None) -> bool:
+    """What lies there still is one whole record, with this id if one is given."""
     try:
         record = orjson.loads(data)
     except orjson.JSONDecodeError:
         return False
-    return isinstance(record, dict) and str(record.get("id")) == name
+    return len(data) == length and isinstance(record, dict) and name in (None, str(record.get("id")))
 
 
 def _call(row: dict[str, Any]) -> Call:

@@ -18,11 +18,11 @@ from fcreview.store.index import Index, StoredRun, read_index, run_key
 from fcreview.store.reading import Job, Outcome, Progress, Read, read_all
 from fcreview.store.rows import ImportSummary
 from fcreview.store.sources import files_of, look, unchanged
-from fcreview.store.stage import Part
+from fcreview.store.stage import Part, read_line
 from fcreview.store.workspace import Workspace, WorkspaceError
 
-TOGETHER = 64_000_000
-"""Bytes of parts that are loaded by one statement."""
+TOGETHER = 32_000_000
+"""Bytes of parts that are loaded by one statement, while others are read."""
 
 
 def import_runs(
@@ -154,13 +154,13 @@ class _Import:
         return loaded
 
     def _load_batch(self, builder: Builder, outcomes: Sequence[Outcome]) -> None:
-        """All at once; if DuckDB refuses, one by one, so that only the run at fault fails."""
+        """All at once; if DuckDB refuses, one by one, and the one at fault without the values that do not fit."""
         parts = [outcome.part for outcome in outcomes if outcome.part]
         try:
             builder.load(parts)
         except LoadError as error:
             if len(outcomes) == 1:
-                self._fail(outcomes[0], str(error))
+                self._load_leniently(builder, outcomes[0], error)
             else:
                 for outcome in outcomes:
                     self._load_batch(builder, [outcome])
@@ -169,6 +169,24 @@ class _Import:
                 self._succeed(builder, outcome)
         for part in parts:
             part.items.unlink(missing_ok=True)
+
+    def _load_leniently(self, builder: Builder, outcome: Outcome, refused: LoadError) -> None:
+        """One item whose values do not fit does not cost the run."""
+        part = outcome.part
+        assert part is not None  # noqa: S101 - for the type checker: outcomes without one have failed
+        at_fault = read_line(part, refused.line) if refused.line is not None else None
+        if at_fault is None:
+            self._fail(outcome, str(refused))
+            return
+        what = f"what does not fit the store was left out, in this item and perhaps in later ones: {refused}"
+        issue = ImportIssue(at_fault["file"], at_fault["line"], what, item=at_fault["id"], severity="error")
+        part.issues.append({**asdict(issue), "seq": at_fault["seq"]})
+        try:
+            builder.load([part], lenient=True)
+        except LoadError as error:
+            self._fail(outcome, str(error))
+        else:
+            self._succeed(builder, outcome)
 
     def _succeed(self, builder: Builder, outcome: Outcome) -> None:
         job, part, info = outcome.job, outcome.part, outcome.info

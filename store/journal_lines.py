@@ -1,33 +1,36 @@
 """A line of a journal: written, read back, checked. Nothing here touches a file.
 
 A line is a `ReviewEvent` as JSON. Journals are read whole at every start, so lines are checked by hand into light
-`Event`s rather than pydantic models; whatever passes here also passes `ReviewEvent`.
+`Event`s rather than pydantic models, and nobody waits for pydantic to load; whatever passes here also passes
+`ReviewEvent`.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from hashlib import blake2b
 from itertools import pairwise
 from sys import intern
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.review import FAULTS, ItemKey, ReviewEvent
+from fcreview.faults import FAULTS
+
+if TYPE_CHECKING:
+    from fcreview.review import ReviewEvent
 
 Key = tuple[str, str, str, str, str, str]
-"""benchmark, generation, language, model, category, id: the fields of `ItemKey` in their order."""
+"""The fields of `ItemKey` in their order."""
 
-KEY_FIELDS = tuple(ItemKey.model_fields)
+KEY_FIELDS = ("benchmark", "generation", "language", "model", "category", "id")
 VERSION = 1
 ACTS = ("review", "retract", "adjudicate")
 _TEXTS = ("event", "time", "annotator", "act")
 _OPTIONAL_TEXTS = ("prediction_hash", "golden_hash", "target", "criterion", "previous", "hash")
 _STR = {str}
-_KNOWN = frozenset(ReviewEvent.model_fields)
 
 
 class LineError(ValueError):
@@ -61,9 +64,15 @@ class Event:
 
     def model(self) -> ReviewEvent:
         """The same event in the vocabulary of `fcreview.review`."""
-        fields = {name: getattr(self, name) for name in _KNOWN}
-        fields["key"] = dict(zip(KEY_FIELDS, self.key, strict=True))
-        return ReviewEvent.model_validate({**(self.extra or {}), **fields})
+        from fcreview.review import ReviewEvent
+
+        content = {name: getattr(self, name) for name in _KNOWN}
+        content["key"] = dict(zip(KEY_FIELDS, self.key, strict=True))
+        return ReviewEvent.model_validate({**(self.extra or {}), **content})
+
+
+_KNOWN = frozenset(field.name for field in fields(Event)) - {"extra"}
+"""The fields of `ReviewEvent`."""
 
 
 def digest(content: dict[str, Any]) -> str:

@@ -204,7 +204,7 @@ class _File:
 
 
 def _files(workspace: Workspace) -> list[Path]:
-    return sorted(Path(workspace.reviews).glob("*.jsonl"))
+    return sorted(path for path in Path(workspace.reviews).glob("*.jsonl") if not path.is_fifo())
 
 
 def _check(workspace: Workspace, path: Path) -> JournalReport:

@@ -59,7 +59,8 @@ def is_stale(event: Event, prediction_hash: str, golden_hash: str) -> bool:
 def fold(
     events: Iterable[Event], retracted: set[tuple[str, str]], prediction_hash: str = "", golden_hash: str = ""
 ) -> list[Opinion]:
-    """Opinions on one item, in order of first mention. An event changes only the fields it carries, later over earlier.
+    """Opinions on one item, in order of first mention. An event changes only the fields it carries, later over earlier;
+    one with a verdict also takes back the fault named before it (see `fcreview.review`).
 
     As soon as an annotator has said anything of the present answer, what they said of an earlier one no longer shows.
     """
@@ -192,7 +193,7 @@ def _fault(opinions: Iterable[Opinion]) -> str | None:
 def _apply(opinion: Opinion, event: Event) -> None:
     opinion.time = event.time
     if event.verdict is not None:
-        opinion.verdict = event.verdict
+        opinion.verdict, opinion.fault = event.verdict, None
     if event.fault is not None:
         opinion.fault = event.fault
     if event.tags is not None:

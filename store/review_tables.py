@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.review import ReviewEvent
 from fcreview.store.journal_lines import Event, Key, retractions
 from fcreview.store.journal_reader import JournalReader
 from fcreview.store.opinions import ITEM, Decision, decide, fold, is_stale
@@ -30,6 +29,7 @@ from fcreview.store.rows import Opinion
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from fcreview.review import ReviewEvent
     from fcreview.store.workspace import Workspace
 
 FEW = 4

@@ -74,6 +74,8 @@ class RunRow:
     n_issues: int
     categories: list[dict[str, Any]] = field(default_factory=list)
     """One a category: {category, n} and pass and known counts by official, rule and effective, named as above."""
+    yours: int = 0
+    """Items with a current verdict of the annotator who asks."""
 
 
 @dataclass(slots=True)
@@ -88,6 +90,9 @@ class Cluster:
     """A few item ids."""
     where: str
     """A filter that selects exactly these items."""
+    terms: tuple[str, str, str] = ("", "", "")
+    """Of that filter what is said of error type, function and argument: `error:value_error:string`. Each stands for
+    exactly its value among all clusters of the view, so a term alone selects all clusters with that value."""
 
 
 @dataclass(slots=True)

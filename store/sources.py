@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -36,12 +37,13 @@ def files_of(plan: RunPlan) -> Iterator[tuple[str, Path]]:
 
 
 def look(plan: RunPlan, short: Callable[[Path], str]) -> list[Source]:
-    """The plan's files as they are now, without their content. A file that is not there has size -1."""
+    """The plan's files as they are now, without their content. What is not there, or no file (a pipe), has size -1."""
     found = []
     for kind, path in files_of(plan):
         try:
             status = path.stat()
-            found.append(Source(short(path), kind, status.st_size, status.st_mtime_ns))
+            size = status.st_size if stat.S_ISREG(status.st_mode) else -1
+            found.append(Source(short(path), kind, size, status.st_mtime_ns))
         except OSError:
             found.append(Source(short(path), kind, -1, 0))
     return found

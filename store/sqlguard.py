@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import duckdb
 
 _READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+
+ROWS = 2_000_000
+"""Rows that one statement may give: they are all held in memory."""
 
 
 class SqlError(Exception):
@@ -31,11 +35,23 @@ def run_sql(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[list[str]
         connection.execute("BEGIN TRANSACTION READ ONLY")
         try:
             found = connection.execute(statements[0])
-            return [column[0] for column in found.description or ()], found.fetchall()
+            columns = found.description or []
+            _check_types(columns)
+            rows = found.fetchmany(ROWS + 1)
+            if len(rows) > ROWS:
+                raise SqlError(f"more than {ROWS:,} rows: add a LIMIT")
+            return [column[0] for column in columns], rows
         finally:
             connection.execute("ROLLBACK")
     except duckdb.Error as error:
         raise SqlError(_short(error)) from error
+
+
+def _check_types(columns: Sequence[tuple[Any, ...]]) -> None:
+    """Times with a zone need a package that is not installed."""
+    for column in columns:
+        if "WITH TIME ZONE" in str(column[1]) and "TIMESTAMP" in str(column[1]):
+            raise SqlError(f"column {column[0]} is a time with a zone: cast it, as in ({column[0]})::VARCHAR")
 
 
 def _short(error: BaseException) -> str:

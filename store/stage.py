@@ -5,6 +5,7 @@ One `orjson.dumps` an item, straight from the dataclass; only what orjson refuse
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from hashlib import blake2b
@@ -20,6 +21,8 @@ REPORT_EVERY = 500
 """Items between two reports of progress."""
 _REMEMBERED = 20_000
 """Function lists whose hashes are kept; lists are kept alive that long."""
+_KEPT = 16_000_000
+"""Bytes of calls and pairs that are kept as JSON."""
 
 
 @dataclass(slots=True)
@@ -31,33 +34,67 @@ class Part:
     functions: Path
     n_items: int = 0
     longest: int = 0
-    """Bytes of the longest line of either file."""
+    """Bytes of the longest line of `items`."""
+    longest_document: int = 0
+    """Bytes of the longest line of `functions`."""
     issues: list[dict[str, Any]] = field(default_factory=list)
     """{file, line, what, raw, item, severity} and `seq`, the item's number in the run, or null."""
 
 
-class FunctionDocuments:
-    """Writes each function document once, and gives its content hash. `seen` may be shared by several parts."""
+class Shared:
+    """What many items have in common, worked out once for all runs: function documents, by content hash, and calls
+    and pairs as JSON. Lists are known by identity, and kept alive."""
 
-    def __init__(self, stream: IO[bytes], seen: set[str]) -> None:
+    def __init__(self) -> None:
+        self.written: set[str] = set()
+        """Hashes of the documents that are in some part."""
+        self.hashes: dict[int, tuple[list[dict[str, Any]], list[str]]] = {}
+        self._texts: dict[int, tuple[list[Any], orjson.Fragment]] = {}
+        self._size = 0
+
+    def text(self, values: list[Any]) -> Any:
+        """What orjson writes as the list; the list itself if it refuses it."""
+        known = self._texts.get(id(values))
+        if known is None:
+            try:
+                text = orjson.dumps(values)
+            except TypeError:
+                return values
+            self._size += len(text)
+            if self._size > _KEPT:
+                self._texts.clear()
+                self._size = len(text)
+            known = self._texts[id(values)] = (values, orjson.Fragment(text))
+        return known[1]
+
+    def forget_documents(self) -> None:
+        """They are written again: the part they were in is thrown away."""
+        self.written.clear()
+        self.hashes.clear()
+
+
+class FunctionDocuments:
+    """Writes each function document once, and gives its content hash."""
+
+    def __init__(self, stream: IO[bytes], shared: Shared) -> None:
         self.longest = 0
         self._stream = stream
-        self._seen = seen
-        self._lists: dict[int, tuple[list[dict[str, Any]], list[str]]] = {}
+        self._shared = shared
 
     def hashes(self, documents: list[dict[str, Any]]) -> list[str]:
-        known = self._lists.get(id(documents))
+        lists = self._shared.hashes
+        known = lists.get(id(documents))
         if known is None:
-            if len(self._lists) >= _REMEMBERED:
-                self._lists.clear()
-            known = self._lists[id(documents)] = (documents, [self._hash(document) for document in documents])
+            if len(lists) >= _REMEMBERED:
+                lists.clear()
+            known = lists[id(documents)] = (documents, [self._hash(document) for document in documents])
         return known[1]
 
     def _hash(self, document: dict[str, Any]) -> str:
         text = dump(document)
         digest = blake2b(text, digest_size=8).hexdigest()
-        if digest not in self._seen:
-            self._seen.add(digest)
+        if digest not in self._shared.written:
+            self._shared.written.add(digest)
             name = document.get("name") if isinstance(document, dict) else None
             named = name if isinstance(name, str) else ""
             line = b'{"hash":"%s","name":%s,"document":%s}\n' % (digest.encode(), dump(named), text)
@@ -71,7 +108,7 @@ def write_part(
     run: int,
     stem: Path,
     short: Callable[[str], str],
-    seen: set[str],
+    shared: Shared,
     report: Callable[[int], None] | None = None,
 ) -> Part:
     """Writes `stem`.items and `stem`.functions. `short` gives a path as the store keeps it; `report` is told the bytes
@@ -80,7 +117,7 @@ def write_part(
     paths: dict[str, str] = {}
     n_bytes = seq = 0
     with part.items.open("wb") as lines, part.functions.open("wb") as documents:
-        functions = FunctionDocuments(documents, seen)
+        functions = FunctionDocuments(documents, shared)
         for item in read:
             if isinstance(item, ImportIssue):
                 part.issues.append(_issue(item, None, None))
@@ -89,7 +126,7 @@ def write_part(
             if file is None:
                 file = paths[item.file] = short(item.file) if item.file else ""
             item.file = file
-            line = item_line(run, seq, item, functions)
+            line = item_line(run, seq, item, functions, shared)
             lines.write(line)
             if len(line) > part.longest:
                 part.longest = len(line)
@@ -99,22 +136,34 @@ def write_part(
             n_bytes += item.length
             if report is not None and not seq % REPORT_EVERY:
                 report(n_bytes)
-        part.longest = max(part.longest, functions.longest)
+        part.longest_document = functions.longest
     part.n_items = seq
     return part
 
 
-def item_line(run: int, seq: int, item: Item, functions: FunctionDocuments) -> bytes:
+def item_line(run: int, seq: int, item: Item, functions: FunctionDocuments, shared: Shared) -> bytes:
     """The item as one line of JSON: its fields, `functions` as hashes, `run` and `seq`."""
-    documents = item.functions
-    item.functions = functions.hashes(documents) if documents else documents  # type: ignore[assignment]
+    kept = item.functions, item.golden, item.predicted, item.pairs
+    if item.functions:
+        item.functions = functions.hashes(item.functions)  # type: ignore[assignment]
+    item.golden, item.predicted, item.pairs = map(shared.text, kept[1:])
     try:
         line = orjson.dumps(item)
     except TypeError:  # orjson.JSONEncodeError: huge integers, lone surrogates, keys that are not text, too deep
+        _, item.golden, item.predicted, item.pairs = kept
         line = orjson.dumps(json_safe(_plain(item)))
     finally:
-        item.functions = documents
+        item.functions, item.golden, item.predicted, item.pairs = kept
     return b'{"run":%d,"seq":%d,%s\n' % (run, seq, line[1:])
+
+
+def read_line(part: Part, number: int) -> dict[str, Any] | None:
+    """A line of `part.items`, from 1; None if there is none."""
+    with part.items.open("rb") as lines:
+        for line in itertools.islice(lines, number - 1, number):
+            found: dict[str, Any] = orjson.loads(line)
+            return found
+    return None
 
 
 def dump(value: Any) -> bytes:

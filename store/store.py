@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import duckdb
 
 from fcreview.model import ImportIssue
-from fcreview.review import ItemKey
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
-from fcreview.store.detail import find_items, raw_record, read_issues, read_item
+from fcreview.store.detail import find_items, raw_record, read_issues, read_item, score_record
+from fcreview.store.journal_lines import KEY_FIELDS
 from fcreview.store.pages import Orders, hide, rows_of
 from fcreview.store.review_tables import ReviewTables, follow
 from fcreview.store.rows import Cluster, ItemDetail, QueueRow, RunRow, View
@@ -101,6 +101,10 @@ class Store:
         """The item's record in the result file; StoreError if it is no longer there."""
         return self._do(lambda: raw_record(self.connection, self.workspace, item))
 
+    def raw_score(self, item: int) -> str | None:
+        """The score file's entry that failed the item, None if there is none; StoreError if it is no longer there."""
+        return self._do(lambda: score_record(self.connection, self.workspace, item))
+
     def find(self, name: str, run: int | None = None) -> list[int]:
         """Items with this id, in all runs or in one."""
         return self._do(lambda: find_items(self.connection, name, run))
@@ -150,10 +154,12 @@ class Store:
         rows, read = self._rows([item]), read_item(self.connection, item)
         if not rows or read is None:
             raise StoreError("there is no such item")
+        from fcreview.review import ItemKey
+
         row, run = rows[0], self._runs[rows[0].run]
         names = (run.benchmark, run.generation, run.language, run.model, read.category, read.id)
         opinions = self.reviews.opinions(names, read.prediction_hash, read.golden_hash)
-        key = ItemKey(**dict(zip(ItemKey.model_fields, names, strict=True)))
+        key = ItemKey(**dict(zip(KEY_FIELDS, names, strict=True)))
         detail = ItemDetail(row, key, run, read, opinions, self.reviews.history(names))
         if self.blind and row.you is None:
             self._hide(detail)

@@ -9,7 +9,7 @@ from duckdb import DuckDBPyConnection
 
 from fcreview.model import Run
 from fcreview.store.filter_keys import EFFECTIVE, ERROR
-from fcreview.store.filters import quote
+from fcreview.store.narrowing import FAILING, exactly, narrowed
 from fcreview.store.pages import FROM, condition
 from fcreview.store.rows import Cluster, RunRow, View
 from fcreview.store.workspace import Workspace
@@ -55,12 +55,13 @@ def runs(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -
         "effective_pass",
         "effective_known",
         "reviewed",
+        "yours",
         "n_issues",
     ]
     for run, category, *numbers in connection.execute(
         "SELECT run, category, count(*), count(*) FILTER (official), count(official), count(*) FILTER (rule),"
-        " count(rule), count(*) FILTER (effective), count(effective), count(human), sum(n_issues)"
-        f" FROM (SELECT i.*, h.human, {EFFECTIVE} AS effective {FROM}) GROUP BY ALL ORDER BY ALL"
+        " count(rule), count(*) FILTER (effective), count(effective), count(human), count(you), sum(n_issues)"
+        f" FROM (SELECT i.*, h.human, h.you, {EFFECTIVE} AS effective {FROM}) GROUP BY ALL ORDER BY ALL"
     ).fetchall():
         counts.setdefault(run, []).append({"category": category, **dict(zip(names, map(int, numbers), strict=True))})
     loose = dict(
@@ -75,7 +76,7 @@ def runs(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -
             category.update({name: 0 for name in names if name.endswith(("_pass", "_known"))})
         total = {name: sum(category[name] for category in categories) for name in names}
         for category in categories:
-            del category["reviewed"], category["n_issues"]
+            del category["reviewed"], category["yours"], category["n_issues"]
         total["n_issues"] += loose.get(run, 0)
         total["n_items"] = total.pop("n")
         if blind:
@@ -116,25 +117,20 @@ def clusters(connection: DuckDBPyConnection, view: View, limit: int | None) -> l
     found = connection.execute(
         f"SELECT {ERROR} AS error, i.diff_function AS function, i.diff_argument AS argument, count(*) AS n,"
         f" list(i.id ORDER BY i.item)[:{EXAMPLES}] {FROM} WHERE {where} AND {EFFECTIVE} = false"
-        " GROUP BY error, function, argument ORDER BY n DESC, error, function, argument LIMIT ?",
-        [*params, 2**31 if limit is None else max(limit, 0)],
+        " GROUP BY error, function, argument ORDER BY n DESC, error, function, argument",
+        params,
     ).fetchall()
-    base = f"({view.where}) " if view.where.strip() else ""
-    return [
-        Cluster(
-            error or "",
-            function,
-            argument,
-            count,
-            examples,
-            f"{base}effective:fail error:{_given(error)} function:{_given(function)} argument:{_given(argument)}",
+    errors, functions, arguments = ({row[place] for row in found} for place in range(3))
+    made = []
+    for error, function, argument, count, examples in found if limit is None else found[: max(limit, 0)]:
+        terms = (
+            exactly("error", error, errors),
+            exactly("function", function, functions),
+            exactly("argument", argument, arguments),
         )
-        for error, function, argument, count, examples in found
-    ]
-
-
-def _given(value: str | None) -> str:
-    return "none" if value is None else quote(value)
+        only = narrowed(view.where, FAILING, *terms)
+        made.append(Cluster(error or "", function, argument, count, examples, only, terms))
+    return made
 
 
 def _facet_value(name: str, value: str | None) -> str:

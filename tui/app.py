@@ -67,6 +67,9 @@ class FcreviewApp(App[int]):
     def get_default_screen(self) -> Screen[None]:
         return QueueScreen(self.session, self._state, open_item=self._open_item, message=self._message)
 
+    def on_mount(self) -> None:
+        self.call_later(self.session.begin)
+
     def on_resize(self, event: events.Resize) -> None:
         """A terminal that is too small shows so, over whatever is open, until it has grown."""
         small = event.size.width < LEAST[0] or event.size.height < LEAST[1]

@@ -14,8 +14,9 @@ from fcreview.tui.theme import symbols
 
 GROUPINGS = ("error type", "function", "argument")
 """In the order of `Cluster.terms`."""
+TITLES_FROM = 80
 EXAMPLES_FROM = 100
-"""Cells from which there is room for example ids."""
+"""Cells from which there is room for long titles, and for example ids."""
 
 
 @dataclass(slots=True)
@@ -93,7 +94,10 @@ def mostly(group: Group, by: int) -> str:
     for name, of in shared.items():
         if len(of) > 1:
             found.append(
-                (sum(cluster.count for cluster in of), f"{visible(name)} · {count(len(of), GROUPINGS[outer])}")
+                (
+                    sum(cluster.count for cluster in of),
+                    f"{visible(name)} {symbols().between} {count(len(of), GROUPINGS[outer])}",
+                )
             )
     if len(named) == 1:
         return _place(named[0], outer, inner)
@@ -105,7 +109,7 @@ def mostly(group: Group, by: int) -> str:
 
 
 def _place(cluster: Cluster, outer: int, inner: int) -> str:
-    return " · ".join(visible(name) for place in (outer, inner) if (name := names(cluster)[place]))
+    return f" {symbols().between} ".join(visible(name) for place in (outer, inner) if (name := names(cluster)[place]))
 
 
 def share(number: int, total: int) -> str:
@@ -119,8 +123,11 @@ def columns(by: int, cells: int) -> list[Column]:
     made = [
         Column("items", right=True),
         Column("share", right=True),
-        Column(f"  {GROUPINGS[by]}", cut=cut, least=24 if cells < EXAMPLES_FROM else 34),
-        Column(f"mostly: {GROUPINGS[outer]} · {GROUPINGS[inner]}", least=20),
+        Column(f"  {GROUPINGS[by]}", cut=cut, least=20),
+        Column(
+            f"mostly: {GROUPINGS[outer]} {symbols().between} {GROUPINGS[inner]}" if cells >= TITLES_FROM else "mostly",
+            least=18,
+        ),
     ]
     return [*made, Column("for example", least=12)] if cells >= EXAMPLES_FROM else made
 

@@ -11,7 +11,7 @@ from fcreview.tui.blocks import Block, Options
 from fcreview.tui.lines import BLANK, plain
 from fcreview.tui.lines_header import about_line
 from fcreview.tui.lines_turns import turn_blocks
-from fcreview.tui.lines_verdicts import extra_blocks, issue_blocks, opinion_blocks, verdict_blocks
+from fcreview.tui.lines_verdicts import answer_blocks, extra_blocks, issue_blocks, opinion_blocks, verdict_blocks
 from fcreview.tui.scene import call_of, scene
 
 
@@ -25,6 +25,7 @@ def document(detail: ItemDetail, annotator: str, options: Options) -> list[Block
     if of.long:
         blocks += verdicts
     blocks += turn_blocks(of, options)
+    blocks += answer_blocks(detail.item, options)
     if not of.long:
         blocks += verdicts
     blocks += opinion_blocks(detail, annotator, options)
@@ -35,9 +36,11 @@ def document(detail: ItemDetail, annotator: str, options: Options) -> list[Block
 
 
 def opening(blocks: Sequence[Block]) -> int:
-    """The block the cursor starts on: the first that differs, else the first stop."""
+    """The block the cursor starts on: the first that differs, else the first stop that is not folded."""
     stops = stops_of(blocks, arguments=False)
-    return next((at for at in stops if blocks[at].differs), stops[0] if stops else 0)
+    differing = (at for at in stops if blocks[at].differs)
+    unfolded = (at for at in stops if not blocks[at].folded)
+    return next(differing, next(unfolded, stops[0] if stops else 0))
 
 
 def stops_of(blocks: Sequence[Block], *, arguments: bool) -> list[int]:

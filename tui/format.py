@@ -117,17 +117,17 @@ class QueueColumns:
     def fitted(cls, cells: int, widths: Widths) -> QueueColumns:
         """The columns for a list of this width; its first two cells hold the cursor and a flag."""
         size = 0 if cells < 100 else 1 if cells < 140 else 2
-        columns = [("item", min(max(widths.item, 4), (22, 30, 40)[size]))]
+        columns = [("item", min(max(widths.item, 4), (22, 30, 34)[size]))]
         if widths.models:
-            columns.append(("model", min(max(widths.model, 5), (16, 24, 34)[size])))
+            columns.append(("model", min(max(widths.model, 5), (16, 24, 30)[size])))
         verdicts = [
             (name, len(title))
             for name, title in VERDICTS
             if name == "you" or not (widths.blind or (name == "judge" and not widths.judge))
         ]
         rest = cells - 2 - sum(size + 1 for _, size in columns + verdicts)
-        error = 0 if widths.blind or not widths.error else min(max(widths.error, 5), (18, 28, 40)[size])
-        category = min(max(widths.category, 8), (14, 20, 26)[size], rest - error - COMFORTABLE_DIFFERENCE - 3)
+        error = 0 if widths.blind or not widths.error else min(max(widths.error, 5), (18, 28, 34)[size])
+        category = min(max(widths.category, 8), (14, 20, 22)[size], rest - error - COMFORTABLE_DIFFERENCE - 3)
         if cells >= WIDE and widths.category and category >= LEAST_NAME:
             columns.append(("category", category))
             rest -= category + 1

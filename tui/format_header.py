@@ -47,7 +47,7 @@ def rates(runs: Sequence[RunRow]) -> Rates:
 
 
 def run_title(run: RunRow) -> str:
-    return f"{visible(run.info.benchmark).upper()} {visible(run.info.generation)}".rstrip()
+    return f"{visible(run.info.title)} {visible(run.info.generation)}".rstrip()
 
 
 def run_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind: bool = False) -> Line:

@@ -137,7 +137,7 @@ FAULT = [
     _key("fault.judge", "j", "take('judge')", "judge"),
     _key("fault.simulator", "s", "take('simulator')", "simulator"),
     _key("fault.question", "q", "take('question')", "question"),
-    _key("fault.cancel", "escape", "cancel", "cancel"),
+    _key("fault.cancel", "escape", "cancel", "back"),
 ]
 
 TAGS = [
@@ -203,12 +203,14 @@ def key_name(key: str) -> str:
 
 
 def key_hints(screen: Screen[Any]) -> list[tuple[str, str]]:
-    """(key, what it does) of the screen's shown bindings that are in force, in order, the first key of each."""
+    """(key, what it does) of the screen's shown bindings that are in force, the first key of each. In the order of the
+    tables, keys of the whole app last."""
     hints: dict[str, tuple[str, str]] = {}
     for _, binding, enabled, _ in screen.active_bindings.values():
         if binding.show and enabled and binding.description:
             hints.setdefault(binding.id or binding.action, (key_name(binding.key), binding.description))
-    return list(hints.values())
+    places = {name: (name.startswith("app."), at) for at, name in enumerate(binding_ids())}
+    return [hints[name] for name in sorted(hints, key=lambda name: places.get(name, (True, 0)))]
 
 
 def key_table(screen: Screen[Any]) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -224,14 +224,15 @@ def call_text(name: str, call: Call | None) -> str:
     return visible(f"{call.name}({', '.join(parts)})")
 
 
-def one_line(pair: Pair, number: int, count: int, call: Call | None, cells: int) -> list[Line]:
-    """A folded pair."""
+def one_line(pair: Pair, number: int, count: int, call: Call | None, inside: bool, cells: int) -> list[Line]:
+    """A folded pair. `inside`: below the heading of its turn, which need not be named again."""
     head = f"{pair.state} "
     return [
         fit(
             (
                 (head, STATE_STYLES[pair.state]),
-                (f"turn {pair.turn + 1} · call {number} of {count} · ", "dim"),
+                ("" if inside else f"turn {pair.turn + 1} · ", "dim"),
+                (f"call {number} of {count} · ", "dim"),
                 (f"{ONE_SIDED[pair.state]}: " if pair.state in ONE_SIDED else "", STATE_STYLES[pair.state]),
                 (call_text(pair.name, call), "dim" if pair.state == "=" else ""),
             ),

@@ -6,18 +6,17 @@ from collections.abc import Sequence
 
 from fcreview.sanitise import clip, visible, width
 from fcreview.store.rows import ItemDetail
-from fcreview.tui.format import cut_middle, cut_type, hints_line
+from fcreview.tui.format import count, cut_middle, cut_type, hints_line
 from fcreview.tui.lines import Line, Part, fit, line_width, spread
 from fcreview.tui.scene import words
 from fcreview.tui.theme import symbols, verdict_style
-
 
 LEAST_ID = 20
 """Cells an id keeps beside a long error type."""
 LEAST_ERROR = 8
 
 
-def header_line(detail: ItemDetail, position: int | None, count: int, cells: int, *, hidden: bool = False) -> Line:
+def header_line(detail: ItemDetail, position: int | None, total: int, cells: int, *, hidden: bool = False) -> Line:
     """` live_simple_3-2-1   3/640   official ✗   rule ✗   judge ·   you ·        value_error:string`
 
     Place and marks are never cut: with little room their gaps shrink, a judge that said nothing is left out, then the
@@ -25,7 +24,7 @@ def header_line(detail: ItemDetail, position: int | None, count: int, cells: int
     """
     row = detail.row
     item, error = visible(row.id), "" if hidden else visible(row.error_type or row.rule_error_type or "")
-    place = f"{'–' if position is None else f'{position + 1:,}'}/{count:,}"
+    place = f"{'–' if position is None else f'{position + 1:,}'}/{total:,}"
     marks = [("official", row.official), ("rule", row.rule), ("judge", row.judge)]
     shown = [(name, None if hidden else value) for name, value in marks] + [("you", row.you)]
     judged = any(verdict.source == "judge" for verdict in detail.item.verdicts)
@@ -52,10 +51,14 @@ def about_line(detail: ItemDetail, cells: int) -> list[Line]:
     run, item = detail.run, detail.item
     parts = [item.category]
     parts += [f"group {item.group}"] if item.group else []
-    parts += [f"{item.n_turns} turns, {item.n_steps} steps"] if item.n_turns > 1 or item.n_steps > 1 else []
+    parts += (
+        [f"{count(item.n_turns, 'turn')}, {count(item.n_steps, 'step')}"]
+        if item.n_turns > 1 or item.n_steps > 1
+        else []
+    )
     parts += [f"{item.tokens_in}+{item.tokens_out or 0} tokens"] if item.tokens_in is not None else []
     parts += [f"{item.latency:.1f} s"] if item.latency is not None else []
-    parts += [run.model, f"{run.benchmark.upper()} {run.generation}".strip()]
+    parts += [run.model, f"{run.title} {run.generation}".strip()]
     return [((clip(visible(" · ".join(parts)), cells), "dim"),)]
 
 
@@ -68,9 +71,9 @@ HINTS = (
 
 
 def status_line(message: tuple[str, str], target: str, share: int, inside: bool, cells: int) -> Line:
-    """` saved: fail · live_simple_3-2-1          verdict on: turn 2 call 1 · 40 %`; hints where there is no message."""
+    """` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`; hints where there is no message."""
     about: Part = (f"verdict on: {visible(words(target))}", "dim" if target == "item" else "warn")
-    right: Line = ((" in arguments · " if inside else "", "dim"), about, (f" · {share:3} % ", "dim"))
+    right: Line = ((" in arguments · " if inside else "", "dim"), ("T ", "key"), about, (f" · {share:3} % ", "dim"))
     text, style = message
     if not text:
         hint = next((each for each in HINTS if len(each) + 2 + line_width(right) <= cells), HINTS[-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,8 @@ from fcreview.tui.lines_calls import (
 from fcreview.tui.lines_function import function_lines, function_named
 from fcreview.tui.scene import Scene, argument_address, call_address, turn_address
 
+NOT_DECODED = "(not decoded)"
+"""What stands for an argument of a call that could not be read: it may well be in the text."""
 MANY_EQUAL = 8
 """More equal arguments than this are shown as one line."""
 
@@ -30,7 +33,7 @@ def pair_blocks(of: Scene, turn: int, options: Options) -> list[Block]:
     pairs = of.pairs.get(turn, [])
     parent = turn_address(turn) if of.long else None
     if not pairs:
-        return [_no_calls(of, turn, parent)]
+        return [] if of.context(turn) else [_no_calls(of, turn, parent)]
     blocks: list[Block] = []
     for position, pair in enumerate(pairs):
         blocks += _pair(of, pair, position, len(pairs), options, parent)
@@ -48,7 +51,7 @@ def _pair(of: Scene, pair: Pair, position: int, count: int, options: Options, pa
     folded = options.folded(address, folded_by_default(of, pair, count))
     head = Block(
         address,
-        partial(one_line, pair, position + 1, count, golden or predicted),
+        partial(one_line, pair, position + 1, count, golden or predicted, parent is not None),
         target=address,
         stop=True,
         differs=pair.state in "!-+",
@@ -69,6 +72,8 @@ def _pair(of: Scene, pair: Pair, position: int, count: int, options: Options, pa
         return [head, *document]
     broken = predicted is not None and predicted.arguments is None
     rows = rows_of(pair, golden, None if broken else predicted)
+    if broken:
+        rows = [replace(row, predicted=NOT_DECODED) for row in rows]
     shown, equal = _few(rows, options.folded(f"{address}/equal", True))
 
     same = golden is not None and predicted is not None and not (rows and rows[0].path == "")

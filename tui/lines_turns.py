@@ -33,7 +33,10 @@ def _open_by_default(of: Scene) -> set[int]:
     if of.failing is not None:
         return {of.failing}
     differing = of.differing()
-    return {differing[0]} if differing else {0}
+    if differing:
+        return {differing[0]}
+    busy = of.busy()
+    return {0} if len(busy) > 1 else {busy[0] if busy else of.turns - 1}
 
 
 def _turn(of: Scene, turn: int, options: Options, shown: bool) -> list[Block]:
@@ -66,7 +69,8 @@ def turn_heading(of: Scene, turn: int, folded: bool, hidden: bool, cells: int) -
     golden = sum(pair.golden is not None for pair in pairs)
     predicted = sum(pair.predicted is not None for pair in pairs)
     parts: list[Part] = [(f"turn {turn + 1} of {of.turns}", "strong")]
-    parts.append((f" · calls: {golden} golden, {predicted} predicted", ""))
+    if not of.context(turn):
+        parts.append((f" · calls: {golden} golden, {predicted} predicted", ""))
     counts = [f"{state}{n}" for state in "=~!-+" if (n := sum(pair.state == state for pair in pairs))]
     parts.append((f" · {' '.join(counts)}" if counts else "", "dim"))
     if turn == of.failing and not hidden:
@@ -117,16 +121,18 @@ def _steps(of: Scene, turn: int, options: Options) -> list[Block]:
         if at == turn:
             calls.setdefault(call.step, []).append(call)
     last = max(steps, default=-1)
+    acted = max((m.step for each in steps.values() for m in each if m.role == "assistant"), default=last)
     for step, messages in steps.items():
         final = step == last and turn == of.turns - 1
-        blocks += _step(turn, step, messages, calls.get(step, []), options, final)
+        blocks += _step(turn, step, messages, calls.get(step, []), options, final, ends=step >= acted)
     return blocks
 
 
 def _step(
-    turn: int, step: int, messages: list[Message], calls: list[Call], options: Options, final: bool
+    turn: int, step: int, messages: list[Message], calls: list[Call], options: Options, final: bool, ends: bool
 ) -> list[Block]:
-    """The model's calls each with its observation, or its words; then snapshots and the runner's notes."""
+    """The model's calls each with its observation, or its words; then snapshots and the runner's notes. `ends`: the
+    model does nothing more in this turn."""
     parent = turn_address(turn)
     key = f"{parent}/step:{step + 1}"
     word = f"step {step + 1}"
@@ -151,10 +157,20 @@ def _step(
             blocks.append(made)
         elif message.role == "state":
             blocks.append(snapshot_block(each, "state", message.name or "", message.content, parent=parent))
-        elif message.role in ("log", "system", "user") and (options.dialogue or not calls):
+        elif message.role in ("log", "system", "user") and (
+            options.dialogue or _tells(messages, at, bool(calls), ends)
+        ):
             blocks.append(note_block(each, message.role, message.content, parent=parent))
     blocks += [_observation(f"{key}/tool:more{at}", m, m.name or "", options, parent) for at, m in enumerate(tools)]
     return blocks
+
+
+def _tells(messages: list[Message], at: int, called: bool, ends: bool) -> bool:
+    """Whether a note of the runner tells more than is to be seen: why the turn ended behind its last observation, or
+    what came of a step without call and words. That words are not a call goes without saying."""
+    if called:
+        return ends and at > max((n for n, each in enumerate(messages) if each.role == "tool"), default=len(messages))
+    return messages[at].role != "log" or not any(m.role == "assistant" and m.content.strip() for m in messages)
 
 
 def _made_call(key: str, word: str, call: Call, parent: str) -> Block:

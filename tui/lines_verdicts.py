@@ -13,13 +13,18 @@ from fcreview.store.rows import ItemDetail, Opinion
 from fcreview.tui.blocks import Block, Options
 from fcreview.tui.lines import Line, Part, column, labelled, rule, size_text, spread, wrap_text
 from fcreview.tui.lines_state import FIELD
+from fcreview.tui.lines_text import text_block
 from fcreview.tui.scene import words
 from fcreview.tui.theme import symbols, verdict_style
 
 RATIONALE_ROWS = 8
 SHORT = 48
 """Characters of a field that are shown without saying how many there are."""
-SHOWN_ELSEWHERE = ("failing_turn", "score_record")
+ANSWERS = ("accepted_answers", "final_answer")
+"""In `Item.extra`, where a final answer is judged and not calls: a list of texts, and the text that was given."""
+WHOLE = ("item", "response")
+"""Targets that are the whole item, or its last words."""
+SHOWN_ELSEWHERE = ("failing_turn", "score_record", *ANSWERS)
 """Fields that are not listed again: the turn is marked, the score file's record belongs to the raw records."""
 
 
@@ -27,11 +32,32 @@ def verdict_blocks(detail: ItemDetail, options: Options) -> list[Block]:
     """Checker and judge: empty while they are hidden from a blind annotator."""
     if options.hidden:
         return []
-    judges = [v for v in detail.item.verdicts if v.source == "judge"]
+    judges = judged(detail.item)
     return [
         Block("checker", partial(checker_lines, detail.item), title="checker"),
         *(Block(f"judge:{at}", partial(judge_lines, v), title="judge") for at, v in enumerate(judges)),
     ]
+
+
+def judged(item: Item) -> list[Verdict]:
+    """The judge's verdicts that say something of their own: on a part, only what is reasoned and not already said above."""
+    every = [v for v in item.verdicts if v.source == "judge"]
+    whole = [v for v in every if v.target in WHOLE]
+    said = {(v.criterion, v.rationale) for v in whole}
+    return whole + [v for v in every if v.target not in WHOLE and v.rationale and (v.criterion, v.rationale) not in said]
+
+
+def measures(item: Item, source: str) -> str:
+    """`func_ok ✓ · args_ok ✗ · missing city, time`: what a source says of the item beside passing or failing."""
+    said = [v for v in item.verdicts if v.source == source and v.target in WHOLE and v.criterion != "correct"]
+    return " · ".join(f"{visible(v.criterion)} {value_words(v.value)}" for v in said)
+
+
+def value_words(value: Any) -> str:
+    """A verdict's value beside its criterion: a symbol, a number, or labels."""
+    if isinstance(value, bool) or value is None:
+        return symbols().verdict(value)
+    return verdict_words(value) or "none"
 
 
 def _of(item: Item, source: str) -> Verdict | None:
@@ -55,12 +81,15 @@ def checker_lines(item: Item, cells: int) -> list[Line]:
     if differ:
         for name, said, value in (("official", said_official, item.official), ("rule", said_rule, item.rule)):
             lines += _paragraph(f"{name:<9} ", said or ("passes" if value else "fails, no reason given"), cells)
+            lines += _paragraph(" " * 10, measures(item, name), cells, "dim")
         return lines
     lines += _paragraph("", said_rule or said_official, cells)
     failing = item.extra.get("failing_turn")
     if type(failing) is int:
         count = f"fails in turn {failing + 1}; the benchmark's own words count turns from 0"
         lines += _paragraph("", count, cells, "dim")
+    for source in ("official", "rule"):
+        lines += _paragraph(f"{source}: ", measures(item, source), cells, "dim")
     if item.rule is None:
         lines += _paragraph("rule: ", item.rule_note or "no verdict was recomputed", cells, "dim")
     return lines
@@ -85,10 +114,10 @@ def _paragraph(label: str, text: str, cells: int, style: str = "") -> list[Line]
 
 def judge_lines(verdict: Verdict, cells: int) -> list[Line]:
     about = "" if verdict.target == "item" else f" on {words(visible(verdict.target))}"
-    criterion = "" if verdict.criterion == "correct" else f" {visible(verdict.criterion)}"
+    criterion = "" if verdict.criterion == "correct" else f"{visible(verdict.criterion)} "
     head: Line = (
         (visible(f"judge {verdict.by or ''}".rstrip()), "strong"),
-        (f" {symbols().rule * 2} {symbols().verdict(verdict.value)}{criterion}{about}", verdict_style(verdict.value)),
+        (f" {symbols().rule * 2} {criterion}{value_words(verdict.value)}{about}", verdict_style(verdict.value)),
     )
     return [rule(head, cells), *_paragraph("", _reason(verdict, None), cells)]
 
@@ -126,6 +155,20 @@ def verdict_words(value: Any) -> str:
     if value is False:
         return "fail"
     return visible(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+
+
+def answer_blocks(item: Item, options: Options) -> list[Block]:
+    """The golden answers and the one that was given below each other, where that is what is judged."""
+    accepted, given = (item.extra.get(name) for name in ANSWERS)
+    if not isinstance(accepted, list):
+        return []
+    golden = " or ".join(json.dumps(each, ensure_ascii=False, default=str) for each in accepted)
+    said = given if isinstance(given, str) else "(none)" if given is None else json.dumps(given, default=str)
+    return [
+        Block("answer", lambda cells: [rule((("final answer", "strong"),), cells)], title="final answer"),
+        text_block("answer/golden", "golden", golden, options, style="golden", title="golden answers"),
+        text_block("answer/given", "given", said, options, style="predicted", title="final answer"),
+    ]
 
 
 def extra_blocks(item: Item, options: Options) -> list[Block]:

@@ -29,10 +29,10 @@ def score_place(item: Item) -> str:
 
 
 def joined(records: Sequence[Record], *, indented: bool) -> str:
-    """Each under a heading with its file and line; a single one too: that says where it is from."""
+    """Each under a heading and its file and line; a single one too: that says where it is from."""
     dash = symbols().rule * 2
     parts = []
     for record in records:
-        head = " ".join(part for part in (dash, record.name, symbols().between, record.place, dash) if part)
+        head = f"{dash} {record.name} {dash}" + (f"\n{record.place}" if record.place else "")
         parts.append(f"{head}\n{pretty(record.text.strip()) if indented else record.text.rstrip()}\n")
     return "\n".join(parts)

@@ -33,6 +33,14 @@ class Scene:
         predicted = None if pair.predicted is None else self.predicted.get((pair.turn, pair.predicted))
         return golden, predicted
 
+    def busy(self) -> list[int]:
+        """Turns in which calls were made or expected."""
+        return [turn for turn in range(self.turns) if self.pairs.get(turn)]
+
+    def context(self, turn: int) -> bool:
+        """Whether the turn only leads up to the one that is judged: a snapshot's dialogue so far."""
+        return turn < self.turns - 1 and not any(at < self.turns - 1 for at in self.busy())
+
     def differing(self) -> list[int]:
         return [turn for turn, pairs in sorted(self.pairs.items()) if any(p.state in "!-+" for p in pairs)]
 

@@ -40,6 +40,10 @@ class Session:
         self._tally: Tally | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
 
+    def begin(self) -> None:
+        """Opens the store while the first frames are drawn. What goes wrong is told by the first `ask`."""
+        self._thread.submit(self._opened)
+
     async def ask(self, question: Callable[[Store], T]) -> T:
         """The answer of the store. Raises SessionError if it cannot be opened."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: question(self._opened()))

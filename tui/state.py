@@ -40,7 +40,7 @@ class QueueState:
     @classmethod
     def of(cls, view: View, blind: bool = False) -> QueueState:
         queue = view.queue if view.queue in orders(blind) else "dataset"
-        where, scope = view.where, ()
+        where, scope = view.where, tuple[int, ...]()
         if found := _SCOPE.fullmatch(where.strip()):
             scope, where = tuple(map(int, found[1].split(","))), found[2] or ""
         return cls(where=where, queue=queue, seed=view.seed, run=view.run, blind=blind, scope=scope)

@@ -8,7 +8,7 @@ from typing import Any
 
 from fcreview.compare import align, first_difference
 from fcreview.importers.acebench.check_agent import check_end_state, process_accuracy
-from fcreview.importers.acebench.decode import Undecodable, decode
+from fcreview.importers.acebench.decode import Undecodable, readable
 from fcreview.importers.acebench.history import read_history
 from fcreview.importers.acebench.rules import RULES
 from fcreview.model import Accept, Call, ImportIssue, Item, Message, Role, Verdict
@@ -65,9 +65,12 @@ def _calls(side: Any, texts: list[str], steps: Sequence[int]) -> list[Call]:
     for step, text in zip(steps, texts, strict=True):
         inner = text.strip()
         try:
-            decoded = decode(inner if inner.startswith("[") else f"[{inner}]") if side == "golden" else _lenient(inner)
+            decoded = (
+                readable(inner if inner.startswith("[") else f"[{inner}]") if side == "golden" else _lenient(inner)
+            )
         except Undecodable as error:
-            calls.append(Call(side, "", None, 0, step, len(calls), raw=text, decode_error=str(error)))
+            name = inner.strip("[ ").partition("(")[0]
+            calls.append(Call(side, name, None, 0, step, len(calls), raw=text, decode_error=str(error)))
             continue
         for name, arguments in decoded:
             given = {key: Accept([value]) for key, value in arguments.items()} if side == "golden" else arguments
@@ -77,7 +80,7 @@ def _calls(side: Any, texts: list[str], steps: Sequence[int]) -> list[Call]:
 
 def _lenient(text: str) -> list[tuple[str, dict[Any, Any]]]:
     start, end = text.find("["), text.rfind("]")
-    return decode(text[start : end + 1] if 0 <= start < end else f"[{text}]")
+    return readable(text[start : end + 1] if 0 <= start < end else f"[{text}]")
 
 
 def _conversation(item: Item, history: Path) -> list[int]:

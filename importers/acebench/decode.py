@@ -26,11 +26,11 @@ def squeeze(reply: str) -> str:
     return "".join(reply.split())
 
 
-def decode(reply: Any) -> list[CallTuple]:
-    """Calls of a reply `[f(a=1), g(b='x')]`. Raises Undecodable."""
+def decode(reply: Any, *, whole: bool = False) -> list[CallTuple]:
+    """Calls of a reply `[f(a=1), g(b='x')]`; `whole` keeps the blanks, for people to read. Raises Undecodable."""
     if not isinstance(reply, str):
         raise Undecodable("the reply is not text")
-    elements = getattr(parse(squeeze(reply)), "elts", None)
+    elements = getattr(parse(reply.strip() if whole else squeeze(reply)), "elts", None)
     if elements is None:
         raise Undecodable("not a list of calls")
     return [_call(element) for element in elements]
@@ -55,6 +55,14 @@ def _depth(text: str) -> int:
         elif character in ")]}":
             depth -= 1
     return deepest
+
+
+def readable(reply: str) -> list[CallTuple]:
+    """The calls with their texts as they were written, where they can be read that way. Raises Undecodable."""
+    try:
+        return decode(reply, whole=True)
+    except Undecodable:
+        return decode(reply)
 
 
 def _call(node: ast.expr) -> CallTuple:

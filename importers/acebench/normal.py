@@ -7,7 +7,7 @@ from typing import Any
 
 from fcreview.compare import align, first_difference
 from fcreview.importers.acebench import check_normal, check_special
-from fcreview.importers.acebench.decode import CallTuple, Undecodable, decode
+from fcreview.importers.acebench.decode import CallTuple, Undecodable, decode, readable
 from fcreview.importers.acebench.rules import RULES
 from fcreview.importers.acebench.transcript import messages
 from fcreview.model import Accept, Call, Item, Message, Verdict
@@ -66,7 +66,8 @@ def _normal(item: Item, reply: Any, golden: Any, turn: int, judged: bool) -> Non
         if not item.predicted:
             _said(item, reply, turn)
     else:
-        item.predicted = [Call("predicted", name, given, turn, 0, at) for at, (name, given) in enumerate(calls)]
+        shown = readable(reply)
+        item.predicted = [Call("predicted", name, given, turn, 0, at) for at, (name, given) in enumerate(shown)]
     alternatives = [one for one in (golden if isinstance(golden, list) else [golden]) if isinstance(one, dict)]
     if alternatives:
         item.golden = golden_calls(alternatives[0], item.functions, turn)

@@ -10,7 +10,7 @@ from fcreview.model import Message
 
 _START = re.compile(r"^(user|assistant):", re.MULTILINE)
 _EXTERNAL = re.compile(r"<EK>:?|(?:^|\n)EK:|^EK:")
-EXTERNAL = "external knowledge"
+EXTERNAL = "quoted"
 """`Message.name` of text that a user only attached: HammerBench's quoted messages."""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 FENCE = "```json"
 Parsed = dict[str, Any]
-"""`{"name": str, "arguments": {...}}`"""
+"""`{"name": str, "arguments": {...}}`, and `"blank": [names]` of arguments that were dropped for being empty."""
 
 
 def family(path: str) -> str:
@@ -72,8 +72,11 @@ def _call(value: dict[str, Any]) -> Parsed | None:
         arguments = value.get("parameters")
     if not isinstance(arguments, dict):
         arguments = {}
-    kept = {key: item for key, item in arguments.items() if not (isinstance(item, str) and item in ("", "\\"))}
-    return {"name": name, "arguments": kept} if name is not None else None
+    blank = [key for key, item in arguments.items() if isinstance(item, str) and item in ("", "\\")]
+    kept = {key: item for key, item in arguments.items() if key not in blank}
+    if name is None:
+        return None
+    return {"name": name, "arguments": kept} | ({"blank": blank} if blank else {})
 
 
 def _ministral(text: str) -> Parsed | None:

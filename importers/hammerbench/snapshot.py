@@ -109,12 +109,14 @@ def _slots(item: Item, given: Given, call: dict[str, Any] | None) -> None:
     label = given.label if isinstance(given.label, dict) else {}
     golden = _object(label, "arguments")
     raw = given.prediction if isinstance(given.prediction, dict) else call or {}
-    ours = _object(raw, "arguments")
+    ours = _object(raw, "arguments") | dict.fromkeys((call or {}).get("blank", ()), "")
     tool: dict[str, Any] = next((t for t in given.tools if t.get("name") == label.get("name")), {})
     properties = _object(_object(tool, "parameters"), "properties")
-    names = list(dict.fromkeys([*properties, *golden, *ours]))
-    if names:
-        item.extra["slots"] = {n: {"golden": _state(golden, n), "predicted": _state(ours, n)} for n in names}
+    states = {n: (_state(golden, n), _state(ours, n)) for n in dict.fromkeys([*properties, *golden, *ours])}
+    open_ones = {n: pair for n, pair in states.items() if pair != ("filled", "filled")}
+    item.extra["slots"] = f"{len(states) - len(open_ones)} of {len(states)} filled on both sides"
+    for name, (theirs, mine) in open_ones.items():
+        item.extra[f"slot {name}"] = f"golden {theirs}, predicted {mine}"
     old = {n: given.earlier[n] for n, value in golden.items() if n in given.earlier and given.earlier[n] != value}
     if old:
         item.extra["overridden slots, value before"] = old

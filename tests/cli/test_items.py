@@ -164,3 +164,9 @@ def test_a_long_error_type_keeps_its_last_part_and_ids_stay_whole() -> None:
     assert ":cannot_find_match" in line
     assert line.endswith("multi_turn_long_context_123")
     assert width(line) <= 80
+
+
+@pytest.mark.parametrize("where", ["-", "city --"])
+def test_a_lone_minus_is_a_word_also_where_several_runs_are_shown(cli: Cli, two_runs: Path, where: str) -> None:
+    done = cli("items", two_runs, f"--where={where}")
+    assert (done.code, done.out) == (0, "")

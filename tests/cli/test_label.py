@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -179,3 +180,19 @@ def test_the_demo_goes_to_a_temporary_folder_of_its_own(cli: Cli, tmp_path: Path
     assert done.code == 0
     (folder,) = tmp_path.glob("fcreview-demo-*")
     assert str(folder) in done.out
+
+
+def test_every_command_warns_of_a_journal_line_that_was_cut(cli: Cli, one_run: Path) -> None:
+    for name in ("simple_python_0", "simple_python_1"):
+        assert cli("label", one_run, name, "--verdict", "fail").code == 0
+    journal = one_run / ".fcreview" / "reviews" / "tester.jsonl"
+    journal.write_bytes(journal.read_bytes()[:-20])
+    done = cli("runs", one_run)
+    assert (done.code, done.err.count("tester.jsonl line 2: unfinished")) == (0, 1)
+    assert [row["reviewed"] for row in cli("runs", one_run, "--json").objects] == [1]
+
+
+def test_a_pipe_among_the_journals_is_not_waited_for(cli: Cli, one_run: Path) -> None:
+    (one_run / ".fcreview" / "reviews").mkdir(parents=True)
+    os.mkfifo(one_run / ".fcreview" / "reviews" / "other.jsonl")
+    assert cli("label", one_run, "simple_python_0", "--verdict", "fail").code == 0

@@ -135,7 +135,11 @@ def test_default_parser(text: str, name: str | None) -> None:
 
 
 def test_blank_arguments_are_dropped_and_texts_of_arguments_give_none() -> None:
-    assert parse('{"name": "a", "parameters": {"x": "", "y": "\\\\", "z": 1}}') == {"name": "a", "arguments": {"z": 1}}
+    assert parse('{"name": "a", "parameters": {"x": "", "y": "\\\\", "z": 1}}') == {
+        "name": "a",
+        "arguments": {"z": 1},
+        "blank": ["x", "y"],
+    }
     assert parse('{"name": "a", "parameters": "{}"}') == {"name": "a", "arguments": {}}
 
 
@@ -191,7 +195,7 @@ def test_slots_have_three_states_and_overridden_ones_show_the_old_value(samples:
     (plan,) = discover([samples / "hammerbench/logs/en/maple-8b.json"]).plans
     found = {item.id: item for item in items(plan)}
     assert found["mSv_0_2"].extra["overridden slots, value before"] == {"time": "8"}
-    assert found["Based_0_1"].extra["slots"]["start"] == {"golden": "absent", "predicted": "absent"}
-    assert found["ST_Perfect_0_1"].extra["slots"]["start"] == {"golden": "filled", "predicted": "filled"}
+    assert found["Based_0_1"].extra["slot start"] == "golden absent, predicted empty"
+    assert found["ST_Perfect_0_1"].extra["slots"] == "3 of 3 filled on both sides"
     assert found["ir_ST_Perfect_0_1"].rule is True
     assert found["ir_ST_Perfect_1_1"].rule_error_type == "not_declined"

@@ -15,6 +15,7 @@ import pytest
 
 from fcreview.model import Call, ImportIssue, Item, Message, Run, Verdict
 from fcreview.plan import RunPlan
+from fcreview.store import building
 from fcreview.store.importing import import_runs
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, WorkspaceError, find_workspace
@@ -107,10 +108,42 @@ def test_a_failing_reader_keeps_the_old_items_and_does_not_stop_the_others(tmp_p
     assert statuses(import_runs(workspace, plans, read)) == {"a": "failed", "b": "unchanged"}
 
 
-def test_what_duckdb_refuses_fails_that_run_only(tmp_path: Path) -> None:
-    workspace, summary = import_items(tmp_path, {"a": [{"n_turns": "many"}], "b": [{}]})
-    assert statuses(summary) == {"a": "failed", "b": "imported"}
-    assert ids(workspace) == ["b/simple_0"]
+def test_what_duckdb_refuses_is_left_out_and_told_with_its_place(tmp_path: Path) -> None:
+    rows = [{"tokens_in": 5}, {"tokens_in": 2**64}, {"n_turns": "many", "tokens_in": 7}]
+    workspace, summary = import_items(tmp_path, {"a": rows, "b": [{}]})
+    assert statuses(summary) == {"a": "imported", "b": "imported"}
+    assert ids(workspace) == ["a/simple_0", "a/simple_1", "a/simple_2", "b/simple_0"]
+    issue = summary.issues[0]
+    assert (issue["item"], Path(issue["file"]).name, issue["line"]) == ("simple_1", "results.jsonl", 2)
+    assert "18446744073709551616" in issue["what"]
+    with Store.open(workspace) as store:
+        assert store.sql("SELECT tokens_in FROM items ORDER BY item LIMIT 3")[1] == [(5,), (None,), (7,)]
+
+
+def test_a_part_that_needs_more_memory_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "MEMORY", "12MB")
+    long = {"messages": [["x" * 8_000_000]]}
+    row = {"extra": long, "functions": [{"name": "f", **long}]}
+    workspace = find_workspace(tmp_path)
+    plans = [write_run(tmp_path / "a", [row, {}], "a"), write_run(tmp_path / "b", [{}], "b")]
+    summary = import_runs(workspace, plans, read, jobs=1)
+    assert summary.issues == []
+    assert statuses(summary) == {"a": "imported", "b": "imported"}
+    assert ids(workspace) == ["a/simple_0", "a/simple_1", "b/simple_0"]
+
+
+def test_official_metrics_of_any_kind_are_kept(tmp_path: Path) -> None:
+    workspace = find_workspace(tmp_path)
+    plan = write_run(tmp_path / "a", [{}], "a")
+    plan.run.official_metrics["simple"] = {"accuracy": "\ud800", "correct_count": 10**30}
+    assert statuses(import_runs(workspace, [plan], read)) == {"a": "imported"}
+
+
+def test_a_pipe_among_the_sources_is_not_waited_for(tmp_path: Path) -> None:
+    plan = write_run(tmp_path / "a", [{}], "a")
+    os.mkfifo(tmp_path / "a" / "score.json")
+    plan.scores.append(tmp_path / "a" / "score.json")
+    assert statuses(import_runs(find_workspace(tmp_path), [plan], read)) == {"a": "imported"}
 
 
 def test_functions_of_a_failed_run_are_not_missing_in_another(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from fcreview.review import ItemKey, ReviewEvent
 from fcreview.store.annotators import AnnotatorError, check_annotator, safe_annotator
 from fcreview.store.journal import Journal, JournalError
-from fcreview.store.journal_lines import digest, parse_line
+from fcreview.store.journal_lines import KEY_FIELDS, Event, digest, parse_line
 from fcreview.store.journal_reader import JournalReader, check_journals, read_journals
 from fcreview.store.workspace import Workspace
 
@@ -406,3 +407,8 @@ def test_names_that_differ_in_case_or_composition_do_not_share_a_file(workspace:
     with pytest.raises(JournalError, match="alice"):
         Journal(workspace, "Alice")
     assert check_annotator("e\u0301") == check_annotator("\u00e9")
+
+
+def test_light_events_have_the_fields_of_the_models() -> None:
+    assert tuple(ItemKey.model_fields) == KEY_FIELDS
+    assert set(ReviewEvent.model_fields) == {field.name for field in fields(Event)} - {"extra"}

@@ -37,10 +37,47 @@ def test_an_event_changes_only_the_fields_it_carries() -> None:
         event(tags=[]),
         event(note=""),
     ]
+    (opinion,) = fold(events[:2], set())
+    assert (opinion.verdict, opinion.fault, opinion.tags, opinion.note) == (False, "model", ["a"], "because")
     (opinion,) = fold(events[:3], set())
-    assert (opinion.verdict, opinion.fault, opinion.tags, opinion.note) == (True, "model", ["a"], "because")
+    assert (opinion.verdict, opinion.fault, opinion.tags, opinion.note) == (True, None, ["a"], "because")
     (opinion,) = fold(events, set())
     assert (opinion.verdict, opinion.tags, opinion.note) == (True, [], None)
+
+
+@pytest.mark.parametrize("verdict", [True, False, "unsure", 0])
+def test_a_verdict_without_a_fault_takes_back_the_fault_named_before(verdict: Any) -> None:
+    golden = event(verdict=True, fault="golden", note="n", golden_fix={"f": {}})
+    (opinion,) = fold([golden, event(verdict=verdict)], set())
+    assert (opinion.verdict, opinion.fault, opinion.note, opinion.golden_fix) == (verdict, None, "n", {"f": {}})
+
+
+def test_a_fault_named_without_a_verdict_is_added_to_the_verdict() -> None:
+    (opinion,) = fold([event(verdict=False), event(fault="question"), event(tags=["t"])], set())
+    assert (opinion.verdict, opinion.fault, opinion.tags) == (False, "question", ["t"])
+
+
+def test_a_verdict_leaves_faults_of_others_and_of_other_targets_alone() -> None:
+    events = [
+        event(verdict=True, fault="golden"),
+        event("bob", True, fault="checker"),
+        event(verdict=True, fault="simulator", target="turn:1"),
+        event(verdict=True, act="adjudicate", fault="question"),
+        event(verdict=False),
+    ]
+    faults = {(o.annotator, o.target, o.adjudicated): o.fault for o in fold(events, set())}
+    assert faults == {
+        ("alice", "item", False): None,
+        ("bob", "item", False): "checker",
+        ("alice", "turn:1", False): "simulator",
+        ("alice", "item", True): "question",
+    }
+
+
+def test_undoing_the_verdict_brings_its_fault_back() -> None:
+    first, second = event(verdict=True, fault="golden"), event(verdict=False)
+    gone = event(act="retract", retracts=second.event)
+    assert (item(first, second).fault, item(first, second, gone).fault) == (None, "golden")
 
 
 def test_a_retraction_restores_what_was_there_before() -> None:

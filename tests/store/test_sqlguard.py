@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fcreview.store import sqlguard
 from fcreview.store.sqlguard import SqlError
 from fcreview.store.store import Store, View
 from tests.store.factory import import_items
@@ -135,3 +136,17 @@ def test_the_store_still_works_after_sql(store: Store) -> None:
     view = View(where="official:pass")
     assert store.count(view) == 1
     assert store.detail(store.page(view, 0, 1)[0].item).item.official is True
+
+
+def test_a_time_with_a_zone_says_what_to_do(store: Store) -> None:
+    with pytest.raises(SqlError, match=r"column t .*::VARCHAR"):
+        store.sql("SELECT now() AS t")
+    assert store.sql("SELECT now()::VARCHAR AS t")[0] == ["t"]
+
+
+def test_too_many_rows_are_refused_before_they_fill_the_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlguard, "ROWS", 1000)
+    assert len(store.sql("FROM range(1000)")[1]) == 1000
+    with pytest.raises(SqlError, match="more than 1,000 rows"):
+        store.sql("FROM range(1001)")
+    assert store.sql("SELECT 1")[1] == [(1,)]

@@ -15,6 +15,8 @@ from fcreview.plan import RunPlan
 from fcreview.store.connecting import StoreError
 from fcreview.store.importing import import_runs
 from fcreview.store.journal import Journal
+from fcreview.store.narrowing import exactly, narrowed
+from fcreview.store.reviewing import Reviewer
 from fcreview.store.rows import QUEUES
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, find_workspace
@@ -163,6 +165,39 @@ def test_raw_reads_the_record_or_says_that_the_file_changed(tmp_path: Path) -> N
             store.raw(item)
 
 
+def test_the_score_entry_of_a_failing_item_is_read_or_said_to_be_gone(tmp_path: Path) -> None:
+    scores = tmp_path / "scores.json"
+    entry = '{"id": 1, "error": ["no \\u00e9"]}\n'
+    scores.write_text('{"accuracy": 0.5}\n' + entry)
+    place = {"file": str(scores), "line": 2, "offset": 18, "length": len(entry)}
+    unknown = {"id": "z", "extra": {"score_record": {"line": 2}}}
+    rows = [{"id": "x", "extra": {"score_record": place}}, {"id": "y"}, unknown]
+    workspace, _ = import_items(tmp_path, {"a": rows})
+    with Store.open(workspace) as store:
+        x, y, z = (store.find(name)[0] for name in "xyz")
+        assert store.raw_score(x) == entry
+        assert store.raw_score(y) is None
+        assert store.raw_score(z) is None
+        assert store.raw_score(77) is None
+        scores.write_text("{}" + scores.read_text())
+        with pytest.raises(StoreError, match="changed"):
+            store.raw_score(x)
+        scores.unlink()
+        with pytest.raises(StoreError, match=r"scores\.json"):
+            store.raw_score(x)
+
+
+def test_what_you_reviewed_is_counted_apart_from_what_anybody_did(tmp_path: Path) -> None:
+    workspace, _ = import_items(tmp_path, {"a": [{}, {}, {}]})
+    with Store.open(workspace, "alice") as store:
+        Reviewer(store, Journal(workspace, "alice")).review(store.find("simple_0")[0], verdict=True)
+        bob = Reviewer(store, Journal(workspace, "bob"))
+        for name in ("simple_0", "simple_1"):
+            bob.review(store.find(name)[0], verdict=False)
+        bob.review(store.find("simple_2")[0], note="only a note")
+        assert [(row.yours, row.reviewed) for row in store.runs()] == [(1, 2)]
+
+
 def test_runs_and_their_counts(store: Store) -> None:
     rows = store.runs()
     assert [row.info.model for row in rows] == ["a", "b"]
@@ -184,6 +219,39 @@ def test_facets_count_what_a_filter_finds(store: Store) -> None:
                 assert store.count(View(where=f"({base.where}) {name}:{value}")) == count
 
 
+@pytest.mark.parametrize(
+    ("value", "others", "term"),
+    [
+        ("value_error:string", ["value_error"], "error:value_error:string"),
+        ("value_error", ["value_error", "value_error:string"], 'error:"value_error"'),
+        ("a", ["A"], 'error:"a"'),
+        ("a", ["ab"], "error:a"),
+        ("none", [None], 'error:"none"'),
+        (None, ["none"], "error:none"),
+        ('two "words"', [], 'error:"two \\"words\\""'),
+        ("a*", [], 'error:"a*"'),
+        (">1", [], 'error:">1"'),
+        ("", [], 'error:""'),
+    ],
+)
+def test_a_value_is_quoted_only_where_it_has_to_be(value: str | None, others: list[str | None], term: str) -> None:
+    assert exactly("error", value, others) == term
+
+
+@pytest.mark.parametrize(
+    ("base", "whole"),
+    [
+        ("", "effective:fail error:x"),
+        ("category:a -reviewed", "category:a -reviewed effective:fail error:x"),
+        ("effective:fail category:a", "effective:fail category:a error:x"),
+        ("category:a OR rule:pass", "(category:a OR rule:pass) effective:fail error:x"),
+        ('text:"a OR b"', 'text:"a OR b" effective:fail error:x'),
+    ],
+)
+def test_a_filter_is_narrowed_without_needless_parentheses(base: str, whole: str) -> None:
+    assert narrowed(base, "effective:fail", "error:x") == whole
+
+
 @pytest.mark.parametrize("view", [View(), View(where="category:c0 OR rule:pass"), View(run=1)])
 def test_a_clusters_filter_selects_exactly_its_items(store: Store, view: View) -> None:
     clusters = store.clusters(view)
@@ -194,6 +262,9 @@ def test_a_clusters_filter_selects_exactly_its_items(store: Store, view: View) -
         assert len(rows) == cluster.count
         assert [row.id for row in rows[:3]] == cluster.examples
         assert all(row.effective is False for row in rows)
+    for term in {term for cluster in clusters for term in cluster.terms}:
+        of_term = store.count(View(where=narrowed(view.where, "effective:fail", term), run=view.run))
+        assert of_term == sum(cluster.count for cluster in clusters if term in cluster.terms), term
     failing = store.count(
         View(where=f"({view.where}) effective:fail" if view.where else "effective:fail", run=view.run)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -71,7 +72,7 @@ WEATHER = item(
 
 def test_an_item_at_80_columns() -> None:
     assert text(detail(WEATHER)) == [
-        "BFCL V4 · gpt-4o · live_simple",
+        "live_simple · gpt-4o · BFCL V4",
         "user    What's the weather in Hangzhou, China? Use celsius.",
         "── turn 1 · call 1 of 1 · get_weather ─────────────────────────────────────────",
         "  argument  golden                            predicted",
@@ -212,6 +213,46 @@ def test_the_failing_turn_is_open_and_marked_and_the_others_are_folded() -> None
     assert not any(line.startswith("log") for line in lines)
 
 
+def test_a_note_of_the_runner_is_shown_where_it_tells_why_a_turn_ended() -> None:
+    of = turns()
+    of.extra["failing_turn"] = 1
+    of.messages = [m for m in of.messages if m.turn != 1 or m.step < 1]
+    of.messages.append(Message(1, 0, "log", "Forced to quit after 20 steps."))
+    assert "log     Forced to quit after 20 steps." in text(detail(of))
+    of.messages.append(Message(1, 1, "assistant", "I give up."))
+    of.messages.append(Message(1, 1, "log", "not a call"))
+    assert not [line for line in text(detail(of)) if line.startswith("log")]
+
+
+def test_extra_fields_come_last_with_a_line_each_and_their_size() -> None:
+    of = item([golden("f", a=1)], [predicted("f", a=1)])
+    of.extra = {"score_record": {"file": "s.json", "line": 2}, "config": {"deep": ["x" * 50] * 40}, "path": ["a.b"]}
+    lines = text(detail(of))
+    assert lines[-4].startswith("── more ──")
+    assert lines[-3].startswith('  config  {"deep": ["xxx')
+    assert lines[-3].endswith("  2.2 KB, enter opens it")
+    assert lines[-2].rstrip() == '  path    ["a.b"]'
+    assert "score_record" not in "\n".join(lines)
+    assert all(width(line) <= 80 for line in lines)
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_where_an_answer_is_judged_golden_and_given_stand_together(hidden: bool) -> None:
+    of = item([], [])
+    of.extra = {"accepted_answers": ["dark green", 7], "final_answer": "green \x1b[2J"}
+    lines = text(detail(of), hidden=hidden)
+    at = next(n for n, line in enumerate(lines) if line.startswith("── final answer ──"))
+    assert lines[at + 1 : at + 3] == ['golden  "dark green" or 7', "given   green ␛[2J"]
+    assert not any(line.startswith("── more") for line in lines)
+
+
+def test_arguments_of_a_call_that_cannot_be_read_are_not_said_to_be_missing() -> None:
+    broken = Call("predicted", "f", None, raw='[{"f": "{a: 1"', decode_error="not JSON")
+    lines = text(detail(item([golden("f", a=1)], [broken])))
+    assert any(line.startswith("- a ") and line.endswith("(not decoded)") for line in lines)
+    assert "(missing)" not in "\n".join(lines)
+
+
 def test_the_cursor_starts_where_the_item_fails_and_stops_at_targets() -> None:
     blocks = document(detail(turns()), "alice", Options())
     assert blocks[opening(blocks)].key == "turn:2"
@@ -260,8 +301,32 @@ def test_the_header_keeps_its_marks_with_little_room() -> None:
     of.row.error_type = "parallel_function_checker_no_order:cannot_find_match"
     line = plain(header_line(of, 1044, 14850, 80))
     assert width(line) <= 80
-    for mark in ("official ✗", "rule ✗", "judge ·", "you ·", "1045/14850"):
+    for mark in ("official ✗", "rule ✗", "you ·", "1,045/14,850", "live_m", "long-tail"):
         assert mark in line
+    assert line.endswith("_match")
+
+
+@pytest.mark.parametrize("cells", [60, 80, 100, 120, 160])
+@pytest.mark.parametrize("kind", ["value_error:string", "parallel_function_checker_no_order:cannot_find_match"])
+def test_the_header_keeps_a_usual_id_and_the_last_part_of_the_error_type(cells: int, kind: str) -> None:
+    of = detail(WEATHER)
+    of.row.id, of.row.error_type = "simple_python_17", kind
+    line = plain(header_line(of, 3, 640, cells))
+    assert width(line) <= cells
+    assert line.startswith(" simple_python_17 ") and "4/640" in line and "you ·" in line
+    if cells >= 80:
+        assert line.endswith(":" + kind.rpartition(":")[2])
+
+
+def test_a_judge_that_said_nothing_gives_way_to_the_error_type() -> None:
+    of = detail(WEATHER)
+    of.row.error_type, of.row.judge = "multi_turn:empty_turn_model_response", None
+    assert "judge ✗" in plain(
+        header_line(dataclasses.replace(of, row=dataclasses.replace(of.row, judge=False)), 0, 9, 80)
+    )
+    of.item.verdicts = [verdict for verdict in of.item.verdicts if verdict.source != "judge"]
+    assert "judge" not in plain(header_line(of, 0, 9, 80))
+    assert "judge ·" in plain(header_line(of, 0, 9, 160))
 
 
 def test_status_and_keys_fit_80_columns_and_name_the_target() -> None:

@@ -194,7 +194,22 @@ def test_the_run_line_fits_and_keeps_the_count_of_reviews(cells, runs):
     line = header.run_line(runs, "annotator-with-a-long-name", cells)
     assert line_width(line) <= cells
     if runs:
-        assert plain(line).endswith(f"{len(runs)} of {4 * len(runs)} reviewed ")
+        assert plain(line).endswith(f" · 0 of {4 * len(runs)} reviewed ({len(runs)} by all) ")
+
+
+def test_the_run_line_counts_what_the_annotator_reviewed_and_others_only_where_they_did_more():
+    mine = dataclasses.replace(run_row(), yours=1)
+    assert plain(header.run_line([mine], "alice", 80)).endswith("alice · 1 of 4 reviewed ")
+    theirs = dataclasses.replace(run_row(), yours=0, reviewed=3)
+    assert plain(header.run_line([theirs], "alice", 80)).endswith("alice · 0 of 4 reviewed (3 by all) ")
+    assert plain(header.run_line([theirs], "alice", 80, blind=True)).endswith("alice · 0 of 4 reviewed ")
+
+
+def test_a_long_filter_is_shown_rather_than_the_order():
+    text = plain(header.view_line(View(), "effective:fail error:" + "x" * 40, "", 3, 85, 80))
+    assert text.startswith(" filter effective:fail error:" + "x" * 40)
+    assert text.endswith(" · 3/85 ")
+    assert "order" not in text
 
 
 def test_the_view_line_shows_filter_and_search_as_typed():

@@ -163,17 +163,41 @@ async def test_verdict_keys(workspace: Workspace, key: str, verdict: Any, fault:
         assert [(event["verdict"], event.get("fault")) for event in events(workspace)] == [(verdict, fault)]
 
 
-async def test_the_walk_goes_round_and_says_when_nothing_is_left(workspace: Workspace) -> None:
+async def test_behind_the_last_item_it_stays_and_says_how_many_are_left(workspace: Workspace) -> None:
     async with opened(workspace, "simple_2") as (app, pilot):
         order = []
-        for _ in range(4):
+        for _ in range(2):
             await pilot.press("p")
             order.append(shown_id(app))
-        assert order == ["multi_turn_0", "simple_0", "simple_1", "simple_1"]
+        assert order == ["multi_turn_0", "multi_turn_0"]
+        said = bar(app, "status")
+        assert "saved: pass" in said and "end of the queue, 2 left unreviewed: ] goes there" in said
+        await pilot.press("]")
+        assert shown_id(app) == "simple_0"
+        assert "first item left unreviewed" in bar(app, "status")
+        await pilot.press("p", "p")  # simple_2 and multi_turn_0 have verdicts: nothing is behind simple_1
+        assert shown_id(app) == "simple_1"
         assert "none left to review" in bar(app, "status")
-        assert [event["key"]["id"] for event in events(workspace)] == [
-            "simple_2", "multi_turn_0", "simple_0", "simple_1",
-        ]  # fmt: skip
+        assert len(events(workspace)) == 4
+
+
+async def test_a_verdict_takes_back_the_fault_of_the_verdict_before(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        await pilot.press("g", "left_square_bracket")
+        assert any("wrong: golden" in row for row in rows(app))
+        await pilot.press("f", "left_square_bracket")
+        assert not any("wrong: golden" in row for row in rows(app))
+        assert [(o.verdict, o.fault) for o in screen_of(app).detail.opinions] == [(False, None)]
+
+
+async def test_a_fault_named_before_the_verdict_goes_with_it(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        await pilot.press("w", "q")
+        assert "no verdict yet" in bar(app, "status")
+        await pilot.press("f")
+        assert [(event.get("verdict"), event["fault"]) for event in events(workspace)][-1] == (False, "question")
+        await pilot.press("left_square_bracket", "w", "m")
+        assert "no verdict yet" not in bar(app, "status")
 
 
 async def test_undo_takes_back_and_goes_back(workspace: Workspace) -> None:
@@ -254,9 +278,9 @@ async def test_raw_record_opens_indented_in_the_pager(workspace: Workspace) -> N
         await pilot.press("R")
         await pilot.pause()
         assert isinstance(app.screen, PagerScreen)
-        assert rows(app)[:2] == ["{", '  "id": "simple_0",']
+        assert rows(app)[:4] == ["── result ──", "simple_result.json:1", "{", '  "id": "simple_0",']
         await pilot.press("r")
-        assert rows(app)[0].startswith('{"id": "simple_0", "result": [{')
+        assert rows(app)[2].startswith('{"id": "simple_0", "result": [{')
         await pilot.press("q")
         assert app.screen is screen_of(app)
 
@@ -266,7 +290,7 @@ async def test_a_result_file_that_is_gone_is_told(workspace: Workspace) -> None:
         (workspace.root.parent / "simple_result.json").unlink()
         await pilot.press("R")
         await pilot.pause()
-        assert "The record cannot be read" in rows(app)[0]
+        assert "The record cannot be read" in "".join(rows(app))
         assert "simple_result.json" in "".join(rows(app))
 
 

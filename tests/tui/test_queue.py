@@ -239,3 +239,12 @@ async def test_blind_shows_no_verdict_of_others(make_app, settled):
         assert row_under_cursor(lines).split()[1] == "simple_0", "dataset order, not failing first"
         await pilot.press("f", *"official:fail", "enter")
         assert "hidden in blind mode" in (await settled(pilot))[-2]
+
+
+async def test_a_review_that_cannot_be_read_is_told_when_the_queue_opens(make_app, settled, tmp_path):
+    (tmp_path / "work").mkdir()
+    reviews = find_workspace(tmp_path / "work").reviews
+    (reviews / "bob.jsonl").write_bytes(b'{"event": "cut o')
+    async with make_app(some()).run_test(size=NARROW) as pilot:
+        lines = await settled(pilot)
+        assert "reviews: bob.jsonl line 1: unfinished" in lines[3]

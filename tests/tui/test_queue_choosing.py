@@ -126,16 +126,76 @@ async def test_random_again_shuffles_anew(make_app, settled):
         assert sorted(items(first)) == sorted(items(second))
 
 
-async def test_a_cluster_becomes_the_filter(make_app, settled):
+async def test_failures_are_listed_by_error_type_and_become_the_filter(make_app, settled):
     async with make_app(some()).run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("c")
         lines = await settled(pilot)
-        assert "2 clusters" in lines[0]
-        assert lines[2].split()[1:7] == ["5", "62", "%", "value_error:string", "get_weather", "city"]
+        assert lines[0].startswith(" 8 failures by error type · 2 groups")
+        assert lines[2].split() == ["▸", "5", "62", "%", "value_error:string", "get_weather", "·", "city"]
+        assert "enter show its items" in lines[-1] and "right unfold" in lines[-1]
         await pilot.press("j", "enter")
         lines = await settled(pilot)
         assert items(lines) == ["simple_4", "simple_5", "simple_6"]
+        assert " filter effective:fail error:type_error:simple " in lines[2]
+
+
+async def test_an_error_type_unfolds_into_functions_and_arguments(make_app, settled):
+    rows = some()
+    rows[8]["diff_argument"] = rows[9]["diff_argument"] = "unit"
+    async with make_app(rows).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("c")
+        lines = await settled(pilot)
+        assert " ▸ value_error:string " in lines[2]
+        assert lines[2].endswith("3 get_weather · city")
+        await pilot.press("left", "right")
+        lines = await settled(pilot)
+        assert lines[2].startswith("▸") and "▾ value_error:string" in lines[2]
+        assert [line.split()[-2:] for line in lines[3:5]] == [["get_weather", "city"], ["get_weather", "unit"]]
+        await pilot.press("j", "j", "enter")
+        lines = await settled(pilot)
+        assert items(lines) == ["simple_8", "simple_9"]
+        assert lines[2].startswith(" filter effective:fail error:value_error:string function:get_weather ")
+        assert pilot.app.screen.state.where.endswith(" argument:unit")
+        await pilot.press("c")
+        await settled(pilot)
+        await pilot.press("tab", "tab")
+        lines = await settled(pilot)
+        assert lines[0].startswith(" 2 failures by argument · 1 group")
+        assert "unit" in lines[2]
+        await pilot.press("q")
+        assert items(await settled(pilot)) == ["simple_8", "simple_9"]
+
+
+async def test_folding_from_inside_leads_back_to_the_group(make_app, settled):
+    rows = some()
+    rows[8]["diff_argument"] = "unit"
+    async with make_app(rows).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("c")
+        await settled(pilot)
+        await pilot.press("l", "j", "j", "h")
+        lines = await settled(pilot)
+        assert lines[2].startswith("▸") and "▸ value_error:string" in lines[2][1:]
+        assert "type_error:simple" in lines[3]
+
+
+async def test_the_runs_that_were_opened_are_not_a_part_of_the_filter(make_app, settled):
+    runs = {"maple-8b": some(), "birch-70b": some()[:3], "elm-3b": some()[:5]}
+    async with make_app(runs=runs, view=View(where="run:1,2 (official:fail)")).run_test(size=NARROW) as pilot:
+        lines = await settled(pilot)
+        assert " filter official:fail " in lines[2]
+        assert "2 runs" in lines[0] and " of 15 reviewed" in lines[0]
+        await pilot.press("F")
+        lines = await settled(pilot)
+        assert lines[2].startswith(" all items")
+        assert lines[2].endswith("1/15")
+        await pilot.press("c", "enter")
+        await settled(pilot)
+        assert " filter effective:fail error:" in (await settled(pilot))[2]
+        await pilot.press("r")
+        assert not any("elm-3b" in line for line in await settled(pilot))
 
 
 async def test_several_runs_have_a_column_and_one_can_be_taken(make_app, settled):

@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from fcreview.tui.keys import ASK
+from fcreview.tui.widgets.typed import SafeInput
 
 
 class AskScreen(ModalScreen[str | None]):
@@ -32,7 +33,7 @@ class AskScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Horizontal():
             yield Static(f" {self._prompt} ", markup=False)
-            box = Input(self._value, select_on_focus=True)
+            box = SafeInput(self._value, select_on_focus=True)
             box.cursor_blink = False
             yield box
 

@@ -1,4 +1,4 @@
-"""Failures in groups: what to look at first. By error type, function or argument; a group unfolds into the other two."""
+"""Failures in groups: what to look at first. A group (error type, function or argument) unfolds into the others."""
 
 from __future__ import annotations
 

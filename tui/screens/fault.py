@@ -9,8 +9,9 @@ from textual.binding import BindingType
 from textual.screen import ModalScreen
 
 from fcreview.review import Fault
+from fcreview.tui.format import hints_line
 from fcreview.tui.keys import FAULT, key_hints
-from fcreview.tui.lines import Line
+from fcreview.tui.lines import Line, line_width
 from fcreview.tui.widgets.document import LineBar
 
 
@@ -25,10 +26,8 @@ class FaultScreen(ModalScreen[Fault | None]):
         yield LineBar(id="fault")
 
     def on_mount(self) -> None:
-        parts: Line = ((" wrong:  ", "strong"),)
-        for key, name in key_hints(self):
-            parts += ((key, "key"), (f" {name} ", ""))
-        self.query_one(LineBar).show(parts)
+        who: Line = ((" who?", "strong"),)
+        self.query_one(LineBar).show((*who, *hints_line(key_hints(self), self.app.size.width - line_width(who), 1)))
 
     def action_take(self, fault: Fault) -> None:
         self.dismiss(fault)

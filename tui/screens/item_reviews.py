@@ -44,7 +44,7 @@ class ItemReviews(ItemView):
             if left:
                 self.reload(f"saved: {criterion} {value} · now {left[0]}")
             else:
-                self._next(f"saved: {criterion} {value} · {visible(self.detail.row.id)}", self.following())
+                self._next(f"saved: {criterion} {value}", self.following())
 
     def _mine(self, target: str, criterion: str = "correct") -> Opinion | None:
         me = self.reviewer.annotator
@@ -67,7 +67,7 @@ class ItemReviews(ItemView):
         if not self._save(said, target=target, **fields):
             return
         if target == "item":
-            self._next(f"saved: {said} · {visible(self.detail.row.id)}", following)
+            self._next(f"saved: {said}", following)
         else:
             self.reload(f"saved: {said} · {visible(words(target))}")
 
@@ -75,7 +75,7 @@ class ItemReviews(ItemView):
         if following is None:
             self.reload(f"{message} · {self._end()}")
         else:
-            self.show_item(following, message)
+            self.show_item(following, f"{message} · {visible(self.detail.row.id)}")
 
     def _end(self) -> str:
         """What is said behind the last item."""

@@ -9,12 +9,13 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Static, TextArea
+from textual.widgets import Static
 
 from fcreview.tui.keys import ASK
+from fcreview.tui.widgets.typed import SafeTextArea
 
 
-class NoteBox(TextArea):
+class NoteBox(SafeTextArea):
     """Enter saves; Down in the last line starts another one; pasted lines stay lines."""
 
     async def _on_key(self, event: events.Key) -> None:

@@ -124,6 +124,8 @@ class QueueScreen(QueueChoosing):
             self.state.where = self.state.search = ""
             self._load(item, f"the filter is left out: {error.message}")
             return
+        if self._total is None and not message:
+            message = await self.session.ask(_journal_problems)
         self._total, self._message = total, message
         self.list.empty = ((" no item matches the filter", "warn"),)
         self.list.reset(total, cursor)
@@ -189,3 +191,10 @@ class QueueScreen(QueueChoosing):
             self._say(f"there is no item {wanted}")
         else:
             self._show_item(item)
+
+
+def _journal_problems(store: Store) -> str:
+    """The first review that does not count because its line cannot be read, and how many more there are."""
+    warnings = store.reviews.warnings
+    more = f", and {len(warnings) - 1} more: fcreview doctor" if len(warnings) > 1 else ""
+    return f"reviews: {warnings[0]}{more}" if warnings else ""

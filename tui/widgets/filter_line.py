@@ -15,9 +15,10 @@ from fcreview.sanitise import visible, width
 from fcreview.tui import keys
 from fcreview.tui.format import cut
 from fcreview.tui.widgets.document import LineBar
+from fcreview.tui.widgets.typed import SafeInput
 
 
-class FilterInput(Input):
+class FilterInput(SafeInput):
     BINDINGS: ClassVar[list[BindingType]] = [*keys.FILTER_INPUT]
 
 

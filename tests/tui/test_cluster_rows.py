@@ -1,0 +1,80 @@
+"""Clusters put together in groups, as rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from fcreview.store.rows import Cluster
+from fcreview.tui.cluster_rows import columns, grouped, mostly, parts, rows_of, share
+from fcreview.tui.lines import line_width, plain
+from fcreview.tui.table import table
+
+
+def cluster(error: str, function: str | None, argument: str | None, count: int = 1) -> Cluster:
+    terms = (f"error:{error or 'none'}", f"function:{function or 'none'}", f"argument:{argument or 'none'}")
+    return Cluster(error, function, argument, count, [f"{function}_{n}" for n in range(min(count, 3))], "", terms)
+
+
+CLUSTERS = [
+    cluster("decoder_failed", None, None, 9),
+    cluster("value_error:string", "book", "date", 3),
+    cluster("value_error:string", "rent", "city", 2),
+    cluster("value_error:string", "fly", "city"),
+    cluster("value_error:string", "stay", "city"),
+    cluster("type_error:simple", "book", "date"),
+    cluster("type_error:simple", "pay", "sum"),
+]
+
+
+def test_groups_hold_every_cluster_once_most_items_first():
+    for by in range(3):
+        groups = grouped(CLUSTERS, by)
+        assert sum(group.count for group in groups) == sum(each.count for each in CLUSTERS)
+        assert sorted(each.count for group in groups for each in group.clusters) == [1, 1, 1, 1, 2, 3, 9]
+        counts = [group.count for group in groups]
+        assert counts == sorted(counts, reverse=True)
+    assert [group.name for group in grouped(CLUSTERS, 0)] == [
+        "decoder_failed", "value_error:string", "type_error:simple",
+    ]  # fmt: skip
+    assert [group.name for group in grouped(CLUSTERS, 2)] == [None, "date", "city", "sum"]
+
+
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [
+        (0, ["", "4 city · 3 functions", "2 functions"]),
+        (1, ["decoder_failed", "4 date · 2 error types", "value_error:string · city"]),
+        (2, ["decoder_failed", "4 book · 2 error types", "2 value_error:string · rent"]),
+    ],
+)
+def test_what_most_items_of_a_group_share(by, said):
+    assert [mostly(group, by) for group in grouped(CLUSTERS, by)][:3] == said
+
+
+def test_an_unfolded_group_is_followed_by_its_clusters_and_their_terms():
+    groups = grouped(CLUSTERS, 0)
+    rows = rows_of(groups, {"error:type_error:simple"})
+    assert [row.terms for row in rows] == [
+        ("error:decoder_failed",),
+        ("error:value_error:string",),
+        ("error:type_error:simple",),
+        ("error:type_error:simple", "function:book", "argument:date"),
+        ("error:type_error:simple", "function:pay", "argument:sum"),
+    ]
+
+
+@pytest.mark.parametrize("cells", [60, 80, 120, 160])
+@pytest.mark.parametrize("by", [0, 1, 2])
+def test_rows_fit_and_hostile_names_are_made_visible(cells, by):
+    clusters = [*CLUSTERS, cluster("e\x1b[31m" * 20, "f\u202e" * 40, "a\n" * 40, 1234)]
+    groups = grouped(clusters, by)
+    unfolded = {group.term for group in groups}
+    rows = [parts(row, by, 1250, unfolded, cells) for row in rows_of(groups, unfolded)]
+    heading, lines = table(columns(by, cells), rows, cells - 3)
+    for line in (heading, *lines):
+        assert line_width(line) <= cells - 3
+        assert not set("\x1b\u202e\n") & set(plain(line))
+
+
+def test_shares():
+    assert (share(17, 100), share(1, 1000), share(1, 1)) == ("17 %", "<1 %", "100 %")

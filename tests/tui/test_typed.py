@@ -1,0 +1,49 @@
+"""What stands in a box to type in is drawn safely, wherever it comes from, and stays what it is."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from textual.app import App
+
+from fcreview.tui.screens.ask import AskScreen
+from fcreview.tui.screens.note import NoteBox, NoteScreen
+from fcreview.tui.widgets.filter_line import FilterInput, FilterLine
+from fcreview.tui.widgets.typed import SafeInput
+
+HOSTILE = "a\x1b]0;title\x9b31m\u202e\u200b[b]z\x7f"
+DRAWN = "a␛]0;title‹U+009B›31m‹U+202E›‹U+200B›[b]z␡"
+
+
+def drawn(kind: str) -> tuple[str, str]:
+    """(the line as it is drawn, the text in the box)"""
+
+    async def run() -> tuple[str, str]:
+        app: App[None] = App()
+        async with app.run_test(size=(80, 24)) as pilot:
+            if kind == "note":
+                await app.push_screen(NoteScreen("x", HOSTILE))
+                await pilot.pause()
+                box = app.screen.query_one(NoteBox)
+                return box.render_line(0).text, box.text
+            if kind == "ask":
+                await app.push_screen(AskScreen("x", HOSTILE))
+                await pilot.pause()
+                line = app.screen.query_one(SafeInput)
+            else:
+                filters = FilterLine()
+                await app.mount(filters)
+                filters.open("filter", HOSTILE, "")
+                await pilot.pause()
+                line = filters.query_one(FilterInput)
+            return line.render_line(0).text, line.value
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("kind", ["note", "ask", "filter"])
+def test_nothing_in_the_box_reaches_the_terminal_raw(kind: str) -> None:
+    line, text = drawn(kind)
+    assert text == HOSTILE
+    assert line.strip() == DRAWN

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fcreview.plan import Found
     from fcreview.store.workspace import Workspace
 
-PACKAGES = ("fcreview", "textual", "rich", "duckdb", "orjson", "pydantic", "typer", "scipy", "bfcl-eval")
+PACKAGES = ("fcreview", "textual", "rich", "duckdb", "orjson", "pydantic", "typer", "bfcl-eval")
 FOUND_ISSUES = 20
 Fact = dict[str, Any]
 """{kind, name, value, problem}: `problem` is true if something is damaged or missing."""

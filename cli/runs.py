@@ -28,7 +28,7 @@ def runs(path: PathArgument, data: Data = None, workspace: WorkspaceOption = Non
             return
         table = [
             [
-                str(row.run), " ".join(filter(None, (row.info.benchmark, row.info.generation, row.info.language))), text_of(row.info.model),
+                str(row.run), kind_of(row), text_of(row.info.model),
                 f"{row.n_items:,}", rate(row.official_pass, row.official_known), rate(row.rule_pass, row.rule_known),
                 rate(row.effective_pass, row.effective_known), f"{row.reviewed:,}", f"{row.n_issues:,}",
             ]
@@ -39,6 +39,12 @@ def runs(path: PathArgument, data: Data = None, workspace: WorkspaceOption = Non
             emit(line)
         emit()
         emit(count_of(len(session.runs), "run") + ". 'rule' covers the items whose verdict can be recomputed.")
+
+
+def kind_of(row: RunRow) -> str:
+    """`acebench v1 zh`"""
+    info = row.info
+    return text_of(" ".join(word for word in (info.benchmark, info.generation, info.language) if word))
 
 
 def flat(row: RunRow) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from fcreview.store.sources import files_of, look, unchanged
 from fcreview.store.stage import Part, read_line
 from fcreview.store.workspace import Workspace, WorkspaceError
 
-TOGETHER = 32_000_000
+TOGETHER = 16_000_000
 """Bytes of parts that are loaded by one statement, while others are read."""
 
 

@@ -21,6 +21,7 @@ from fcreview.tui.lines_calls import (
     undecoded,
 )
 from fcreview.tui.lines_function import function_lines, function_named
+from fcreview.tui.lines_verdicts import call_verdicts
 from fcreview.tui.scene import Scene, argument_address, call_address, turn_address
 
 NOT_DECODED = "(not decoded)"
@@ -81,6 +82,8 @@ def _pair(of: Scene, pair: Pair, position: int, count: int, options: Options, pa
 
     def heading(cells: int) -> list[Line]:
         lines = [pair_heading(pair, position + 1, count, cells, also)]
+        if not options.hidden:
+            lines += call_verdicts(of.item, address, cells)
         if broken and predicted is not None:
             lines += undecoded(predicted, cells)
         if rows:

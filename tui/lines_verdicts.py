@@ -22,6 +22,8 @@ SHORT = 48
 """Characters of a field that are shown without saying how many there are."""
 ANSWERS = ("accepted_answers", "final_answer")
 """In `Item.extra`, where a final answer is judged and not calls: a list of texts, and the text that was given."""
+PASSING = ("correct", "equivalent", "func_ok", "args_ok", "args_ok_llm", "name_matches")
+"""Criteria on which true means right; on others it means yes."""
 WHOLE = ("item", "response")
 """Targets that are the whole item, or its last words."""
 SHOWN_ELSEWHERE = ("failing_turn", "score_record", *ANSWERS)
@@ -40,21 +42,35 @@ def verdict_blocks(detail: ItemDetail, options: Options) -> list[Block]:
 
 
 def judged(item: Item) -> list[Verdict]:
-    """The judge's verdicts that say something of their own: on a part, only what is reasoned and not already said above."""
+    """The judge's verdicts that say something of their own: on a part, only what is reasoned and not said above."""
     every = [v for v in item.verdicts if v.source == "judge"]
     whole = [v for v in every if v.target in WHOLE]
     said = {(v.criterion, v.rationale) for v in whole}
-    return whole + [v for v in every if v.target not in WHOLE and v.rationale and (v.criterion, v.rationale) not in said]
+    parts = [v for v in every if v.target not in WHOLE and v.rationale]
+    return whole + [v for v in parts if (v.criterion, v.rationale) not in said]
 
 
 def measures(item: Item, source: str) -> str:
     """`func_ok ✓ · args_ok ✗ · missing city, time`: what a source says of the item beside passing or failing."""
     said = [v for v in item.verdicts if v.source == source and v.target in WHOLE and v.criterion != "correct"]
-    return " · ".join(f"{visible(v.criterion)} {value_words(v.value)}" for v in said)
+    return " · ".join(f"{visible(v.criterion)} {value_words(v.value, v.criterion)}" for v in said)
 
 
-def value_words(value: Any) -> str:
+def call_verdicts(item: Item, address: str, cells: int) -> list[Line]:
+    """What the benchmark said of one call, and at which of its tiers."""
+    lines: list[Line] = []
+    for v in item.verdicts:
+        if v.target == address and v.source in ("official", "rule"):
+            words = f"{v.source} {value_words(v.value, v.criterion)} {visible(v.criterion)}"
+            detail = " · ".join(part for part in (words, v.by and visible(v.by)) if part)
+            lines += _paragraph("", ": ".join(part for part in (detail, _reason(v, None)) if part), cells, "dim")
+    return lines
+
+
+def value_words(value: Any, criterion: str) -> str:
     """A verdict's value beside its criterion: a symbol, a number, or labels."""
+    if isinstance(value, bool) and criterion not in PASSING:
+        return "yes" if value else "no"
     if isinstance(value, bool) or value is None:
         return symbols().verdict(value)
     return verdict_words(value) or "none"
@@ -115,9 +131,10 @@ def _paragraph(label: str, text: str, cells: int, style: str = "") -> list[Line]
 def judge_lines(verdict: Verdict, cells: int) -> list[Line]:
     about = "" if verdict.target == "item" else f" on {words(visible(verdict.target))}"
     criterion = "" if verdict.criterion == "correct" else f"{visible(verdict.criterion)} "
+    value = value_words(verdict.value, verdict.criterion)
     head: Line = (
         (visible(f"judge {verdict.by or ''}".rstrip()), "strong"),
-        (f" {symbols().rule * 2} {criterion}{value_words(verdict.value)}{about}", verdict_style(verdict.value)),
+        (f" {symbols().rule * 2} {criterion}{value}{about}", verdict_style(verdict.value)),
     )
     return [rule(head, cells), *_paragraph("", _reason(verdict, None), cells)]
 

@@ -173,7 +173,7 @@ def _official(item: Item, source: Source) -> None:
 
 
 def _process_verdict(item: Item, source: Source, position: int) -> None:
-    if source.process is None or item.rule is None:
+    if source.process is None:
         return
     entry = source.process.get(f"{source.category}_{position}")
     value = entry.get("process_accuracy") if entry else 1.0

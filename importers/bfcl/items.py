@@ -120,16 +120,11 @@ def _single(item: Item, context: Context, record: dict[str, Any], case: Case, op
         item.extra["config"], item.extra["original"] = parts[1], parts[2]
     found = evaluate(result, case, generation=context.rules, category=category, config=config, model=context.model)
     item.messages = trajectory.single_messages(record, opening)
-    calls = found.calls
-    if calls:
-        item.predicted = [
-            Call("predicted", name, arguments, 0, 0, index, None, None if arguments is not None else found.decode_error)
-            for index, (name, arguments) in enumerate(calls)
-        ]
-    elif calls is None and _attempted(result, case):
-        item.predicted = [Call("predicted", "", None, 0, 0, 0, text_of(result), found.decode_error)]
-    if item.golden or item.predicted:
-        item.pairs = align(item.golden, item.predicted, RULES)
+    if found.predicted is None:
+        found.predicted = _predicted(found, result, case)
+        if case.golden or found.predicted:
+            found.pairs = align(case.golden, found.predicted, RULES)
+    item.predicted, item.pairs = found.predicted, found.pairs
     item.n_steps = 1
     valid = found.valid
     item.rule = valid
@@ -141,6 +136,17 @@ def _single(item: Item, context: Context, record: dict[str, Any], case: Case, op
         )
     if item.official is False or valid is False or (item.official is None and valid is None):
         _difference(item, item.pairs, found)
+
+
+def _predicted(found: Evaluation, result: Any, case: Case) -> list[Call]:
+    if found.calls:
+        return [
+            Call("predicted", name, arguments, 0, 0, index, None, None if arguments is not None else found.decode_error)
+            for index, (name, arguments) in enumerate(found.calls)
+        ]
+    if found.calls is None and _attempted(result, case):
+        return [Call("predicted", "", None, 0, 0, 0, text_of(result), found.decode_error)]
+    return []
 
 
 def _attempted(result: Any, case: Case) -> bool:
@@ -208,7 +214,7 @@ def _turns(
         if failing is not None:
             told = item.verdicts[0]
             item.verdicts.append(
-                Verdict("official", False, f"turn:{failing}", "correct", told.error_type, told.rationale, context.by)
+                Verdict("official", False, turn_target(failing), "correct", told.error_type, told.rationale, context.by)
             )
             pairs = [pair for pair in pairs if pair.turn == failing]
         elif item.error_type in WHOLE:
@@ -247,3 +253,8 @@ def _total(value: Any) -> float | None:
 def _whole(value: Any) -> int | None:
     total = _total(value)
     return int(total) if total is not None and abs(total) < 1e15 else None
+
+
+def turn_target(turn: int) -> str:
+    """Addresses count turns from 1, the benchmark from 0."""
+    return f"turn:{turn + 1}"

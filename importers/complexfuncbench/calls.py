@@ -26,6 +26,7 @@ class CallVerdict:
     golden: Call | None
     tier: str
     ok: bool | None
+    """None where nobody judged the call, or no file says."""
     error_type: str | None = None
     rationale: str | None = None
     guessed: bool = False
@@ -87,7 +88,7 @@ def _from_record(
         bad = format_error(_json(call), functions)
         if bad:
             return CallVerdict(call, None, "format", False, "format_error", bad)
-        return CallVerdict(call, None, "unpaired" if logged else "unknown", False)
+        return CallVerdict(call, None, "unpaired", None) if logged else CallVerdict(call, None, "unknown", False)
     if reply is not None:
         same = [one for one in path.calls if path.observations[one.index] == reply]
         best = next((one for one in same if one.index not in done), same[0] if same else None)
@@ -98,7 +99,7 @@ def _from_record(
     equal = next((one for one in path.calls if one.index not in done and rule_equal(_json(call), _json(one))), None)
     if equal is not None:
         return CallVerdict(call, equal, "rule", True)
-    return CallVerdict(call, None, "unpaired" if logged else "unknown", False)
+    return CallVerdict(call, None, "unpaired" if logged else "unknown", None)
 
 
 def _with_guesses(verdicts: list[CallVerdict], path: GoldenPath, done: set[int]) -> list[CallVerdict]:

@@ -21,6 +21,8 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
     found = _printed("as printed", official(made), FIXED) + _printed("over the records present", present(made), "")
     errors = Counter(row.error_type for row in known if row.error_type)
     found += [Figure("error types", str(name), count, "count") for name, count in errors.most_common()]
+    kinds = Counter(kind for row in known for kind in _kinds(row))
+    found += [Figure("wrong parameters by type", name, count, "count") for name, count in kinds.most_common()]
     steps = [row.extra["counts"] for row in known if isinstance(row.extra.get("counts"), dict)]
     taken = sum(_count(one, "real_turn_num") for one in steps)
     shortest = sum(_count(one, "total_turn_num") for one in steps)
@@ -43,11 +45,10 @@ def _printed(table: str, values: Mapping[str, Any], note: str) -> list[Figure]:
 def _row(item: Scored) -> Row:
     counts = item.extra.get("counts")
     counts = counts if isinstance(counts, dict) else {}
-    correct = item.values.get("correct_calls", counts.get("correct_call_num"))
     return Row(
         item.category,
         bool(item.valid),
-        correct if isinstance(correct, int) else 0,
+        _correct_calls(item, _count(counts, "correct_call_num")),
         _count(counts, "total_call_num") or item.n_golden,
         _score(item.values.get("completeness")),
         _score(item.values.get("correctness")),
@@ -61,3 +62,15 @@ def _count(counts: Mapping[str, Any], name: str) -> int:
 
 def _score(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _correct_calls(item: Scored, recorded: int) -> int:
+    """The recorded number, moved by what people said of single calls."""
+    said = {target: value for target, criterion, value in item.parts if criterion == "equivalent"}
+    people = {target: value for target, criterion, value in item.parts if criterion == "correct" and "/call:" in target}
+    return recorded + sum(bool(value) - bool(said.get(target)) for target, value in people.items())
+
+
+def _kinds(item: Scored) -> list[str]:
+    wrong = item.extra.get("wrong parameters")
+    return [str(kind) for kind in wrong.values()] if isinstance(wrong, dict) else []

@@ -16,7 +16,7 @@ from fcreview.importers.jsonl import Record, records
 from fcreview.model import ImportIssue, Item, Pair, Source, Verdict
 from fcreview.plan import RunPlan
 
-NOTE = "success depends on live replies and a judge: imported, not recomputed; single calls are"
+NOTE = "success depended on live replies and a judge: it is imported, not recomputed"
 JUDGE = "gpt-4o (as published)"
 
 
@@ -209,6 +209,9 @@ def _extra(
     left = uncovered(golden, verdicts)
     if left:
         item.extra["golden calls not covered"] = [call.name for call in left]
+    wrong = _wrong_parameters(item)
+    if wrong:
+        item.extra["wrong parameters"] = wrong
     corrections = sum(verdict.tier == "format" for verdict in verdicts)
     if corrections:
         item.extra["format errors"] = corrections
@@ -216,3 +219,18 @@ def _extra(
         item.extra["tries in the log"] = log.tries
     if log is not None and log.surplus:
         item.extra["surplus call"] = log.surplus
+
+
+def _wrong_parameters(item: Item) -> dict[str, str]:
+    """Parameters in which a call differs from its golden call, with their declared types."""
+    schemas = {f.get("name"): f.get("parameters") for f in item.functions}
+    found: dict[str, str] = {}
+    for pair in item.pairs:
+        schema = schemas.get(pair.name)
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        for difference in pair.diff:
+            name = difference.path.partition(".")[0].partition("[")[0]
+            if name and difference.state != "~":
+                declared = properties.get(name) if isinstance(properties, dict) else None
+                found[name] = str(declared.get("type")) if isinstance(declared, dict) else "undeclared"
+    return found

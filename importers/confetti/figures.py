@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from fcreview.figures import DECIDED, Figure, Scored, pass_rate
 from fcreview.importers.confetti.files import ACTS, CALLS
-from fcreview.importers.confetti.metrics import by_group, chain_scores, length_group, mean
+from fcreview.importers.confetti.metrics import act_confusion, by_group, chain_scores, length_group, mean
 from fcreview.model import Run
 
 
@@ -21,6 +21,7 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
     found += _validity(calls)
     if acts:
         found.append(Figure("response quality", "dialog act accuracy", pass_rate(acts)))
+        found += _confusion(acts)
     return found
 
 
@@ -52,6 +53,18 @@ def _chains(scores: list[tuple[Scored, float]]) -> list[Figure]:
 
 def _bucket(value: int, limits: tuple[int, int], names: tuple[str, str, str]) -> str:
     return names[0] if value <= limits[0] else names[1] if value <= limits[1] else names[2]
+
+
+def _confusion(acts: Sequence[Scored]) -> list[Figure]:
+    """Per label: how often both sides have it, only the golden one, only the prediction."""
+    pairs = [(row.values.get("dialog_act"), row.extra.get("golden dialog acts")) for row in acts]
+    known = [(ours, theirs) for ours, theirs in pairs if isinstance(ours, list) and isinstance(theirs, list)]
+    words = {"both": "golden and predicted", "only_golden": "golden only", "only_predicted": "predicted only"}
+    return [
+        Figure("dialog acts", f"{label}: {words[cell]}", count, "count", 1)
+        for label, cells in (act_confusion(known) if known else {}).items()
+        for cell, count in cells.items()
+    ]
 
 
 def _validity(calls: Sequence[Scored]) -> list[Figure]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.generic.shape import FIELDS, as_record
+from fcreview.importers.generic.shape import OWN_FIELDS, as_record
 from fcreview.importers.jsonl import head
 from fcreview.model import Run
 from fcreview.plan import Found, RunPlan
@@ -41,7 +41,7 @@ def _plan(path: Path, first: Any) -> RunPlan | None:
         run.settings = settings if isinstance(settings, dict) else {}
         return RunPlan(run, [path], confidence=1.0, reason="first line is a header of the generic format")
     run = Run("generic", "", "", path.stem, str(path))
-    if isinstance(first.get("messages"), list) and not first.keys() - FIELDS and "id" in first:
+    if isinstance(first.get("messages"), list) and "id" in first and first.keys() & OWN_FIELDS:
         return RunPlan(run, [path], confidence=0.6, reason="records with id and messages")
     if as_record(first, 1) is not first:
         run.generation = "chat log"

@@ -86,6 +86,7 @@ def _fill(item: Item, record: Record) -> None:
         item.diff_function, item.diff_argument, item.first_difference = found
         _rule(item)
     else:
+        item.pairs = align_turns([], item.predicted)
         item.rule_note = "no golden answer: nothing to compare with"
     _columns(item)
     item.prediction_hash = digest([message.model_dump(exclude_none=True) for message in record.messages])

@@ -23,16 +23,18 @@ FIELDS = frozenset(
 )
 """The fields of `schema.Record`."""
 
+OWN_FIELDS = FIELDS - {"id", "messages", "tools"}
+"""A line with one of these is a record of ours, however it is spelt otherwise."""
+USED = frozenset({"id", "custom_id", "messages", "tools", "request", "body", "response", "choices"})
+
 
 def as_record(value: Any, line: int) -> Any:
     """Chat logs as records: `{"messages": [...]}`, `{"request": {...}, "response": {"choices": [...]}}`; others
     unchanged."""
-    if not isinstance(value, dict) or ("id" in value and "messages" in value and not value.keys() - FIELDS):
+    if not isinstance(value, dict) or value.keys() & OWN_FIELDS:
         return value
     request = value.get("request") or value.get("body") or value
     if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
-        return value
-    if value.keys() & {"golden", "predicted", "verdicts"}:
         return value
     answer = value.get("response") or {}
     answer = answer.get("body", answer) if isinstance(answer, dict) else {}
@@ -52,4 +54,5 @@ def as_record(value: Any, line: int) -> Any:
         "tools": [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else [],
         "tokens_in": usage.get("prompt_tokens"),
         "tokens_out": usage.get("completion_tokens"),
+        "extra": {key: one for key, one in value.items() if key not in USED},
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fcreview.figures import DECIDED, Figure, Scored
+from fcreview.figures import DECIDED, Figure, Scored, Unit
 from fcreview.importers.hammerbench.metrics import Row, flat, per_conversation
 from fcreview.model import Run
 
@@ -43,10 +43,14 @@ def _row(item: Scored, criterion: str = "args_ok") -> Row:
     )
 
 
+def _unit(name: str) -> Unit:
+    return "score" if name.startswith("Average") else "share"
+
+
 def _flat(table: str, part: Sequence[Scored]) -> list[Figure]:
     if not any("func_ok" in row.values for row in part):
         return []
-    return [Figure(table, name, value) for name, value in flat([_row(row) for row in part]).items()]
+    return [Figure(table, name, value, _unit(name)) for name, value in flat([_row(row) for row in part]).items()]
 
 
 def _declined(table: str, part: Sequence[Scored]) -> list[Figure]:

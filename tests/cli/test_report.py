@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+CHINESE = "benchmark:hammerbench language:zh"
 BENCHMARKS = {"bfcl", "acebench", "hammerbench", "confetti", "complexfuncbench", "helpdesk", "generic"}
 
 
@@ -38,8 +39,8 @@ def test_every_run_has_tables_with_the_three_sources(samples: Path, workspace: P
 
 def test_a_review_moves_the_corrected_figure_only(samples: Path, workspace: Path) -> None:
     def figure(rows: list[dict]) -> dict:
-        (row,) = [r for r in rows if r["benchmark"] == "hammerbench" and (r["table"], r["name"]) == ("ST_Perfect", "Args_Acc")
-                  and r["language"] == "zh"]  # fmt: skip
+        wanted = ("hammerbench", "zh", "ST_Perfect", "Args_Acc")
+        (row,) = [r for r in rows if (r["benchmark"], r["language"], r["table"], r["name"]) == wanted]
         return row
 
     before = figure(report(samples, workspace))

@@ -340,3 +340,10 @@ def test_hostile_records_are_done_with_quickly(result: Any, category: str) -> No
     found = evaluate(result, AREA, generation="V4", category=category, model="")
     assert found.valid is not True
     assert time.process_time() - start < 2
+
+
+def test_outputs_that_differ_in_type_only_are_judged_apart() -> None:
+    texts = ["[math_area(base=10, height=5)]", "[math_area(base=10.0, height=5)]", "[math_area(base=True, height=5)]"]
+    found = [evaluate(text, AREA, generation="V4", category="simple_python", model="gpt-4o") for text in texts * 2]
+    assert [type(one.calls[0][1]["base"]) for one in found if one.calls] == [int, float, bool] * 2
+    assert found[0] is found[3]

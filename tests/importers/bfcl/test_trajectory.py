@@ -164,7 +164,7 @@ def test_real_failures_name_their_turn(multi_turn: list[Item]) -> None:
         if item.official or (item.error_type or "").endswith(("inference_error", "force_terminated")):
             assert turns == []
         else:
-            assert turns == [f"turn:{item.extra['failing_turn']}"]
+            assert turns == [f"turn:{item.extra['failing_turn'] + 1}"]
             assert any(call.turn == item.extra["failing_turn"] for call in item.golden)
         if item.error_type == "multi_turn:instance_state_mismatch":
             assert item.extra["state_differences"]

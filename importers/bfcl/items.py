@@ -171,7 +171,9 @@ def _difference(item: Item, pairs: list[Pair], found: Evaluation | None) -> None
     function, argument, text = first_difference(pairs, item.golden, item.predicted, RULES)
     if found is not None and found.function is not None:
         if (found.function, found.argument) != (function, argument):
-            same_place = argument is not None and found.argument is not None and argument.startswith(found.argument)
+            same_place = (
+                argument is not None and found.argument is not None and argument.startswith(str(found.argument))
+            )
             text = text if same_place else next(iter(found.messages), text)
         function, argument = found.function, found.argument
     elif found is not None and text is None:
@@ -243,7 +245,7 @@ def _total(value: Any) -> float | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, (int, float)):
-        return float(value)
+        return float(value) if abs(value) < 1e300 else None
     if isinstance(value, list):
         parts = [part for part in map(_total, value) if part is not None]
         return sum(parts) if parts else None

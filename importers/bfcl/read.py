@@ -168,6 +168,8 @@ def _item(category: Category, name: str, entry: scores.Entry | None) -> Item:
     try:
         if value is None:
             raise ValueError("the file changed while it was read")
+        if isinstance(value, dict) and "result" not in value:
+            raise ValueError("it has no field 'result'")
         item = items.build(category.context, name, value, case, opening, official, entry, place)
     except _BAD_CONTENT as error:
         why = f"the record could not be interpreted: {type(error).__name__}: {error}"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
-from fcreview.diff import Walk, diff_call, explain_accept, same_function, weight
+from fcreview.diff import NORMALISED, Walk, diff_call, explain_accept, same_function, weight
 from fcreview.model import Accept, Call, Pair
-from fcreview.rules import EXACT, SCALARS, Rules, accepts, same_arguments
+from fcreview.rules import EXACT, SCALARS, Rules, accepts, same_arguments, same_scalar
 
 OTHER_FUNCTION = 1e6
 UNPAIRED = 0.6e6
@@ -90,11 +91,35 @@ def _partners(golden: Sequence[Call], predicted: Sequence[Call], rules: Rules, o
         return []
     if len(golden) * len(predicted) > MAX_COSTS:
         return _by_position(golden, predicted, ordered)
-    costs = [
-        [_cost(one, other, rules) + APART * abs(i - j) for j, other in enumerate(predicted)]
-        for i, one in enumerate(golden)
-    ]
-    return _in_order(costs) if ordered else _in_any_order(costs)
+    if ordered:
+        return _in_order(_costs(golden, predicted, rules, range(len(golden)), range(len(predicted))))
+    sure = _by_name(golden, predicted, rules)
+    taken = set(sure.values())
+    rows = [i for i in range(len(golden)) if i not in sure]
+    columns = [j for j in range(len(predicted)) if j not in taken]
+    found = list(sure.items())
+    if rows and columns:
+        found += [(rows[i], columns[j]) for i, j in _in_any_order(_costs(golden, predicted, rules, rows, columns))]
+    return found
+
+
+def _by_name(golden: Sequence[Call], predicted: Sequence[Call], rules: Rules) -> dict[int, int]:
+    """Partners that no pairing of least cost can part: neither side has another call of their function."""
+    only: dict[int, int] = {}
+    counts = [0] * len(predicted)
+    for i, one in enumerate(golden):
+        alike = [j for j, other in enumerate(predicted) if same_function(one, other, rules)]
+        for j in alike:
+            counts[j] += 1
+        if len(alike) == 1:
+            only[i] = alike[0]
+    return {i: j for i, j in only.items() if counts[j] == 1}
+
+
+def _costs(
+    golden: Sequence[Call], predicted: Sequence[Call], rules: Rules, rows: Sequence[int], columns: Sequence[int]
+) -> list[list[float]]:
+    return [[_cost(golden[i], predicted[j], rules) + APART * abs(i - j) for j in columns] for i in rows]
 
 
 def _cost(golden: Call, predicted: Call, rules: Rules) -> float:
@@ -111,10 +136,11 @@ def _cost(golden: Call, predicted: Call, rules: Rules) -> float:
 
 
 def _argument_cost(accept: Accept, value: Any, rules: Rules) -> float:
+    """As `weight` has it, at most one; of a scalar without putting the difference into words."""
     if accepts(accept, value):
         return 0
-    if type(value) in SCALARS and not isinstance(value, (str, int)):
-        return 1
+    if type(value) in SCALARS:
+        return NORMALISED if any(same_scalar(one, value, rules) for one in accept.any_of) else 1
     return min(1.0, weight(explain_accept(accept, value, "", 0, Walk(rules))))
 
 
@@ -126,9 +152,46 @@ def _in_any_order(costs: list[list[float]]) -> Places:
     cheapest = [min(range(columns), key=row.__getitem__) for row in costs]
     if len(set(cheapest)) == rows:  # no two want the same partner: nothing can cost less
         return list(enumerate(cheapest))
-    from scipy.optimize import linear_sum_assignment  # half a second to import, and rarely needed
+    return _assignment(costs)
 
-    return [(int(i), int(j)) for i, j in zip(*linear_sum_assignment(costs), strict=True)]
+
+def _assignment(costs: list[list[float]]) -> Places:
+    """One column for each row at the least cost in all; at least as many columns as rows.
+
+    The Hungarian method by shortest augmenting paths: a row at a time is added, and those before it give way along the
+    cheapest path to a free column. `row_price` and `column_price` are the duals, `owner` the row a column belongs to.
+    """
+    rows, columns = len(costs), len(costs[0])
+    row_price, column_price = [0.0] * rows, [0.0] * columns
+    owner: list[int | None] = [None] * columns
+    for added in range(rows):
+        row, end = added, -1
+        shortest, before = [inf] * columns, [-1] * columns
+        left = set(range(columns))
+        reached: list[int] = []
+        length, last = 0.0, -1
+        while end < 0:
+            for j in left:
+                through = length + costs[row][j] - row_price[row] - column_price[j]
+                if through < shortest[j]:
+                    shortest[j], before[j] = through, last
+            last = min(left, key=shortest.__getitem__)
+            length = shortest[last]
+            left.remove(last)
+            taken = owner[last]
+            if taken is None:
+                end = last
+            else:
+                reached.append(last)
+                row = taken
+        row_price[added] += length
+        for j in reached:
+            row_price[owner[j]] += length - shortest[j]  # type: ignore[index]  # those reached have an owner
+            column_price[j] -= length - shortest[j]
+        while end >= 0:
+            owner[end] = added if before[end] < 0 else owner[before[end]]
+            end = before[end]
+    return sorted((row, j) for j, row in enumerate(owner) if row is not None)
 
 
 def _in_order(costs: list[list[float]]) -> Places:

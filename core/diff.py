@@ -21,6 +21,8 @@ MAX_WORK = 200_000
 """Values looked at in one call; what is beyond is reported as not compared."""
 MAX_CONTAINERS = 50
 """Accepted objects or lists among which the closest is looked for."""
+NORMALISED = 0.1
+"""How far off what is equal after normalisation is; any other place is one."""
 
 
 def diff_call(golden: Call, predicted: Call, rules: Rules = EXACT) -> list[ArgumentDiff]:
@@ -49,7 +51,7 @@ def same_function(golden: Call, predicted: Call, rules: Rules) -> bool:
 
 def weight(places: Iterable[ArgumentDiff]) -> float:
     """How far off: a tenth for what is equal after normalisation, one for every other place."""
-    return sum(0.1 if place.state == "~" else 1.0 for place in places)
+    return sum(NORMALISED if place.state == "~" else 1.0 for place in places)
 
 
 def closest(accept: Accept, value: Any, rules: Rules = EXACT) -> Any:
@@ -95,7 +97,7 @@ def explain(expected: Any, value: Any, path: str, depth: int, walk: Walk) -> lis
     golden_kind, kind = word(expected), word(value)
     lenient = walk.rules.tuple_is_list and (golden_kind, kind) == ("list", "tuple")
     if (golden_kind != kind and not lenient) or kind not in ("object", "list", "tuple"):
-        return _explain_scalar(expected, value, path, walk.rules)
+        return _explain_scalar(expected, value, path, depth, walk.rules)
     if depth >= MAX_DEPTH:
         return [] if expected is value else [ArgumentDiff(path, "!", f"not compared: {TOO_DEEP[2:]}")]
     if kind == "object":
@@ -113,14 +115,14 @@ def _candidates(accept: Accept, value: Any) -> list[Any]:
     return (alike or accept.any_of)[:MAX_CONTAINERS]
 
 
-def _explain_scalar(expected: Any, value: Any, path: str, rules: Rules) -> list[ArgumentDiff]:
+def _explain_scalar(expected: Any, value: Any, path: str, depth: int, rules: Rules) -> list[ArgumentDiff]:
     if same(expected, value):
         return []
     if isinstance(expected, str) and isinstance(value, str):
         normalised = rules.normalise(value)
         if normalised == rules.normalise(expected):
             return [ArgumentDiff(path, "~", f"equal after normalisation: {brief(normalised)}")]
-    if rules.int_is_float and type(expected) is float and type(value) is int and expected == value:
+    if depth == 0 and rules.int_is_float and type(expected) is float and type(value) is int and expected == value:
         return [ArgumentDiff(path, "~", f"integer {brief(value)} taken as float {brief(expected)}")]
     if word(expected) != word(value):
         return [ArgumentDiff(path, "!", type_differs([expected], value))]

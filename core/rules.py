@@ -24,7 +24,7 @@ class Rules:
     normalise: Callable[[str], str] = _unchanged
     """Strings with the same normalised text are equal."""
     int_is_float: bool = False
-    """An integer is taken where the golden answer has a float of the same value."""
+    """An integer is taken where the golden answer has a float of the same value; not inside lists and objects."""
     tuple_is_list: bool = False
     """A tuple is taken where the golden answer has a list."""
     same_name: Callable[[str, str], bool] = eq
@@ -69,6 +69,13 @@ def same(expected: Any, value: Any, depth: int = 0) -> bool:
             return False
         return all(key in value and same(one, value[key], depth + 1) for key, one in expected.items())
     return bool(expected == value)  # bytes, sets and other literals
+
+
+def same_scalar(expected: Any, value: Any, rules: Rules) -> bool:
+    """Whether a text or number that is not the same is equal by the benchmark's rules."""
+    if isinstance(value, str):
+        return isinstance(expected, str) and rules.normalise(value) == rules.normalise(expected)
+    return rules.int_is_float and type(expected) is float and type(value) is int and expected == value
 
 
 def same_arguments(golden: dict[str, Accept], given: dict[str, Any], depth: int = 0) -> bool:

@@ -21,8 +21,10 @@ REPORT_EVERY = 500
 """Items between two reports of progress."""
 _REMEMBERED = 20_000
 """Function lists whose hashes are kept; lists are kept alive that long."""
-_KEPT = 16_000_000
+_KEPT = 8_000_000
 """Bytes of calls and pairs that are kept as JSON."""
+_LARGE = 4096
+"""Bytes beyond which they are not kept: as objects they take many times that."""
 
 
 @dataclass(slots=True)
@@ -54,12 +56,16 @@ class Shared:
 
     def text(self, values: list[Any]) -> Any:
         """What orjson writes as the list; the list itself if it refuses it."""
+        if not values:
+            return values
         known = self._texts.get(id(values))
         if known is None:
             try:
                 text = orjson.dumps(values)
             except TypeError:
                 return values
+            if len(text) > _LARGE:
+                return orjson.Fragment(text)
             self._size += len(text)
             if self._size > _KEPT:
                 self._texts.clear()
@@ -143,17 +149,17 @@ def write_part(
 
 def item_line(run: int, seq: int, item: Item, functions: FunctionDocuments, shared: Shared) -> bytes:
     """The item as one line of JSON: its fields, `functions` as hashes, `run` and `seq`."""
-    kept = item.functions, item.golden, item.predicted, item.pairs
-    if item.functions:
-        item.functions = functions.hashes(item.functions)  # type: ignore[assignment]
-    item.golden, item.predicted, item.pairs = map(shared.text, kept[1:])
+    documents, golden, predicted, pairs = item.functions, item.golden, item.predicted, item.pairs
+    if documents:
+        item.functions = functions.hashes(documents)  # type: ignore[assignment]
+    item.golden, item.predicted, item.pairs = shared.text(golden), shared.text(predicted), shared.text(pairs)
     try:
         line = orjson.dumps(item)
     except TypeError:  # orjson.JSONEncodeError: huge integers, lone surrogates, keys that are not text, too deep
-        _, item.golden, item.predicted, item.pairs = kept
+        item.golden, item.predicted, item.pairs = golden, predicted, pairs
         line = orjson.dumps(json_safe(_plain(item)))
     finally:
-        item.functions, item.golden, item.predicted, item.pairs = kept
+        item.functions, item.golden, item.predicted, item.pairs = documents, golden, predicted, pairs
     return b'{"run":%d,"seq":%d,%s\n' % (run, seq, line[1:])
 
 

@@ -29,5 +29,5 @@ class Case:
     """initial_config, involved_classes, missed_function, path, scenario, source ..."""
     prepared: dict[str, Any] = field(default_factory=dict)
     """The checker's cache for this case (compiled golden values, parameters by function); filled on first use."""
-    judged: dict[bytes, Any] = field(default_factory=dict)
+    judged: dict[str, Any] = field(default_factory=dict)
     """Evaluations of decoded outputs, see `evaluate`."""

@@ -19,12 +19,16 @@ from fcreview.importers.bfcl.golden import golden_calls
 from fcreview.importers.bfcl.kinds import kind_of
 from fcreview.importers.bfcl.prepare import Unusable, language_of, prepare
 from fcreview.importers.bfcl.rules import RULES
+from fcreview.model import Call, Pair
 from fcreview.values import json_safe
 
 __all__ = ["RULES", "Evaluation", "decode_display", "evaluate", "golden_calls", "parse_call_text"]
 
 Shown = list[tuple[str, dict[str, Any] | None]]
 SCALARS = frozenset({str, int, bool, type(None)})
+REMEMBERED = 8
+"""Different outputs to one case whose evaluation is kept."""
+LARGE = 4096
 
 
 @dataclass(slots=True)
@@ -41,6 +45,9 @@ class Evaluation:
     argument: str | None = None
     note: str | None = None
     """Why there is no verdict."""
+    predicted: list[Call] | None = None
+    """For the caller, as `pairs`: what it made of this. Equal calls of other models are the same Evaluation."""
+    pairs: list[Pair] = field(default_factory=list)
 
 
 def evaluate(
@@ -63,6 +70,27 @@ def evaluate(
         return _undecoded(error, kind, note, _no_golden(case, kind))
     except (RecursionError, MemoryError) as error:
         return _undecoded(Undecodable(f"too deeply nested ({error})"), kind, note, _no_golden(case, kind))
+    known, key = case.judged, _key(calls, native, category, v1)
+    found = known.get(key) if key is not None else None
+    if found is None:
+        found = _judged(calls, native, case, category, v1)
+        if key is not None and len(known) < REMEMBERED:
+            known[key] = found
+    return found
+
+
+def _key(calls: Calls, native: bool, category: str, v1: bool) -> str | None:
+    """The same for calls that are the same, types included: of 71 models, most say the same of an item. None for calls
+    that are too large to be kept."""
+    try:
+        key = repr((calls, native, category, v1))
+    except (ValueError, RecursionError):  # an integer of thousands of digits, or nested too deeply
+        return None
+    return key if len(key) <= LARGE else None
+
+
+def _judged(calls: Calls, native: bool, case: Case, category: str, v1: bool) -> Evaluation:
+    kind, note = kind_of(category, v1)
     found = Evaluation(_displayed(calls))
     if kind == "unscored":
         found.note = note

@@ -270,3 +270,10 @@ def test_first_difference_looks_in_the_right_turn() -> None:
     left[1].turn = right[1].turn = 1
     pairs = [Pair(0, 0, 0, "f", "="), Pair(1, 0, 0, "f", "!", diff_call(left[1], right[1]))]
     assert first_difference(pairs, left, right) == ("f", "a", "a 5 (golden 2)")
+
+
+def test_an_integer_stands_for_a_float_only_as_an_argument_itself() -> None:
+    lenient = Rules(int_is_float=True)
+    golden = Call("golden", "f", {"x": Accept([1.0]), "xs": Accept([[1.0, 3.0]])})
+    found = diff_call(golden, Call("predicted", "f", {"x": 1, "xs": [1, 3.0]}), lenient)
+    assert [(one.path, one.state) for one in found] == [("x", "~"), ("xs[0]", "!")]

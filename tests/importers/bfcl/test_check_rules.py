@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -344,6 +345,7 @@ def test_hostile_records_are_done_with_quickly(result: Any, category: str) -> No
 
 def test_outputs_that_differ_in_type_only_are_judged_apart() -> None:
     texts = ["[math_area(base=10, height=5)]", "[math_area(base=10.0, height=5)]", "[math_area(base=True, height=5)]"]
-    found = [evaluate(text, AREA, generation="V4", category="simple_python", model="gpt-4o") for text in texts * 2]
+    case = replace(AREA, judged={})
+    found = [evaluate(text, case, generation="V4", category="simple_python", model="gpt-4o") for text in texts * 2]
     assert [type(one.calls[0][1]["base"]) for one in found if one.calls] == [int, float, bool] * 2
     assert found[0] is found[3]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import orjson
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fcreview.figures import Figure, Scored
 from fcreview.importers.registry import IMPORTERS, discover, figures, read_plan
@@ -87,22 +89,25 @@ def test_figures_are_numbers_from_any_rows(samples: Path, name: str) -> None:
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("name", NAMES)
-def test_damage_is_survived_and_said(samples: Path, tmp_path: Path, name: str, damage: str) -> None:
-    whole = len(read(samples / name, name)[0])
-    for seed in range(12):
-        folder = tmp_path / f"{damage}-{seed}"
-        shutil.copytree(samples / name, folder)
-        chance = random.Random(f"{name} {damage} {seed}")
-        harm(folder, damage, chance)
-        items, issues = read(folder, name)
-        lost = whole - len(items)
-        assert lost <= 0 or issues, f"seed {seed}: {lost} items are gone and nothing says so"
-        for item in items:
-            orjson.dumps(json_safe(item.extra))
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(chance=st.randoms(use_true_random=False))
+def test_damage_is_survived_and_said(
+    samples: Path, tmp_path: Path, name: str, damage: str, chance: random.Random
+) -> None:
+    folder = tmp_path / "damaged"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(samples / name, folder)
+    whole = len(read(folder, name)[0])
+    harmed = harm(folder, damage, chance)
+    items, issues = read(folder, name)
+    lost = whole - len(items)
+    assert lost <= 0 or issues, f"{harmed}: {lost} items are gone and nothing says so"
+    for item in items:
+        orjson.dumps(json_safe(item.extra))
 
 
-def harm(folder: Path, damage: str, chance: random.Random) -> None:
-    """Damages one data file of the folder in place."""
+def harm(folder: Path, damage: str, chance: random.Random) -> str:
+    """Damages one data file of the folder in place; its name."""
     files = [p for p in sorted(folder.rglob("*")) if p.suffix in (".json", ".jsonl", ".log", ".csv", ".txt")]
     path = chance.choice(files)
     raw = path.read_bytes()
@@ -115,6 +120,7 @@ def harm(folder: Path, damage: str, chance: random.Random) -> None:
         path.write_bytes(b"")
     elif path.suffix in (".json", ".jsonl"):
         path.write_text(structural(raw.decode(), damage, chance), encoding="utf-8")
+    return path.name
 
 
 def structural(text: str, damage: str, chance: random.Random) -> str:

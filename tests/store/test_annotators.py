@@ -1,0 +1,53 @@
+"""Annotator names as file names, and the light form in which their events are read."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fcreview.review import ItemKey, ReviewEvent
+from fcreview.store.annotators import AnnotatorError, check_annotator, safe_annotator
+from fcreview.store.journal import Journal, JournalError
+from fcreview.store.journal_lines import KEY_FIELDS, Event
+from fcreview.store.workspace import Workspace
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path / ".fcreview")
+
+
+@pytest.mark.parametrize("name", ["alice", "a.b_c@d+e-f", "张伟", "Ærø", "7"])
+def test_names_that_are_file_names(name: str) -> None:
+    assert check_annotator(name) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../x", "a/b", "-a", "a b", "a\0b", "a\nb", "x" * 65, "\u202eb", "\udcff"]
+)
+def test_names_that_are_not(workspace: Workspace, name: str) -> None:
+    with pytest.raises(AnnotatorError):
+        Journal(workspace, name)
+
+
+@given(st.text(max_size=100))
+def test_a_suggested_name_is_a_permitted_one(text: str) -> None:
+    name = safe_annotator(text)
+    assert name == "" or check_annotator(name) == name
+
+
+def test_names_that_differ_in_case_or_composition_do_not_share_a_file(workspace: Workspace) -> None:
+    key = ItemKey(benchmark="bfcl", generation="V4", language="en", model="m", category="simple", id="simple_0")
+    Journal(workspace, "alice").append(key, verdict=True)
+    with pytest.raises(JournalError, match="alice"):
+        Journal(workspace, "Alice")
+    assert check_annotator("e\u0301") == check_annotator("\u00e9")
+
+
+def test_light_events_have_the_fields_of_the_models() -> None:
+    assert tuple(ItemKey.model_fields) == KEY_FIELDS
+    assert set(ReviewEvent.model_fields) == {field.name for field in fields(Event)} - {"extra"}

@@ -189,3 +189,9 @@ class Run:
         """The benchmark's name as people write it."""
         title = self.settings.get("title")
         return title if isinstance(title, str) else self.benchmark
+
+    @property
+    def kind(self) -> str:
+        """`BFCL V4`, `ACEBench v1 zh`: English goes without saying."""
+        language = self.language if self.language != "en" else ""
+        return " ".join(word for word in (self.title, self.generation, language) if word)

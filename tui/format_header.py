@@ -47,7 +47,7 @@ def rates(runs: Sequence[RunRow]) -> Rates:
 
 
 def run_title(run: RunRow) -> str:
-    return f"{visible(run.info.title)} {visible(run.info.generation)}".rstrip()
+    return visible(run.info.kind)
 
 
 def run_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind: bool = False) -> Line:

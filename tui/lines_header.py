@@ -58,7 +58,7 @@ def about_line(detail: ItemDetail, cells: int) -> list[Line]:
     )
     parts += [f"{item.tokens_in}+{item.tokens_out or 0} tokens"] if item.tokens_in is not None else []
     parts += [f"{item.latency:.1f} s"] if item.latency is not None else []
-    parts += [run.model, f"{run.title} {run.generation}".strip()]
+    parts += [run.model, run.kind]
     return [((clip(visible(" · ".join(parts)), cells), "dim"),)]
 
 

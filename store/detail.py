@@ -9,6 +9,7 @@ import orjson
 from duckdb import DuckDBPyConnection
 
 from fcreview.model import ArgumentDiff, Call, ImportIssue, Item, Message, Pair, Verdict
+from fcreview.redact import redact
 from fcreview.store.connecting import StoreError
 from fcreview.store.workspace import Workspace
 from fcreview.values import accept_from_json
@@ -89,16 +90,24 @@ def raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int
 
     StoreError if there is no such item, or the file is gone or was changed since it was imported.
     """
-    row = connection.execute('SELECT id, file, "offset", length FROM item_rows WHERE item = ?', [number]).fetchone()
+    row = connection.execute(
+        'SELECT id, file, "offset", length, extra FROM item_rows WHERE item = ?', [number]
+    ).fetchone()
     if row is None:
         raise StoreError("there is no such item")
-    name, file, offset, length = row
+    name, file, offset, length, extra = row
     if not file or not length:
         raise StoreError("this item has no record in a result file")
     path, data = _part(workspace, file, offset, length)
     if not _unchanged(connection, number, file, path) and not _is_record(data, length, name):
         raise _changed(path)
-    return data.decode("utf-8", "replace")
+    return _shown(data, _json(extra) or {})
+
+
+def _shown(data: bytes, extra: dict[str, Any]) -> str:
+    """A raw record as text; where the importer left out third-party keys (`Item.extra["redacted"]`), so does this."""
+    text = data.decode("utf-8", "replace")
+    return redact(text) if extra.get("redacted") else text
 
 
 def score_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str | None:
@@ -108,13 +117,14 @@ def score_record(connection: DuckDBPyConnection, workspace: Workspace, number: i
     {file, line, offset, length} (bytes).
     """
     row = connection.execute("SELECT extra FROM item_rows WHERE item = ?", [number]).fetchone()
-    place = (_json(row[0]) or {}).get("score_record") if row else None
+    extra = (_json(row[0]) or {}) if row else {}
+    place = extra.get("score_record")
     if not isinstance(place, dict) or not place.get("file") or not place.get("length"):
         return None
     path, data = _part(workspace, place["file"], place.get("offset") or 0, place["length"])
     if not _unchanged(connection, number, workspace.short(path), path) and not _is_record(data, place["length"]):
         raise _changed(path)
-    return data.decode("utf-8", "replace")
+    return _shown(data, extra)
 
 
 def _part(workspace: Workspace, file: str, offset: int, length: int) -> tuple[Path, bytes]:

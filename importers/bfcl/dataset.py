@@ -17,9 +17,9 @@ import orjson
 
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.golden import golden_calls
-from fcreview.importers.bfcl.redact import redact
 from fcreview.importers.jsonl import Record, records
 from fcreview.model import ImportIssue, Message
+from fcreview.redact import redact
 from fcreview.values import json_safe
 
 QUESTION_LENGTH = 240

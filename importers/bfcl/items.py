@@ -86,6 +86,8 @@ def build(
         for key in record.keys() - KNOWN:
             item.extra[key] = record[key]
             context.unknown.setdefault(key, item.line)
+    if context.category == "rest":
+        item.extra["redacted"] = True
     if "traceback" in record:
         item.extra["traceback"] = record["traceback"]
     if official is not None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.bfcl import files
-from fcreview.importers.bfcl.redact import redact
 from fcreview.importers.jsonl import Record, excerpt, records, reread
 from fcreview.model import ImportIssue
+from fcreview.redact import redact
 
 KEEP = 32 * 1024 * 1024
 """Bytes. Records of larger files are let go after the ids are known, and read again one at a time."""

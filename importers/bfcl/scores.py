@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.bfcl import files
-from fcreview.importers.bfcl.redact import redact
 from fcreview.importers.jsonl import excerpt, records
 from fcreview.model import ImportIssue
+from fcreview.redact import redact
 
 _STATED_ID = re.compile(r'^\s*\{\s*"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 Names = Callable[[], dict[int, str]]

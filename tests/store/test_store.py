@@ -351,3 +351,14 @@ def test_threads_may_share_a_store(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_raw_records_leave_out_what_the_importer_left_out(tmp_path: Path) -> None:
+    hidden = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+    asked = f"get(headers={{'X-RapidAPI-Key': '{hidden}'}})"
+    rows = [{"id": "rest_0", "question": asked, "extra": {"redacted": True}}, {"id": "other_0", "question": asked}]
+    workspace, _ = import_items(tmp_path, {"a": rows})
+    with Store.open(workspace) as store:
+        shown, whole = (store.raw(store.find(name)[0]) for name in ("rest_0", "other_0"))
+    assert "rest_0" in shown and hidden not in shown
+    assert hidden in whole

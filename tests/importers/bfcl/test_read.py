@@ -280,6 +280,7 @@ def test_keys_of_third_parties_are_redacted(
     assert hidden not in written
     assert "Tokyo, Japan" in written
     assert "https://a.b/c" in written
+    assert all(item.extra["redacted"] for item in found)
 
 
 def test_agentic_items_show_accepted_answers_and_documents(

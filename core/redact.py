@@ -1,4 +1,4 @@
-"""Third-party API keys in BFCL's `rest` category, whose published questions and scores carry real ones."""
+"""Third-party API keys in text: the published questions and scores of some benchmarks carry real ones."""
 
 from __future__ import annotations
 

@@ -66,8 +66,9 @@ def run_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind
     if not runs:
         return spread(((" no run", "warn"),), right, cells)
     if len(runs) > 1:
-        titles = sorted({run_title(run) for run in runs})
-        shown = titles[0] if len(titles) == 1 else count(len(titles), "benchmark")
+        titles = {run_title(run) for run in runs}
+        benchmarks = len({run.info.benchmark for run in runs})
+        shown = ", ".join(sorted(titles)) if benchmarks == 1 else count(benchmarks, "benchmark")
         several: Line = ((" " + count(len(runs), "run"), "strong"), GAP, (cut(shown, max(room - 12, 4)), ""))
         return spread(several, right, cells)
     run = runs[0]

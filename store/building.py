@@ -18,6 +18,7 @@ import duckdb
 import orjson
 
 from fcreview.model import Run
+from fcreview.store.columns import PLAIN
 from fcreview.store.connecting import SCHEMA_VERSION
 from fcreview.store.sources import Source
 from fcreview.store.stage import Part, dump, issue_rows
@@ -36,37 +37,7 @@ _CALLS = (
     'STRUCT(side VARCHAR, turn INTEGER, step INTEGER, "index" INTEGER, name VARCHAR, arguments JSON, raw VARCHAR,'
     " decode_error VARCHAR)[]"
 )
-_AS_THEY_ARE = [
-    "id",
-    "category",
-    "group",
-    "question",
-    "official",
-    "rule",
-    "judge",
-    "error_type",
-    "rule_error_type",
-    "rule_note",
-    "n_turns",
-    "n_steps",
-    "tokens_in",
-    "tokens_out",
-    "latency",
-    "diff_function",
-    "diff_argument",
-    "first_difference",
-    "prediction_hash",
-    "golden_hash",
-    "file",
-    "line",
-    "offset",
-    "length",
-    "functions",
-    "extra",
-    "messages",
-    "pairs",
-    "verdicts",
-]
+_AS_THEY_ARE = [*PLAIN, "functions", "extra", "messages", "pairs", "verdicts"]
 
 
 class LoadError(Exception):

@@ -10,39 +10,14 @@ from duckdb import DuckDBPyConnection
 
 from fcreview.model import ArgumentDiff, Call, ImportIssue, Item, Message, Pair, Verdict
 from fcreview.redact import redact
+from fcreview.store.columns import PLAIN
 from fcreview.store.connecting import StoreError
 from fcreview.store.workspace import Workspace
 from fcreview.values import accept_from_json
 
-_PLAIN = [
-    "id",
-    "category",
-    "group",
-    "question",
-    "official",
-    "rule",
-    "judge",
-    "error_type",
-    "rule_error_type",
-    "rule_note",
-    "n_turns",
-    "n_steps",
-    "tokens_in",
-    "tokens_out",
-    "latency",
-    "diff_function",
-    "diff_argument",
-    "first_difference",
-    "prediction_hash",
-    "golden_hash",
-    "file",
-    "line",
-    "offset",
-    "length",
-]
 _SELECT = (
     "SELECT "
-    + ", ".join(f'"{name}"' for name in _PLAIN)
+    + ", ".join(f'"{name}"' for name in PLAIN)
     + ", messages, calls, pairs, verdicts, functions, extra, n_issues FROM item_rows WHERE item = ?"
 )
 
@@ -52,8 +27,8 @@ def read_item(connection: DuckDBPyConnection, number: int) -> Item | None:
     row = connection.execute(_SELECT, [number]).fetchone()
     if row is None:
         return None
-    plain = {name: value for name, value in zip(_PLAIN, row, strict=False) if value is not None}
-    messages, calls, pairs, verdicts, functions, extra, n_issues = row[len(_PLAIN) :]
+    plain = {name: value for name, value in zip(PLAIN, row, strict=False) if value is not None}
+    messages, calls, pairs, verdicts, functions, extra, n_issues = row[len(PLAIN) :]
     both = [_call(call) for call in calls or ()]
     return Item(
         **plain,

@@ -8,9 +8,9 @@ negates.
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable
 from typing import Any
+
+from fcreview.importers.arithmetic import compute
 
 CallTuple = tuple[str, dict[Any, Any]]
 MAX_LENGTH = 200_000
@@ -112,31 +112,8 @@ def _key(node: ast.expr | None) -> Any:
     return value
 
 
-OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-
-
 def _arithmetic(node: ast.expr) -> Any:
-    """Sums and products of constants, small ones; everything else is Undecodable."""
-    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-        left, right = _arithmetic(node.left), _arithmetic(node.right)
-        if isinstance(left, str) and isinstance(right, str) and isinstance(node.op, ast.Add):
-            return left + right
-        if isinstance(left, (int, float)) and isinstance(right, (int, float)) and abs(left) + abs(right) < 1e18:
-            try:
-                return OPERATORS[type(node.op)](left, right)
-            except ArithmeticError as error:
-                raise Undecodable(str(error)) from None
-    elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str)):
-        return node.value
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = _arithmetic(node.operand)
-        if isinstance(value, (int, float)):
-            return -value
-    raise Undecodable("an expression that is not plain arithmetic")
+    try:
+        return compute(node)
+    except (ValueError, TypeError, ArithmeticError, LookupError, RecursionError, MemoryError) as error:
+        raise Undecodable(str(error) or "an expression that is not plain arithmetic") from None

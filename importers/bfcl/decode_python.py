@@ -12,7 +12,7 @@ import re
 import warnings
 from typing import Any
 
-from fcreview.importers.bfcl.arithmetic import compute
+from fcreview.importers.arithmetic import compute
 from fcreview.importers.bfcl.decode_python_fast import parse_simple
 from fcreview.importers.bfcl.decoding import Calls, Undecodable, WrongFormat, check_bounds
 

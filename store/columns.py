@@ -1,0 +1,28 @@
+"""Columns of `item_rows` that hold a field of `Item` as it is."""
+
+PLAIN = (
+    "id",
+    "category",
+    "group",
+    "question",
+    "official",
+    "rule",
+    "judge",
+    "error_type",
+    "rule_error_type",
+    "rule_note",
+    "n_turns",
+    "n_steps",
+    "tokens_in",
+    "tokens_out",
+    "latency",
+    "diff_function",
+    "diff_argument",
+    "first_difference",
+    "prediction_hash",
+    "golden_hash",
+    "file",
+    "line",
+    "offset",
+    "length",
+)

@@ -76,6 +76,9 @@ def _load(source: Source, generation: str, category: str, stamps: tuple[Any, ...
         item = record.get("id")
         if not isinstance(item, str):
             item = f"{category}_{place}"
+        if item in dataset.cases:
+            what = f"{item} stands in the dataset twice; the later record counts"
+            dataset.issues.append(ImportIssue(str(source.questions), None, what, item=item))
         answer = by_id.get(item)
         if answer is None and not by_id and place < len(answers):
             answer = answers[place]

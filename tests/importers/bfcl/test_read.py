@@ -333,3 +333,12 @@ def test_format_sensitivity_items_are_those_of_their_originals(
     assert issues == []
     assert (item.id, item.question, item.official, item.rule) == (name, "How large is it?", True, True)
     assert (item.extra["config"], item.extra["original"]) == (config, "simple_python_1")
+
+
+def test_a_dataset_id_that_stands_twice_is_told(v4: Path, plans: Any, items: Any) -> None:
+    path = next(v4.rglob("data/BFCL_v4_*.json"))
+    first = path.read_text().splitlines()[0]
+    path.write_text(path.read_text().rstrip("\n") + "\n" + first.replace("?", " now?") + "\n")
+    (plan,) = plans(v4)
+    _, issues = items(plan)
+    assert any("stands in the dataset twice" in issue.what for issue in issues)

@@ -100,9 +100,9 @@ def _runs(found: Found, opened: Path) -> Iterator[Fact]:
         ]
         parts.append(", ".join(count_of(len(files), what) for files, what in counts if files))
         yield _fact("run", "; ".join(part for part in parts if part), run.model)
-        if not plan.scores:
+        if not plan.scores and plan.needs_scores:
             yield _fact("missing", "no score files: verdicts are only what can be recomputed", run.model, problem=True)
-        if not plan.data:
+        if not plan.data and plan.needs_data:
             yield _fact("missing", "no dataset: name one with --data DIR", run.model, problem=True)
         elif run.dataset:
             yield _fact("dataset", run.dataset, run.model)

@@ -52,7 +52,11 @@ def _plan(path: Path, results: list[Path], datasets: list[Path], data: Sequence[
     run = Run("complexfuncbench", "v1", "en", name, str(path), dataset=str(dataset) if dataset else None)
     run.settings["experiment"] = path.stem
     plan = RunPlan(
-        run, [path], data=[dataset] if dataset else [], reason="records with gen_convs, message and count_dict"
+        run,
+        [path],
+        data=[dataset] if dataset else [],
+        reason="records with gen_convs, message and count_dict",
+        needs_scores=False,
     )
     plan.logs = sorted(folder.glob("*.log")) if folder.is_dir() else []
     if dataset is None:

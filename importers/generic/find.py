@@ -39,11 +39,22 @@ def _plan(path: Path, first: Any) -> RunPlan | None:
         )
         settings = first.get("settings")
         run.settings = settings if isinstance(settings, dict) else {}
-        return RunPlan(run, [path], confidence=1.0, reason="first line is a header of the generic format")
+        return RunPlan(
+            run,
+            [path],
+            confidence=1.0,
+            reason="first line is a header of the generic format",
+            needs_scores=False,
+            needs_data=False,
+        )
     run = Run("generic", "", "", path.stem, str(path))
     if isinstance(first.get("messages"), list) and "id" in first and first.keys() & OWN_FIELDS:
-        return RunPlan(run, [path], confidence=0.6, reason="records with id and messages")
+        return RunPlan(
+            run, [path], confidence=0.6, reason="records with id and messages", needs_scores=False, needs_data=False
+        )
     if as_record(first, 1) is not first:
         run.generation = "chat log"
-        return RunPlan(run, [path], confidence=0.4, reason="an OpenAI-style chat log")
+        return RunPlan(
+            run, [path], confidence=0.4, reason="an OpenAI-style chat log", needs_scores=False, needs_data=False
+        )
     return None

@@ -47,7 +47,9 @@ def _flat(path: Path, data: Sequence[Path]) -> RunPlan:
     run = Run(
         "hammerbench", "flat", language, path.stem, str(path), dataset=str(files[0].parent.parent) if files else None
     )
-    return RunPlan(run, [path], data=files, reason="a JSON array of records with input, predict and label")
+    return RunPlan(
+        run, [path], data=files, reason="a JSON array of records with input, predict and label", needs_scores=False
+    )
 
 
 def _legacy(folder: Path, results: list[Path]) -> RunPlan:

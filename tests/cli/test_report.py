@@ -79,3 +79,9 @@ def test_schema_is_printed_as_json() -> None:
     done = fcreview("schema")
     assert done.returncode == 0
     assert json.loads(done.stdout)["title"].startswith("fcreview generic format")
+
+
+def test_doctor_misses_nothing_in_the_sample_runs(samples: Path, workspace: Path) -> None:
+    done = fcreview("doctor", samples, "--workspace", workspace)
+    assert "missing" not in done.stdout.lower()
+    assert "no score files" not in done.stdout

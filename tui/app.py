@@ -89,17 +89,3 @@ class FcreviewApp(App[int]):
 
     def on_unmount(self) -> None:
         self.session.close()
-
-
-def run_app(
-    store: Store,
-    reviewer: Reviewer,
-    view: View,
-    *,
-    first: int | str | None = None,
-    blind: bool = False,
-    keys: Mapping[str, str] | None = None,
-) -> int:
-    """Shows the queue of an opened store until the person quits; gives the number of items reviewed meanwhile."""
-    app = FcreviewApp(None, reviewer.annotator, view, first, blind, store=store, reviewer=reviewer, key_names=keys)
-    return app.run() or 0

@@ -11,6 +11,7 @@ import ast
 from typing import Any
 
 from fcreview.importers.arithmetic import compute
+from fcreview.importers.syntax import deeper_than, dotted
 
 CallTuple = tuple[str, dict[Any, Any]]
 MAX_LENGTH = 200_000
@@ -38,23 +39,12 @@ def decode(reply: Any, *, whole: bool = False) -> list[CallTuple]:
 
 def parse(text: str) -> ast.expr:
     """One Python expression. Raises Undecodable, also for text so long or so deep that parsing it would be a risk."""
-    if len(text) > MAX_LENGTH or _depth(text) > MAX_DEPTH:
+    if len(text) > MAX_LENGTH or deeper_than(text, MAX_DEPTH):
         raise Undecodable("too long or too deeply nested to decode")
     try:
         return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Undecodable(f"invalid syntax: {error}") from None
-
-
-def _depth(text: str) -> int:
-    depth = deepest = 0
-    for character in text:
-        if character in "([{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif character in ")]}":
-            depth -= 1
-    return deepest
 
 
 def readable(reply: str) -> list[CallTuple]:
@@ -68,17 +58,7 @@ def readable(reply: str) -> list[CallTuple]:
 def _call(node: ast.expr) -> CallTuple:
     if not isinstance(node, ast.Call):
         raise Undecodable(f"a {type(node).__name__.lower()} stands where a call should")
-    return _name(node.func), {word.arg: _value(word.value) for word in node.keywords}
-
-
-def _name(node: ast.expr) -> str:
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if isinstance(node, ast.Name):
-        parts.append(node.id)
-    return ".".join(reversed(parts))
+    return dotted(node.func), {word.arg: _value(word.value) for word in node.keywords}
 
 
 def _value(node: ast.expr) -> Any:

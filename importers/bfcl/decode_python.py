@@ -15,6 +15,7 @@ from typing import Any
 from fcreview.importers.arithmetic import compute
 from fcreview.importers.bfcl.decode_python_fast import parse_simple
 from fcreview.importers.bfcl.decoding import Calls, Undecodable, WrongFormat, check_bounds
+from fcreview.importers.syntax import dotted
 
 WORD = "[A-Za-z_][A-Za-z_0-9]*"
 OPENING = re.compile(rf"\[[ \n]*({WORD})(?:['\"]|!(?!=)|[ \n]+({WORD})(?=[ \n.,:;!?()]))|\[[ \n]*`")
@@ -99,17 +100,6 @@ def call_of(node: ast.Call) -> tuple[str, dict[str, Any]]:
     for given in node.keywords:
         arguments[given.arg] = value_of(given.value)  # type: ignore[index]  # `**x` gives the key None
     return dotted(node.func), arguments
-
-
-def dotted(node: ast.expr) -> str:
-    """`a.b.c` of an attribute chain; what is not a name at its left end is left out."""
-    parts = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if isinstance(node, ast.Name):
-        parts.append(node.id)
-    return ".".join(reversed(parts))
 
 
 def value_of(node: ast.expr) -> Any:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from fcreview.importers.syntax import deeper_than
+
 Calls = list[tuple[str, dict[str, Any]]]
 
 MAX_TEXT = 1_000_000
@@ -48,13 +50,5 @@ def check_bounds(text: str) -> None:
     """Raises Undecodable for text a parser should not be given."""
     if len(text) > MAX_TEXT:
         raise Undecodable(f"text of {len(text)} characters is too long to be decoded")
-    if text.count("(") + text.count("[") + text.count("{") <= MAX_DEPTH:
-        return
-    depth = 0
-    for char in text:
-        if char in "([{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise Undecodable(f"more than {MAX_DEPTH} nested brackets")
-        elif char in ")]}":
-            depth -= 1
+    if deeper_than(text, MAX_DEPTH):
+        raise Undecodable(f"more than {MAX_DEPTH} nested brackets")

@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 
 from fcreview.figures import DECIDED, Figure, Scored, pass_rate
 from fcreview.importers.confetti.files import ACTS, CALLS
-from fcreview.importers.confetti.metrics import act_confusion, by_group, chain_scores, length_group, mean
+from fcreview.importers.confetti.metrics import (
+    act_confusion,
+    by_group,
+    chain_scores,
+    length_group,
+    mean,
+    parameter_validity,
+)
 from fcreview.model import Run
 
 
@@ -69,15 +76,14 @@ def _confusion(acts: Sequence[Scored]) -> list[Figure]:
 
 def _validity(calls: Sequence[Scored]) -> list[Figure]:
     """Over predicted calls of the golden function: the arguments that the judge did not flag."""
-    flags = []
+    actions = []
     for row in calls:
-        named = {target for target, criterion, value in row.parts if criterion == "name_matches" and value}
-        flags += [
-            bool(value)
-            for target, criterion, value in row.parts
-            if criterion == "hallucinated" and target.partition("/arg:")[0] in named
-        ]
-    if not flags:
+        named = [target for target, criterion, value in row.parts if criterion == "name_matches" and value]
+        said = [(target, value) for target, criterion, value in row.parts if criterion == "hallucinated"]
+        for call in named:
+            own = [(target, value) for target, value in said if target.partition("/arg:")[0] == call]
+            actions.append(([target for target, _ in own], [target for target, value in own if value]))
+    valid, judged = parameter_validity(actions)
+    if not judged:
         return []
-    valid = sum(not flag for flag in flags) / len(flags)
-    return [Figure("parameter validity", "valid parameters", valid, note=f"{len(flags)} judged")]
+    return [Figure("parameter validity", "valid parameters", valid / judged, note=f"{judged} judged")]

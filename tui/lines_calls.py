@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fcreview.argument_rows import ArgumentRow, argument_rows
+from fcreview.calls.table import ArgumentRow, argument_rows
 from fcreview.model import Call, Pair
 from fcreview.sanitise import visible, width
 from fcreview.tui.lines import Line, Part, column, fit, fold_text, line, rule, wrap

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from fcreview.argument_rows import ArgumentRow, argument_rows
+from fcreview.calls.table import ArgumentRow, argument_rows
 from fcreview.model import Accept, Call, Fields, Pair
 from fcreview.sanitise import visible
 from fcreview.tui.blocks import Block, Options

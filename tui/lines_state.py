@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.argument_rows import ArgumentRow
+from fcreview.calls.table import ArgumentRow
 from fcreview.tui.blocks import Block
 from fcreview.tui.lines import Line, rule
 from fcreview.tui.lines_calls import argument_lines, columns, heading_row

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fcreview.compare import align, first_difference
+from fcreview.calls.face import align, first_difference
 from fcreview.importers.acebench.check_agent import check_end_state, process_accuracy
 from fcreview.importers.acebench.decode import Undecodable, readable
 from fcreview.importers.acebench.history import read_history

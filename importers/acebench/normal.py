@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fcreview.compare import align, first_difference
+from fcreview.calls.face import align, first_difference
 from fcreview.importers.acebench import check_normal, check_special
 from fcreview.importers.acebench.decode import CallTuple, Undecodable, decode, readable
 from fcreview.importers.acebench.rules import RULES

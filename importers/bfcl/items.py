@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from fcreview.compare import align, align_turns, first_difference
+from fcreview.calls.face import align, align_turns, first_difference
 from fcreview.importers.bfcl import files, scores, trajectory
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.dataset import content_hash, text_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fcreview.compare import Rules
+from fcreview.calls.face import Rules
 from fcreview.importers.bfcl.normalise import normalise
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fcreview.compare import diff_call, first_difference
+from fcreview.calls.face import diff_call, first_difference
 from fcreview.importers.complexfuncbench.calls import CallVerdict, judge_calls, uncovered
 from fcreview.importers.complexfuncbench.log import Log, read_log
 from fcreview.importers.complexfuncbench.metrics import domain

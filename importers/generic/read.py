@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from fcreview.compare import align_turns, first_difference
+from fcreview.calls.face import align_turns, first_difference
 from fcreview.importers.generic.chat import predicted, read_chat
 from fcreview.importers.generic.schema import Alternatives, GoldenCall, Header, Record
 from fcreview.importers.generic.shape import as_record

@@ -1,6 +1,6 @@
 """How HammerBench's texts are taken for equal in the argument diff: case, blanks and closing marks aside."""
 
-from fcreview.compare import Rules
+from fcreview.calls.face import Rules
 
 
 def normalise(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.compare import align, first_difference
+from fcreview.calls.face import align, first_difference
 from fcreview.importers.hammerbench.check import Snapshot, check
 from fcreview.importers.hammerbench.parse import parse
 from fcreview.importers.hammerbench.rules import RULES

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.compare import EXACT, ArgumentRow, Rules, align, argument_rows, diff_call, first_difference
-from fcreview.diff import MAX_PLACES
+from fcreview.calls.diff import MAX_PLACES
+from fcreview.calls.face import EXACT, ArgumentRow, Rules, align, argument_rows, diff_call, first_difference
+from fcreview.calls.paths import child
 from fcreview.model import Accept, ArgumentDiff, Call, Fields, Pair
-from fcreview.paths import child
 
 from .test_values import accepts, json_values, nested
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fcreview.calls.paths import child, steps
 from fcreview.model import Accept, Fields
-from fcreview.paths import child, steps
 from fcreview.values import TOO_DEEP, accept_from_json, brief, json_safe, to_json_text
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

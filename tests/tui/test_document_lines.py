@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.align import align, align_turns
-from fcreview.argument_rows import argument_rows
+from fcreview.calls.align import align, align_turns
+from fcreview.calls.table import argument_rows
 from fcreview.model import Accept, Call, Item, Message, Run, Verdict
 from fcreview.review import ItemKey
 from fcreview.sanitise import visible, width

@@ -12,7 +12,7 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
-from fcreview.align import align, align_turns
+from fcreview.calls.align import align, align_turns
 from fcreview.model import Accept, Call, Item, Message, Run, Verdict
 from fcreview.plan import RunPlan
 from fcreview.store.importing import import_runs

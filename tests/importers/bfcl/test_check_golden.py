@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fcreview.compare import diff_call
+from fcreview.calls.face import diff_call
 from fcreview.importers.bfcl.evaluate import RULES, golden_calls
 from fcreview.model import Accept, Call, Fields
 

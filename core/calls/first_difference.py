@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fcreview.argument_rows import NOTHING, locate
+from fcreview.calls.paths import steps
+from fcreview.calls.rules import EXACT, Rules
+from fcreview.calls.table import NOTHING, locate
 from fcreview.model import Accept, ArgumentDiff, Call, Pair
-from fcreview.paths import steps
-from fcreview.rules import EXACT, Rules
 from fcreview.values import brief, to_json_text
 
 TEXT = 60

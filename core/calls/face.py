@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fcreview.align import align, align_turns
-from fcreview.argument_rows import ArgumentRow, argument_rows
-from fcreview.diff import diff_call
-from fcreview.first_difference import first_difference
-from fcreview.rules import EXACT, Rules, accepts, same
+from fcreview.calls.align import align, align_turns
+from fcreview.calls.diff import diff_call
+from fcreview.calls.first_difference import first_difference
+from fcreview.calls.rules import EXACT, Rules, accepts, same
+from fcreview.calls.table import ArgumentRow, argument_rows
 
 __all__ = [
     "EXACT",

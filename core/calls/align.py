@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from fcreview.diff import NORMALISED, Walk, diff_call, explain_accept, same_function, weight
+from fcreview.calls.diff import NORMALISED, Walk, diff_call, explain_accept, same_function, weight
+from fcreview.calls.rules import EXACT, SCALARS, Rules, accepts, same_arguments, same_scalar
 from fcreview.model import Accept, Call, Pair
-from fcreview.rules import EXACT, SCALARS, Rules, accepts, same_arguments, same_scalar
 
 OTHER_FUNCTION = 1e6
 UNPAIRED = 0.6e6

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.diff import closest
+from fcreview.calls.diff import closest
+from fcreview.calls.paths import child, steps
+from fcreview.calls.rules import EXACT, Rules
 from fcreview.model import Accept, ArgumentDiff, Call, Fields, State
-from fcreview.paths import child, steps
-from fcreview.rules import EXACT, Rules
 from fcreview.values import to_json_text
 
 MAX_INDENT = 3

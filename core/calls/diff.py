@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fcreview.calls.paths import child
+from fcreview.calls.reasons import too_many, type_differs, value_differs, word
+from fcreview.calls.rules import EXACT, Rules, accepts, same, same_arguments
 from fcreview.model import Accept, ArgumentDiff, Call, Fields
-from fcreview.paths import child
-from fcreview.reasons import too_many, type_differs, value_differs, word
-from fcreview.rules import EXACT, Rules, accepts, same, same_arguments
 from fcreview.values import MAX_DEPTH, TOO_DEEP, brief
 
 MAX_PLACES = 50

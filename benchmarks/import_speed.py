@@ -19,7 +19,7 @@ import orjson
 
 from fcreview.importers.registry import discover, read_plan
 from fcreview.plan import RunPlan
-from fcreview.store.importing import import_runs
+from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.workspace import find_workspace
 
 

@@ -79,7 +79,7 @@ def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
     will do: CommandError otherwise, and no folder is made."""
     from fcreview.cli.progress import Progress
     from fcreview.importers.registry import read_plan
-    from fcreview.store.importing import import_runs
+    from fcreview.store.importing.import_runs import import_runs
     from fcreview.store.rows import ImportSummary
     from fcreview.store.workspace import WorkspaceError
 

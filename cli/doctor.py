@@ -73,7 +73,7 @@ def _fact(kind: str, value: str, name: str = "", *, problem: bool = False) -> Fa
 
 def _journals(home: Workspace) -> Iterator[Fact]:
     """Of each annotator how many acts; of a damaged journal what is wrong, line by line."""
-    from fcreview.store.journal_reader import check_journals
+    from fcreview.store.reviews.reader import check_journals
 
     reports = check_journals(home)
     if not reports:

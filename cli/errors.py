@@ -27,15 +27,15 @@ def explain(error: Exception) -> tuple[int, list[str]]:
         return error.code, str(error).split("\n")
     from fcreview.exporters.base import ExportError
     from fcreview.store.annotators import AnnotatorError
-    from fcreview.store.filters import FilterError
+    from fcreview.store.filters.language import FilterError
 
     if isinstance(error, FilterError):
         return WRONG_USAGE, [f"--where: {error}", *error.caret().split("\n")]
     if isinstance(error, AnnotatorError):
         return WRONG_USAGE, [str(error)]
     from fcreview.store.connecting import StoreError
-    from fcreview.store.journal import JournalError
-    from fcreview.store.sqlguard import SqlError
+    from fcreview.store.queries.sqlguard import SqlError
+    from fcreview.store.reviews.journal import JournalError
     from fcreview.store.workspace import WorkspaceError
 
     if isinstance(error, (StoreError, WorkspaceError, JournalError, ExportError, SqlError)):

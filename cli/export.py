@@ -31,7 +31,7 @@ def export(
     """
     from fcreview.exporters.base import export as write
     from fcreview.exporters.registry import EXPORTERS
-    from fcreview.store.labels import labels
+    from fcreview.store.queries.labels import labels
 
     with opened(Place([path], data, workspace)) as session:
         session.view(where)  # complains of the filter as it was typed

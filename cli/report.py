@@ -52,7 +52,7 @@ def report(
 def figures_of(store: Store, row: RunRow) -> list[Line]:
     """The lines of a run in the order of its benchmark's tables."""
     from fcreview.importers.registry import figures
-    from fcreview.store.scored import scored
+    from fcreview.store.queries.scored import scored
 
     rows = scored(store, row.run)
     lines: dict[tuple[str, str], Line] = {}

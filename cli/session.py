@@ -10,7 +10,7 @@ from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.output import note
 
 if TYPE_CHECKING:
-    from fcreview.store.reviewing import Reviewer
+    from fcreview.store.reviewer import Reviewer
     from fcreview.store.rows import RunRow, View
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
@@ -54,7 +54,7 @@ class Session:
         self, where: str = "", *, queue: str = "dataset", seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
         """The items at the paths that the filter selects. FilterError if it is not understood."""
-        from fcreview.store.filters import parse
+        from fcreview.store.filters.language import parse
         from fcreview.store.rows import QUEUES, View
 
         if queue not in QUEUES:
@@ -75,8 +75,8 @@ class Session:
         raise CommandError(f"run {named!r} is {'not one' if found else 'none'} of the runs here: {known}{more}")
 
     def reviewer(self) -> Reviewer:
-        from fcreview.store.journal import Journal
-        from fcreview.store.reviewing import Reviewer
+        from fcreview.store.reviewer import Reviewer
+        from fcreview.store.reviews.journal import Journal
 
         return Reviewer(self.store, Journal(self.workspace, self.annotator))
 

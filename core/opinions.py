@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.rollup import DISPUTED, UNSURE, human
-from fcreview.store.journal_lines import Event
+from fcreview.store.reviews.lines import Event
 from fcreview.store.rolling import rolled_up
 from fcreview.store.rows import Opinion
 

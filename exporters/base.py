@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from fcreview.store.labels import labels
+from fcreview.store.queries.labels import labels
 
 if TYPE_CHECKING:
     from fcreview.store.store import Store
 
 Label = dict[str, Any]
-"""One row with the fields of `fcreview.store.labels.COLUMNS`."""
+"""One row with the fields of `fcreview.store.queries.labels.COLUMNS`."""
 
 Writer = Callable[[Iterable[list[Label]]], Iterator[bytes]]
 """Turns chunks of labels into chunks of the file."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fcreview.exporters.base import Label
-from fcreview.store.labels import COLUMNS
+from fcreview.store.queries.labels import COLUMNS
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """What OWASP lists under CSV injection."""

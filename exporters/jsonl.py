@@ -1,4 +1,4 @@
-"""JSON Lines: one label a line, fields as in `fcreview.store.labels.COLUMNS`.
+"""JSON Lines: one label a line, fields as in `fcreview.store.queries.labels.COLUMNS`.
 
 `official`, `rule`, `judge`, `human`, `effective` are JSON values of the criterion's scale (true, false, 0-2, a list
 of labels) or null; `human` may also be "disputed" or "unsure". `tags`, `notes`, `annotators` are lists of strings.

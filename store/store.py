@@ -10,13 +10,13 @@ import duckdb
 
 from fcreview.model import ImportIssue
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
-from fcreview.store.detail import find_items, raw_record, read_issues, read_item, score_record
-from fcreview.store.journal_lines import KEY_FIELDS
-from fcreview.store.pages import Orders, hide, rows_of
-from fcreview.store.review_tables import ReviewTables, follow
+from fcreview.store.queries.detail import find_items, raw_record, read_issues, read_item, score_record
+from fcreview.store.queries.pages import Orders, hide, rows_of
+from fcreview.store.queries.sqlguard import run_sql
+from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
+from fcreview.store.reviews.lines import KEY_FIELDS
+from fcreview.store.reviews.tables import ReviewTables, follow
 from fcreview.store.rows import Cluster, ItemDetail, QueueRow, RunRow, View
-from fcreview.store.sqlguard import run_sql
-from fcreview.store.summaries import clusters, facets, run_infos, runs
 from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from fcreview.tui.session import Session
 from fcreview.tui.state import QueueState
 
 if TYPE_CHECKING:
-    from fcreview.store.reviewing import Reviewer
+    from fcreview.store.reviewer import Reviewer
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
 

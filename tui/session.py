@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from fcreview.review import ReviewEvent
-    from fcreview.store.reviewing import Reviewer
+    from fcreview.store.reviewer import Reviewer
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
 
@@ -88,8 +88,8 @@ class Session:
             raise SessionError(str(error)) from error
 
     def _new_reviewer(self) -> Reviewer:
-        from fcreview.store.journal import Journal, JournalError
-        from fcreview.store.reviewing import Reviewer
+        from fcreview.store.reviewer import Reviewer
+        from fcreview.store.reviews.journal import Journal, JournalError
 
         store = self._opened()
         try:

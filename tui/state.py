@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from fcreview.store.filters import Filter, parse, quote
+from fcreview.store.filters.language import Filter, parse, quote
 from fcreview.store.rows import QUEUES, View
 
 ORDERS = {

@@ -16,10 +16,10 @@ from fcreview.exporters.base import ExportError, export
 from fcreview.exporters.csv import cell
 from fcreview.exporters.registry import EXPORTERS
 from fcreview.exporters.scores import scores
-from fcreview.store.filters import FilterError
-from fcreview.store.journal import Journal
-from fcreview.store.labels import COLUMNS, labels
-from fcreview.store.reviewing import Reviewer
+from fcreview.store.filters.language import FilterError
+from fcreview.store.queries.labels import COLUMNS, labels
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
 from fcreview.store.store import Store
 
 from ..store.factory import import_items  # noqa: TID252

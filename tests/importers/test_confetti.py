@@ -12,8 +12,8 @@ from fcreview.importers.confetti.metrics import act_confusion, acts_match, param
 from fcreview.importers.confetti.soft import soft_score, token_f1
 from fcreview.importers.registry import discover, figures, read_plan
 from fcreview.model import Item
-from fcreview.store.importing import import_runs
-from fcreview.store.scored import scored
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.queries.scored import scored
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
 

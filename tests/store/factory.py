@@ -9,7 +9,7 @@ from typing import Any
 
 from fcreview.model import Accept, ArgumentDiff, Call, ImportIssue, Item, Message, Pair, Run, Verdict
 from fcreview.plan import RunPlan
-from fcreview.store.importing import import_runs
+from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.rows import ImportSummary
 from fcreview.store.workspace import Workspace, find_workspace
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fcreview.review import ItemKey, ReviewEvent
 from fcreview.store.annotators import AnnotatorError, check_annotator, safe_annotator
-from fcreview.store.journal import Journal, JournalError
-from fcreview.store.journal_lines import KEY_FIELDS, Event
+from fcreview.store.reviews.journal import Journal, JournalError
+from fcreview.store.reviews.lines import KEY_FIELDS, Event
 from fcreview.store.workspace import Workspace
 
 

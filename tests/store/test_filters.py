@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fcreview.model import Accept, Call, ImportIssue, Message
-from fcreview.store.filter_keys import FLAGS, KEYS
-from fcreview.store.filters import FilterError, help_lines, parse, quote
-from fcreview.store.importing import import_runs
+from fcreview.store.filters.keys import FLAGS, KEYS
+from fcreview.store.filters.language import FilterError, help_lines, parse, quote
+from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import find_workspace
 from tests.store.factory import make_item, write_run

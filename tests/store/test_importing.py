@@ -15,8 +15,8 @@ import pytest
 
 from fcreview.model import Call, ImportIssue, Item, Message, Run, Verdict
 from fcreview.plan import RunPlan
-from fcreview.store import building
-from fcreview.store.importing import import_runs
+from fcreview.store.importing import building
+from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, WorkspaceError, find_workspace
 from tests.store.factory import import_items, make_item, read, write_run
@@ -183,8 +183,8 @@ FORKED = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from fcreview.store import reading
-from fcreview.store.importing import import_runs
+from fcreview.store.importing import reading
+from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.workspace import find_workspace
 from tests.store.factory import read, write_run
 
@@ -208,7 +208,7 @@ IMPORT = """
 import sys, time
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from fcreview.store.importing import import_runs
+from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.workspace import find_workspace
 from tests.store.factory import read, write_run
 

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fcreview.review import ItemKey, ReviewEvent
-from fcreview.store.journal import Journal, JournalError
-from fcreview.store.journal_lines import digest, parse_line
-from fcreview.store.journal_reader import JournalReader, check_journals, read_journals
+from fcreview.store.reviews.journal import Journal, JournalError
+from fcreview.store.reviews.lines import digest, parse_line
+from fcreview.store.reviews.reader import JournalReader, check_journals, read_journals
 from fcreview.store.workspace import Workspace
 
 
@@ -341,7 +341,7 @@ _WRITER = """
 import sys
 from pathlib import Path
 from fcreview.review import ItemKey
-from fcreview.store.journal import Journal
+from fcreview.store.reviews.journal import Journal
 from fcreview.store.workspace import Workspace
 journal = Journal(Workspace(Path(sys.argv[1])), sys.argv[2])
 for number in range(int(sys.argv[3])):

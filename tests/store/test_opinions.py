@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fcreview.opinions import Decision, decide, fold
-from fcreview.store.journal_lines import Event, retractions
+from fcreview.store.reviews.lines import Event, retractions
 from fcreview.store.rolling import rolled_up
 
 KEY = ("bfcl", "V4", "en", "maple-8b", "simple", "simple_0")

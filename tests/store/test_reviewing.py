@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.importing import import_runs
-from fcreview.store.journal import Journal, JournalError
-from fcreview.store.labels import COLUMNS, labels
-from fcreview.store.reviewing import Reviewer
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.queries.labels import COLUMNS, labels
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.store import Store, StoreError
 from fcreview.store.workspace import Workspace
 
@@ -174,8 +174,8 @@ def test_reviews_of_items_that_are_not_here_are_kept(workspace: Workspace) -> No
 _OTHER = """
 import sys
 from pathlib import Path
-from fcreview.store.journal import Journal
-from fcreview.store.reviewing import Reviewer
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 workspace = Workspace(Path(sys.argv[1]))

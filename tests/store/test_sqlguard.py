@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store import sqlguard
-from fcreview.store.sqlguard import SqlError
+from fcreview.store.queries import sqlguard
+from fcreview.store.queries.sqlguard import SqlError
 from fcreview.store.store import Store, View
 from tests.store.factory import import_items
 

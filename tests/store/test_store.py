@@ -13,10 +13,10 @@ import pytest
 from fcreview.model import Item
 from fcreview.plan import RunPlan
 from fcreview.store.connecting import StoreError
-from fcreview.store.importing import import_runs
-from fcreview.store.journal import Journal
-from fcreview.store.narrowing import exactly, narrowed
-from fcreview.store.reviewing import Reviewer
+from fcreview.store.filters.narrowing import exactly, narrowed
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
 from fcreview.store.rows import QUEUES
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, find_workspace

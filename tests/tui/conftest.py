@@ -12,8 +12,8 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
-from fcreview.store.journal import Journal
-from fcreview.store.reviewing import Reviewer
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
 from fcreview.store.store import Store
 from fcreview.tui import theme
 from fcreview.tui.app import FcreviewApp

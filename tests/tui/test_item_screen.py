@@ -15,9 +15,9 @@ from textual.pilot import Pilot
 from fcreview.calls.align import align, align_turns
 from fcreview.model import Accept, Call, Item, Message, Run, Verdict
 from fcreview.plan import RunPlan
-from fcreview.store.importing import import_runs
-from fcreview.store.journal import Journal
-from fcreview.store.reviewing import Reviewer
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fcreview.sanitise import width
-from fcreview.store.journal_reader import read_journals
+from fcreview.store.reviews.reader import read_journals
 from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp

@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from fcreview.sanitise import width
-from fcreview.store.filters import help_lines
+from fcreview.store.filters.language import help_lines
 from fcreview.tui import keys
 from fcreview.tui.format import fill
 from fcreview.tui.lines import Line, wrap

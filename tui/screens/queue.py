@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from fcreview.sanitise import visible
-from fcreview.store.filters import FilterError
+from fcreview.store.filters.language import FilterError
 from fcreview.store.rows import RunRow
 from fcreview.tui import format_header, keys
 from fcreview.tui.format import EMPTY_COLUMNS, queue_heading

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from fcreview.model import ImportIssue
 from fcreview.sanitise import visible
-from fcreview.store.filters import quote
+from fcreview.store.filters.language import quote
 from fcreview.store.rows import RunRow
 from fcreview.tui.format import cut_middle, rate
 from fcreview.tui.format_header import run_title

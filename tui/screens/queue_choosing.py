@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from textual.screen import Screen
 
-from fcreview.store.filters import FilterError
-from fcreview.store.narrowing import FAILING, narrowed
+from fcreview.store.filters.language import FilterError
+from fcreview.store.filters.narrowing import FAILING, narrowed
 from fcreview.store.rows import Cluster, RunRow
 from fcreview.tui import keys
 from fcreview.tui.screens.clusters import ClustersScreen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from fcreview.store.filter_words import Mark, quote, words
+from fcreview.store.filters.words import Mark, quote, words
 
 FAILING = "effective:fail"
 _BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")

@@ -18,10 +18,10 @@ import duckdb
 import orjson
 
 from fcreview.model import Run
-from fcreview.store.columns import PLAIN
 from fcreview.store.connecting import SCHEMA_VERSION
-from fcreview.store.sources import Source
-from fcreview.store.stage import Part, dump, issue_rows
+from fcreview.store.importing.columns import PLAIN
+from fcreview.store.importing.sources import Source
+from fcreview.store.importing.stage import Part, dump, issue_rows
 from fcreview.store.workspace import Workspace
 
 MEMORY = "350MB"

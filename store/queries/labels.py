@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fcreview.store.connecting import StoreError
-from fcreview.store.filters import parse
+from fcreview.store.filters.language import parse
 
 if TYPE_CHECKING:
     from fcreview.store.store import Store

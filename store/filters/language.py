@@ -12,8 +12,8 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass, field
 
-from fcreview.store.filter_keys import FLAGS, KEYS, BadValueError, Sql
-from fcreview.store.filter_words import FilterError, Mark, Term, quote, words
+from fcreview.store.filters.keys import FLAGS, KEYS, BadValueError, Sql
+from fcreview.store.filters.words import FilterError, Mark, Term, quote, words
 
 __all__ = ["Filter", "FilterError", "help_lines", "parse", "quote"]
 

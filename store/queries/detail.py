@@ -10,8 +10,8 @@ from duckdb import DuckDBPyConnection
 
 from fcreview.model import ArgumentDiff, Call, ImportIssue, Item, Message, Pair, Verdict
 from fcreview.redact import redact
-from fcreview.store.columns import PLAIN
 from fcreview.store.connecting import StoreError
+from fcreview.store.importing.columns import PLAIN
 from fcreview.store.workspace import Workspace
 from fcreview.values import accept_from_json
 

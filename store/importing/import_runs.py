@@ -13,12 +13,12 @@ from typing import IO, Any
 
 from fcreview.model import ImportIssue, Run
 from fcreview.plan import RunPlan
-from fcreview.store.building import Builder, LoadError
-from fcreview.store.index import Index, StoredRun, read_index, run_key
-from fcreview.store.reading import Job, Outcome, Progress, Read, read_all
+from fcreview.store.importing.building import Builder, LoadError
+from fcreview.store.importing.index import Index, StoredRun, read_index, run_key
+from fcreview.store.importing.reading import Job, Outcome, Progress, Read, read_all
+from fcreview.store.importing.sources import files_of, look, unchanged
+from fcreview.store.importing.stage import Part, read_line
 from fcreview.store.rows import ImportSummary
-from fcreview.store.sources import files_of, look, unchanged
-from fcreview.store.stage import Part, read_line
 from fcreview.store.workspace import Workspace, WorkspaceError
 
 TOGETHER = 16_000_000

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from fcreview.review import ItemKey, ReviewEvent
-from fcreview.store.journal_lines import KEY_FIELDS
+from fcreview.store.reviews.lines import KEY_FIELDS
 
 if TYPE_CHECKING:
-    from fcreview.store.journal import Journal
+    from fcreview.store.reviews.journal import Journal
     from fcreview.store.store import Store
 
 

@@ -21,8 +21,8 @@ from pydantic import ValidationError
 
 from fcreview.review import ItemKey, ReviewEvent
 from fcreview.store.annotators import check_annotator, same_file
-from fcreview.store.journal_lines import Event, LineError, last_act, parse_line, seal
-from fcreview.store.journal_reader import JournalReader, torn_file
+from fcreview.store.reviews.lines import Event, LineError, last_act, parse_line, seal
+from fcreview.store.reviews.reader import JournalReader, torn_file
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace

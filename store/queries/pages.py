@@ -15,8 +15,8 @@ from typing import Any
 import orjson
 from duckdb import DuckDBPyConnection
 
-from fcreview.store.filter_keys import DISAGREE, EFFECTIVE, IMPORTED
-from fcreview.store.filters import parse
+from fcreview.store.filters.keys import DISAGREE, EFFECTIVE, IMPORTED
+from fcreview.store.filters.language import parse
 from fcreview.store.rows import QUEUES, QueueRow, View
 
 FROM = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fcreview.opinions import ITEM, Decision, decide, fold, is_stale
-from fcreview.store.journal_lines import Event, Key, retractions
-from fcreview.store.journal_reader import JournalReader
-from fcreview.store.review_views import LABEL_COLUMNS, SCHEMA, VIEWS, columns_json
+from fcreview.store.reviews.lines import Event, Key, retractions
+from fcreview.store.reviews.reader import JournalReader
+from fcreview.store.reviews.views import LABEL_COLUMNS, SCHEMA, VIEWS, columns_json
 from fcreview.store.rows import Opinion
 
 if TYPE_CHECKING:

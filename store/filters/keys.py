@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fcreview.store.filter_words import Term, Value
+from fcreview.store.filters.words import Term, Value
 
 Sql = tuple[str, list[object]]
 """A condition and the values of its question marks, in order."""

@@ -8,7 +8,7 @@ import orjson
 
 from fcreview.model import Run
 from fcreview.store.connecting import StoreError, open_store
-from fcreview.store.sources import Source
+from fcreview.store.importing.sources import Source
 from fcreview.store.workspace import Workspace
 
 

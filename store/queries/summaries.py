@@ -8,9 +8,9 @@ import orjson
 from duckdb import DuckDBPyConnection
 
 from fcreview.model import Run
-from fcreview.store.filter_keys import EFFECTIVE, ERROR
-from fcreview.store.narrowing import FAILING, exactly, narrowed
-from fcreview.store.pages import FROM, condition
+from fcreview.store.filters.keys import EFFECTIVE, ERROR
+from fcreview.store.filters.narrowing import FAILING, exactly, narrowed
+from fcreview.store.queries.pages import FROM, condition
 from fcreview.store.rows import Cluster, RunRow, View
 from fcreview.store.workspace import Workspace
 

@@ -20,7 +20,7 @@ import orjson
 
 import fcreview.importers
 import fcreview.store
-from fcreview.importers.gather import gather
+from fcreview.importers.common.gather import gather
 
 if TYPE_CHECKING:
     from fcreview.plan import RunPlan

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fcreview.figures import Figure, Scored
 from fcreview.importers.base import Importer, Plugin
-from fcreview.importers.gather import gather
+from fcreview.importers.common.gather import gather
 from fcreview.model import ImportIssue, Item, Run
 from fcreview.plan import Found, RunPlan
 

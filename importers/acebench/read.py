@@ -12,8 +12,8 @@ import orjson
 
 from fcreview.importers.acebench import agent, normal
 from fcreview.importers.acebench.files import recognise
-from fcreview.importers.guard import digest, documents, guarded
-from fcreview.importers.jsonl import Record, records
+from fcreview.importers.common.guard import digest, documents, guarded
+from fcreview.importers.common.jsonl import Record, records
 from fcreview.model import ImportIssue, Item, Verdict
 from fcreview.plan import RunPlan
 

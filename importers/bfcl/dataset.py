@@ -17,7 +17,7 @@ import orjson
 
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.golden import golden_calls
-from fcreview.importers.jsonl import Record, records
+from fcreview.importers.common.jsonl import Record, records
 from fcreview.model import ImportIssue, Message
 from fcreview.redact import redact
 from fcreview.values import json_safe

@@ -12,10 +12,10 @@ import re
 import warnings
 from typing import Any
 
-from fcreview.importers.arithmetic import compute
 from fcreview.importers.bfcl.decode_python_fast import parse_simple
 from fcreview.importers.bfcl.decoding import Calls, Undecodable, WrongFormat, check_bounds
-from fcreview.importers.syntax import dotted
+from fcreview.importers.common.arithmetic import compute
+from fcreview.importers.common.syntax import dotted
 
 WORD = "[A-Za-z_][A-Za-z_0-9]*"
 OPENING = re.compile(rf"\[[ \n]*({WORD})(?:['\"]|!(?!=)|[ \n]+({WORD})(?=[ \n.,:;!?()]))|\[[ \n]*`")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fcreview.importers.syntax import deeper_than
+from fcreview.importers.common.syntax import deeper_than
 
 Calls = list[tuple[str, dict[str, Any]]]
 

@@ -16,7 +16,7 @@ from typing import Any
 from fcreview.importers.bfcl import files as names
 from fcreview.importers.bfcl.files import Kind, Named
 from fcreview.importers.bfcl.locate import below, locate
-from fcreview.importers.jsonl import head
+from fcreview.importers.common.jsonl import head
 from fcreview.model import ImportIssue, Run
 from fcreview.plan import Found, RunPlan
 

@@ -12,7 +12,7 @@ from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.dataset import content_hash, text_of
 from fcreview.importers.bfcl.evaluate import RULES, Evaluation, decode_display, evaluate
 from fcreview.importers.bfcl.kinds import NOTES
-from fcreview.importers.jsonl import Record
+from fcreview.importers.common.jsonl import Record
 from fcreview.model import Call, ImportIssue, Item, Message, Pair, Verdict
 
 WHOLE = frozenset({"multi_turn:inference_error", "multi_turn:force_terminated"})

@@ -16,8 +16,8 @@ from typing import Any
 
 from fcreview.importers.bfcl import dataset, files
 from fcreview.importers.bfcl.dataset import Source
-from fcreview.importers.gather import SKIPPED
-from fcreview.importers.jsonl import Record, records
+from fcreview.importers.common.gather import SKIPPED
+from fcreview.importers.common.jsonl import Record, records
 from fcreview.model import ImportIssue
 from fcreview.plan import RunPlan
 

@@ -16,7 +16,7 @@ from fcreview.importers.bfcl import dataset, files, items, results, scores
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.dataset import Dataset
 from fcreview.importers.bfcl.locate import same_question
-from fcreview.importers.jsonl import Record
+from fcreview.importers.common.jsonl import Record
 from fcreview.model import ImportIssue, Item, Message
 from fcreview.plan import RunPlan
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.bfcl import files
-from fcreview.importers.jsonl import Record, excerpt, records, reread
+from fcreview.importers.common.jsonl import Record, excerpt, records, reread
 from fcreview.model import ImportIssue
 from fcreview.redact import redact
 

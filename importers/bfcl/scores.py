@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.bfcl import files
-from fcreview.importers.jsonl import excerpt, records
+from fcreview.importers.common.jsonl import excerpt, records
 from fcreview.model import ImportIssue
 from fcreview.redact import redact
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.jsonl import head
+from fcreview.importers.common.jsonl import head
 from fcreview.model import ImportIssue, Run
 from fcreview.plan import Found, RunPlan
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.calls.face import diff_call, first_difference
+from fcreview.importers.common.guard import digest, documents, guarded
+from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.complexfuncbench.calls import CallVerdict, judge_calls, uncovered
 from fcreview.importers.complexfuncbench.log import Log, read_log
 from fcreview.importers.complexfuncbench.metrics import domain
 from fcreview.importers.complexfuncbench.sample import GoldenPath, golden_path, made
-from fcreview.importers.guard import digest, documents, guarded
-from fcreview.importers.jsonl import Record, records
 from fcreview.model import ImportIssue, Item, Pair, Source, Verdict
 from fcreview.plan import RunPlan
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common.guard import digest, documents, guarded
+from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.confetti import acts, calls
 from fcreview.importers.confetti.chains import dialog
 from fcreview.importers.confetti.files import CALLS, RESULTS
 from fcreview.importers.confetti.sources import Sources, load
-from fcreview.importers.guard import digest, documents, guarded
-from fcreview.importers.jsonl import Record, records
 from fcreview.model import ImportIssue, Item, Message, Role, Verdict
 from fcreview.plan import RunPlan
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common.jsonl import head
 from fcreview.importers.generic.shape import OWN_FIELDS, as_record
-from fcreview.importers.jsonl import head
 from fcreview.model import Run
 from fcreview.plan import Found, RunPlan
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.jsonfile import read_json
+from fcreview.importers.common.jsonfile import read_json
 from fcreview.model import ImportIssue, Item, Verdict
 
 JUDGES = {"en": "Llama-3.1-70B (as published)", "zh": "Qwen2.5-72B (as published)"}

@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.guard import digest, documents, guarded
+from fcreview.importers.common.guard import digest, documents, guarded
+from fcreview.importers.common.jsonfile import read_json
 from fcreview.importers.hammerbench.dialogue import from_input, from_records
 from fcreview.importers.hammerbench.files import DATASET, split_id, type_of_folder
 from fcreview.importers.hammerbench.legacy import Companions, companions
 from fcreview.importers.hammerbench.parse import family
 from fcreview.importers.hammerbench.snapshot import Given, fill
-from fcreview.importers.jsonfile import read_json
 from fcreview.model import ImportIssue, Item
 from fcreview.plan import RunPlan
 

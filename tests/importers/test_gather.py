@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from fcreview.importers.gather import gather
+from fcreview.importers.common.gather import gather
 
 
 def touch(*paths: Path) -> None:

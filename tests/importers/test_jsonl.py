@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fcreview.importers import jsonl
-from fcreview.importers.jsonl import Record, head, records, reread
+from fcreview.importers.common import jsonl
+from fcreview.importers.common.jsonl import Record, head, records, reread
 from fcreview.model import ImportIssue
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import orjson
 
-from fcreview.importers.jsonl import excerpt
+from fcreview.importers.common.jsonl import excerpt
 from fcreview.model import ImportIssue
 
 T = TypeVar("T", list, dict)  # type: ignore[type-arg]

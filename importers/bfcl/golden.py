@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from fcreview.importers.bfcl.call_text import parse_call_text
+from fcreview.importers.bfcl.decode.call_text import parse_call_text
 from fcreview.model import Accept, Call, Fields
 
 SUFFIX = re.compile(r"_\d+\Z")

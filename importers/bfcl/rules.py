@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fcreview.calls.face import Rules
-from fcreview.importers.bfcl.normalise import normalise
+from fcreview.importers.bfcl.check.texts import normalise
 
 
 def _same_name(golden: str, predicted: str) -> bool:

@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.bfcl.call_text import parse_call_text
 from fcreview.importers.bfcl.dataset import as_json, role_of, text_of
+from fcreview.importers.bfcl.decode.call_text import parse_call_text
 from fcreview.model import Call, Message
 
 Decode = Callable[[Any], "list[tuple[str, dict[str, Any] | None]] | None"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.evaluate import Evaluation, evaluate
+from fcreview.importers.bfcl.check.evaluate import Evaluation, evaluate
 from fcreview.model import Accept, Call, Fields
 
 TYPES = {"object": "dict", "number": "float"}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.evaluate import evaluate
+from fcreview.importers.bfcl.check.evaluate import evaluate
 
 V1_PREFIX = "gorilla_openfunctions_v1_test_"
 AT_LEAST = 0.999

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fcreview.importers.bfcl import convert_java, convert_js
 from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.evaluate import evaluate
+from fcreview.importers.bfcl.check import convert_java, convert_js
+from fcreview.importers.bfcl.check.evaluate import evaluate
 
 
 @pytest.mark.parametrize(

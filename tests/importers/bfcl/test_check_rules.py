@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.evaluate import Evaluation, decode_display, evaluate
+from fcreview.importers.bfcl.check.evaluate import Evaluation, decode_display, evaluate
 
 S = "simple_function_checker:"
 P = "parallel_function_checker_no_order:"

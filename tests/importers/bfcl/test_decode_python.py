@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fcreview.importers.bfcl.call_text import parse_call_text
-from fcreview.importers.bfcl.decode import decode
-from fcreview.importers.bfcl.decode_python import call_of, expression, is_prose, parse_calls
-from fcreview.importers.bfcl.decode_python_fast import parse_simple
-from fcreview.importers.bfcl.decoding import Undecodable, WrongFormat
+from fcreview.importers.bfcl.decode.call_text import parse_call_text
+from fcreview.importers.bfcl.decode.choose import decode
+from fcreview.importers.bfcl.decode.decoding import Undecodable, WrongFormat
+from fcreview.importers.bfcl.decode.python import call_of, expression, is_prose, parse_calls
+from fcreview.importers.bfcl.decode.python_fast import parse_simple
 
 
 def calls(text: str, *, v1: bool = False, model: str = "") -> Any:

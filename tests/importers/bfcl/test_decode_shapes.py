@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.decode import decode
-from fcreview.importers.bfcl.decoding import Undecodable, WrongFormat
+from fcreview.importers.bfcl.decode.choose import decode
+from fcreview.importers.bfcl.decode.decoding import Undecodable, WrongFormat
 
 NAMED = '{"name": "f", "arguments": {"a": 1}}'
 ONE = [("f", {"a": 1})]

@@ -12,8 +12,8 @@ import re
 import warnings
 from typing import Any
 
-from fcreview.importers.bfcl.decode_python_fast import parse_simple
-from fcreview.importers.bfcl.decoding import Calls, Undecodable, WrongFormat, check_bounds
+from fcreview.importers.bfcl.decode.decoding import Calls, Undecodable, WrongFormat, check_bounds
+from fcreview.importers.bfcl.decode.python_fast import parse_simple
 from fcreview.importers.common.arithmetic import compute
 from fcreview.importers.common.syntax import dotted
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.importers.bfcl import convert_java, convert_js
 from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.normalise import normalise, normalise_list
+from fcreview.importers.bfcl.check import convert_java, convert_js
+from fcreview.importers.bfcl.check.texts import normalise, normalise_list
 
 PYTHON_TYPES: dict[str, type] = {
     "string": str,

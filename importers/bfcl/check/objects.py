@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.importers.bfcl.normalise import normalise_any
+from fcreview.importers.bfcl.check.texts import normalise_any
 from fcreview.importers.bfcl.words import choices, shown
 
 Finding = tuple[str, str]

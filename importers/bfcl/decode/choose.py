@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.importers.bfcl import decode_local as local
-from fcreview.importers.bfcl.decode_fc import as_text, decode_calls
-from fcreview.importers.bfcl.decode_python import bracketed, parse_calls, prompt_text
-from fcreview.importers.bfcl.decoding import Calls, Undecodable, WrongFormat
-from fcreview.importers.bfcl.family import FLAT_NAMES, Family, family_of
+from fcreview.importers.bfcl.decode import local
+from fcreview.importers.bfcl.decode.decoding import Calls, Undecodable, WrongFormat
+from fcreview.importers.bfcl.decode.family import FLAT_NAMES, Family, family_of
+from fcreview.importers.bfcl.decode.fc import as_text, decode_calls
+from fcreview.importers.bfcl.decode.python import bracketed, parse_calls, prompt_text
 
 TEXT_ARGUMENTS = ("claude", "hermes", "command")
 """V1 models whose handlers gave Java and JavaScript arguments as text."""
@@ -22,7 +22,7 @@ def decode(result: Any, *, language: str, v1: bool, config: str | None = None, m
     """
     if type(result) is str:
         if config is not None:
-            from fcreview.importers.bfcl.decode_format_sensitivity import decode_configured
+            from fcreview.importers.bfcl.decode.format_sensitivity import decode_configured
 
             return decode_configured(result, config), False
         return _decode_text(result, language, v1, family_of(model, v1))
@@ -92,6 +92,6 @@ def _clean(text: str, v1: bool, family: Family) -> str:
 def _decode_code(text: str, language: str, v1: bool) -> Calls:
     if language == "python":
         return parse_calls(text, v1=v1)
-    from fcreview.importers.bfcl.decode_treesitter import parse_source
+    from fcreview.importers.bfcl.decode.treesitter import parse_source
 
     return parse_source(text[1:-1], language)

@@ -7,10 +7,10 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
-from fcreview.importers.bfcl.decode_fc import load_json
-from fcreview.importers.bfcl.decode_local import blocks
-from fcreview.importers.bfcl.decode_python import parse_calls, prompt_text
-from fcreview.importers.bfcl.decoding import MAX_TEXT, Calls, Undecodable, check_bounds, well_formed
+from fcreview.importers.bfcl.decode.decoding import MAX_TEXT, Calls, Undecodable, check_bounds, well_formed
+from fcreview.importers.bfcl.decode.fc import load_json
+from fcreview.importers.bfcl.decode.local import blocks
+from fcreview.importers.bfcl.decode.python import parse_calls, prompt_text
 
 LITERAL_TYPES = {"array", "tuple", "object", "dict"}
 

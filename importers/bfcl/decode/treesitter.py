@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fcreview.importers.bfcl.decoding import Calls, Undecodable, WrongFormat, check_bounds
+from fcreview.importers.bfcl.decode.decoding import Calls, Undecodable, WrongFormat, check_bounds
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

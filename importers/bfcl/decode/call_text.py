@@ -6,9 +6,9 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from fcreview.importers.bfcl.decode_python import call_of, expression, value_of
-from fcreview.importers.bfcl.decode_python_fast import parse_simple
-from fcreview.importers.bfcl.decoding import Undecodable
+from fcreview.importers.bfcl.decode.decoding import Undecodable
+from fcreview.importers.bfcl.decode.python import call_of, expression, value_of
+from fcreview.importers.bfcl.decode.python_fast import parse_simple
 
 
 def parse_call_text(text: str, functions: Sequence[dict[str, Any]] = ()) -> tuple[str, dict[str, Any]] | None:

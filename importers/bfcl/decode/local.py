@@ -9,8 +9,8 @@ import ast
 import re
 from typing import Any
 
-from fcreview.importers.bfcl.decode_fc import load_json
-from fcreview.importers.bfcl.decoding import Calls, Undecodable, WrongFormat, check_bounds, well_formed
+from fcreview.importers.bfcl.decode.decoding import Calls, Undecodable, WrongFormat, check_bounds, well_formed
+from fcreview.importers.bfcl.decode.fc import load_json
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
-from fcreview.importers.bfcl.call_text import parse_call_text
 from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.check_call import Failure, check_any_order, check_one
-from fcreview.importers.bfcl.decode import decode
-from fcreview.importers.bfcl.decoding import Calls, Undecodable, WrongFormat
+from fcreview.importers.bfcl.check.call import Failure, check_any_order, check_one
+from fcreview.importers.bfcl.check.kinds import kind_of
+from fcreview.importers.bfcl.check.prepare import Unusable, language_of, prepare
+from fcreview.importers.bfcl.decode.call_text import parse_call_text
+from fcreview.importers.bfcl.decode.choose import decode
+from fcreview.importers.bfcl.decode.decoding import Calls, Undecodable, WrongFormat
 from fcreview.importers.bfcl.golden import golden_calls
-from fcreview.importers.bfcl.kinds import kind_of
-from fcreview.importers.bfcl.prepare import Unusable, language_of, prepare
 from fcreview.importers.bfcl.rules import RULES
 from fcreview.model import Call, Pair
 from fcreview.values import json_safe

@@ -11,7 +11,7 @@ import keyword
 import re
 from typing import Any
 
-from fcreview.importers.bfcl.decoding import Calls
+from fcreview.importers.bfcl.decode.decoding import Calls
 
 RESERVED = frozenset(keyword.kwlist) | {"__debug__"}
 CONSTANTS: dict[str, Any] = {"True": True, "False": False, "None": None}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from fcreview.importers.bfcl.check_value import check_value
-from fcreview.importers.bfcl.decoding import Calls
-from fcreview.importers.bfcl.prepare import Golden
+from fcreview.importers.bfcl.check.prepare import Golden
+from fcreview.importers.bfcl.check.value import check_value
+from fcreview.importers.bfcl.decode.decoding import Calls
 
 SIMPLE = "simple_function_checker"
 NO_ORDER = "parallel_function_checker_no_order"

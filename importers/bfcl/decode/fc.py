@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.bfcl.decoding import Calls, Undecodable, well_formed
+from fcreview.importers.bfcl.decode.decoding import Calls, Undecodable, well_formed
 
 # orjson reads integers beyond 64 bit as floats; the standard library keeps them.
 long_number = re.compile(r"[0-9]{19}").search

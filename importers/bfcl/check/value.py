@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fcreview.importers.bfcl.check_objects import Finding, check_object, check_objects
-from fcreview.importers.bfcl.normalise import normalise, normalise_list
-from fcreview.importers.bfcl.prepare import Parameter
+from fcreview.importers.bfcl.check.objects import Finding, check_object, check_objects
+from fcreview.importers.bfcl.check.prepare import Parameter
+from fcreview.importers.bfcl.check.texts import normalise, normalise_list
 from fcreview.importers.bfcl.words import choices, shown, type_name
 
 

@@ -19,7 +19,7 @@ from fcreview.sanitise import visible
 
 if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
-    from fcreview.tui.blocks import Block
+    from fcreview.tui.document.blocks import Block
 
 SEARCHED = 20_000
 """Items whose ids are looked through for 'did you mean'."""
@@ -83,9 +83,9 @@ def print_item(session: Session, item: int, *, full: bool = False) -> None:
 
 def item_lines(detail: ItemDetail, annotator: str, width: int, *, full: bool = False) -> Iterator[str]:
     """The item as lines of safe text. Without `full`, long texts show their head and their size."""
-    from fcreview.tui.blocks import Options
-    from fcreview.tui.document_model import document
-    from fcreview.tui.lines import Line, plain
+    from fcreview.tui.document.blocks import Options
+    from fcreview.tui.document.document import document
+    from fcreview.tui.text.lines import Line, plain
 
     @dataclass(frozen=True, slots=True)
     class Printed(Options):
@@ -113,7 +113,7 @@ def heading(detail: ItemDetail) -> str:
 
 def _whole(block: Block, width: int) -> Iterator[str]:
     """A text that the screen would open in its pager."""
-    from fcreview.tui.lines import wrap_text
+    from fcreview.tui.text.lines import wrap_text
 
     yield f"{visible(block.title)}:"
     for line in wrap_text(block.full() if block.full else "", width - 8):

@@ -12,10 +12,10 @@ from textual.screen import Screen
 
 from fcreview.store.rows import View
 from fcreview.tui import keys
+from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.small import LEAST, SmallScreen
 from fcreview.tui.session import Session
-from fcreview.tui.state import QueueState
 
 if TYPE_CHECKING:
     from fcreview.store.reviewer import Reviewer

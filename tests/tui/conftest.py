@@ -15,8 +15,8 @@ from textual.pilot import Pilot
 from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.store import Store
-from fcreview.tui import theme
 from fcreview.tui.app import FcreviewApp
+from fcreview.tui.text import theme
 
 Rows = list[dict[str, Any]]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fcreview.store.rows import Cluster
-from fcreview.tui.cluster_rows import columns, grouped, mostly, parts, rows_of, share
-from fcreview.tui.lines import line_width, plain
-from fcreview.tui.table import table
+from fcreview.tui.queue.clusters import columns, grouped, mostly, parts, rows_of, share
+from fcreview.tui.text.lines import line_width, plain
+from fcreview.tui.text.table import table
 
 
 def cluster(error: str, function: str | None, argument: str | None, count: int = 1) -> Cluster:

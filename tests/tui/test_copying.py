@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
-from fcreview.tui.copying import osc52, write_copy
+from fcreview.tui.text.copying import osc52, write_copy
 
 
 def test_the_sequence_holds_the_text_in_base64_only() -> None:

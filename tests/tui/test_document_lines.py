@@ -15,12 +15,12 @@ from fcreview.model import Accept, Call, Item, Message, Run, Verdict
 from fcreview.review import ItemKey
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import ItemDetail, Opinion, QueueRow
-from fcreview.tui.blocks import Options
-from fcreview.tui.document_model import document, find, first_difference, opening, stops_of, target_at
-from fcreview.tui.lines import fold_text, plain, wrap, wrap_text
-from fcreview.tui.lines_calls import around, changed
-from fcreview.tui.lines_header import header_line, key_line, status_line
-from fcreview.tui.scene import words
+from fcreview.tui.document.blocks import Options
+from fcreview.tui.document.calls import around, changed
+from fcreview.tui.document.document import document, find, first_difference, opening, stops_of, target_at
+from fcreview.tui.document.header import header_line, key_line, status_line
+from fcreview.tui.document.scene import words
+from fcreview.tui.text.lines import fold_text, plain, wrap, wrap_text
 
 HOSTILE = "\x1b[31mred\x1b]52;c;AAAA\x07 \u202eabc\u200b [bold]x[/bold] \x9b2J"
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from fcreview.model import Run
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import QueueRow, RunRow, View
-from fcreview.tui import format_header as header
-from fcreview.tui.format import (
+from fcreview.tui.keys import KeymapError, keymap
+from fcreview.tui.queue import header
+from fcreview.tui.text.format import (
     QueueColumns,
     Widths,
     cut,
@@ -23,9 +24,8 @@ from fcreview.tui.format import (
     queue_line,
     rate,
 )
-from fcreview.tui.keys import KeymapError, keymap
-from fcreview.tui.lines import line_width, plain
-from fcreview.tui.table import Column, table
+from fcreview.tui.text.lines import line_width, plain
+from fcreview.tui.text.table import Column, table
 
 ROW = QueueRow(
     item=1,

@@ -21,9 +21,9 @@ from fcreview.store.reviews.journal import Journal
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
-from fcreview.tui.lines import plain
 from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.screens.pager import PagerScreen
+from fcreview.tui.text.lines import plain
 from fcreview.tui.widgets.document import DocumentView, LineBar
 
 WEATHER = {

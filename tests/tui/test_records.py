@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fcreview.model import Item
-from fcreview.tui.records import Record, joined, score_place
+from fcreview.tui.document.records import Record, joined, score_place
 
 RECORDS = [
     Record("result", "runs/a_result.json:3", '{"id": "a", "result": []}\n'),

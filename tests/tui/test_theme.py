@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from fcreview.sanitise import width
-from fcreview.tui import theme
-from fcreview.tui.theme import ASCII, UNICODE, styles, wants_ascii, wants_colour
+from fcreview.tui.text import theme
+from fcreview.tui.text.theme import ASCII, UNICODE, styles, wants_ascii, wants_colour
 
 
 @pytest.mark.parametrize(

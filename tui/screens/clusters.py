@@ -9,9 +9,9 @@ from textual.binding import BindingType
 
 from fcreview.store.rows import Cluster
 from fcreview.tui import keys
-from fcreview.tui.cluster_rows import GROUPINGS, Row, can_unfold, columns, grouped, parts, rows_of
-from fcreview.tui.format import count
+from fcreview.tui.queue.clusters import GROUPINGS, Row, can_unfold, columns, grouped, parts, rows_of
 from fcreview.tui.screens.pick import Choices, PickScreen
+from fcreview.tui.text.format import count
 
 
 class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):

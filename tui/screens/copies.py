@@ -9,7 +9,7 @@ from typing import Any
 from textual.app import App
 
 from fcreview.sanitise import visible
-from fcreview.tui.copying import osc52, write_copy
+from fcreview.tui.text.copying import osc52, write_copy
 
 
 def copy_out(app: App[Any], text: str, folder: Path | None = None) -> str:

@@ -9,9 +9,9 @@ from textual.binding import BindingType
 from textual.screen import ModalScreen
 
 from fcreview.review import Fault
-from fcreview.tui.format import hints_line
 from fcreview.tui.keys import FAULT, key_hints
-from fcreview.tui.lines import Line, line_width
+from fcreview.tui.text.format import hints_line
+from fcreview.tui.text.lines import Line, line_width
 from fcreview.tui.widgets.document import LineBar
 
 

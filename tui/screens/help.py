@@ -12,9 +12,9 @@ from textual.screen import Screen
 from fcreview.sanitise import width
 from fcreview.store.filters.language import help_lines
 from fcreview.tui import keys
-from fcreview.tui.format import fill
-from fcreview.tui.lines import Line, wrap
-from fcreview.tui.theme import STATE_STYLES, symbols
+from fcreview.tui.text.format import fill
+from fcreview.tui.text.lines import Line, wrap
+from fcreview.tui.text.theme import STATE_STYLES, symbols
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.line_list import TextList
 from fcreview.tui.widgets.status import KeyLine

@@ -10,10 +10,10 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from fcreview.sanitise import visible
-from fcreview.tui.document_model import Hit, document, find, next_hit, target_at, unfolded_for
+from fcreview.tui.document.document import Hit, document, find, next_hit, target_at, unfolded_for
+from fcreview.tui.document.records import Record, joined, place_of, score_place
+from fcreview.tui.document.scene import call_of
 from fcreview.tui.keys import ITEM
-from fcreview.tui.records import Record, joined, place_of, score_place
-from fcreview.tui.scene import call_of
 from fcreview.tui.screens.ask import AskScreen
 from fcreview.tui.screens.copies import copy_out
 from fcreview.tui.screens.item_reviews import ItemReviews

@@ -8,13 +8,13 @@ from typing import Any
 from fcreview.review import ReviewEvent
 from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail, Opinion
-from fcreview.tui.lines_verdicts import verdict_words
-from fcreview.tui.scene import words
+from fcreview.tui.document.scene import words
+from fcreview.tui.document.verdicts import verdict_words
+from fcreview.tui.queue.walk import MOST_LEFT
 from fcreview.tui.screens.fault import FaultScreen
 from fcreview.tui.screens.item_view import ItemView
 from fcreview.tui.screens.note import NoteScreen
 from fcreview.tui.screens.tags import TagsScreen, tag_choices
-from fcreview.tui.walk import MOST_LEFT
 
 VERDICTS: dict[str, tuple[Any, str | None]] = {
     "pass": (True, None),

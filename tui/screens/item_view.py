@@ -11,12 +11,12 @@ from textual.screen import Screen
 
 from fcreview.review import ItemKey, ReviewEvent
 from fcreview.store.rows import ItemDetail, View
-from fcreview.tui.blocks import Block, Options
-from fcreview.tui.document_model import document, first_difference, opening, stops_of, target_at
+from fcreview.tui.document.blocks import Block, Options
+from fcreview.tui.document.document import document, first_difference, opening, stops_of, target_at
+from fcreview.tui.document.header import header_line, key_line, status_line
 from fcreview.tui.keys import key_hints
-from fcreview.tui.layout import BlockSource, Place
-from fcreview.tui.lines_header import header_line, key_line, status_line
-from fcreview.tui.walk import Walk
+from fcreview.tui.queue.walk import Walk
+from fcreview.tui.text.layout import BlockSource, Place
 from fcreview.tui.widgets.document import DocumentView, LineBar
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from textual.screen import Screen
 
 from fcreview.sanitise import visible
 from fcreview.tui.keys import PAGER, key_hints
-from fcreview.tui.lines import Line, size_text, spread
 from fcreview.tui.screens.ask import AskScreen
 from fcreview.tui.screens.copies import copy_out
-from fcreview.tui.text_source import TextSource, find_from, pretty
+from fcreview.tui.text.lines import Line, size_text, spread
+from fcreview.tui.text.text_source import TextSource, find_from, pretty
 from fcreview.tui.widgets.document import DocumentView, LineBar
 
 

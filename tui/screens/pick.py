@@ -13,10 +13,10 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from fcreview.tui import keys
-from fcreview.tui.format import count
-from fcreview.tui.lines import Line, Part, fit, rule, spread
-from fcreview.tui.table import Column, table
-from fcreview.tui.theme import symbols
+from fcreview.tui.text.format import count
+from fcreview.tui.text.lines import Line, Part, fit, rule, spread
+from fcreview.tui.text.table import Column, table
+from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.line_list import TextList
 from fcreview.tui.widgets.status import KeyLine

@@ -12,13 +12,14 @@ from textual.binding import BindingType
 from fcreview.sanitise import visible
 from fcreview.store.filters.language import FilterError
 from fcreview.store.rows import RunRow
-from fcreview.tui import format_header, keys
-from fcreview.tui.format import EMPTY_COLUMNS, queue_heading
-from fcreview.tui.lines import Line, rule
+from fcreview.tui import keys
+from fcreview.tui.queue import header as format_header
+from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.queue_choosing import QueueChoosing
 from fcreview.tui.session import Session, SessionError
-from fcreview.tui.state import QueueState
-from fcreview.tui.theme import symbols
+from fcreview.tui.text.format import EMPTY_COLUMNS, queue_heading
+from fcreview.tui.text.lines import Line, rule
+from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.filter_line import FilterLine
 from fcreview.tui.widgets.queue_list import WINDOW, QueueList

@@ -10,11 +10,11 @@ from fcreview.store.filters.language import FilterError
 from fcreview.store.filters.narrowing import FAILING, narrowed
 from fcreview.store.rows import Cluster, RunRow
 from fcreview.tui import keys
+from fcreview.tui.queue.choices import ALL_RUNS, issue_choices, order_choices, run_choices
+from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.clusters import ClustersScreen
 from fcreview.tui.screens.pick import Choices, PickScreen
-from fcreview.tui.screens.queue_choices import ALL_RUNS, issue_choices, order_choices, run_choices
 from fcreview.tui.session import Session
-from fcreview.tui.state import QueueState
 from fcreview.tui.widgets.filter_line import FilterLine
 from fcreview.tui.widgets.queue_list import QueueList
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.screen import Screen
 
-from fcreview.tui.lines import fit
+from fcreview.tui.text.lines import fit
 from fcreview.tui.widgets.document import LineBar
 
 LEAST = (60, 15)

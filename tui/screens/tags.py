@@ -12,9 +12,9 @@ from textual.screen import ModalScreen
 
 from fcreview.sanitise import visible
 from fcreview.tui.keys import TAGS, key_hints
-from fcreview.tui.lines import Line
 from fcreview.tui.screens.ask import AskScreen
-from fcreview.tui.theme import symbols
+from fcreview.tui.text.lines import Line
+from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import DocumentView, LineBar
 
 

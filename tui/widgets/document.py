@@ -13,9 +13,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fcreview.sanitise import width
-from fcreview.tui.layout import Layout, Place, Source
-from fcreview.tui.lines import Line
-from fcreview.tui.theme import style, symbols
+from fcreview.tui.text.layout import Layout, Place, Source
+from fcreview.tui.text.lines import Line
+from fcreview.tui.text.theme import style, symbols
 
 GUTTER = 1
 """Cells at the left where the cursor stands."""

@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from fcreview.sanitise import visible, width
 from fcreview.tui import keys
-from fcreview.tui.format import cut
+from fcreview.tui.text.format import cut
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.typed import SafeInput
 

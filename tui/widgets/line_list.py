@@ -15,8 +15,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from fcreview.tui import keys
-from fcreview.tui.lines import Line
-from fcreview.tui.theme import style, symbols
+from fcreview.tui.text.lines import Line
+from fcreview.tui.text.theme import style, symbols
 
 
 def strip_of(line: Line, cells: int, *, reverse: bool = False) -> Strip:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from textual.message import Message
 
 from fcreview.store.rows import QueueRow
-from fcreview.tui.format import QueueColumns, Widths, queue_line
-from fcreview.tui.lines import Line
-from fcreview.tui.theme import symbols
+from fcreview.tui.text.format import QueueColumns, Widths, queue_line
+from fcreview.tui.text.lines import Line
+from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.line_list import LineList
 
 WINDOW = 256

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fcreview.tui.format import hints_line
 from fcreview.tui.keys import key_hints
+from fcreview.tui.text.format import hints_line
 from fcreview.tui.widgets.document import LineBar
 
 

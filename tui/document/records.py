@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fcreview.model import Item
-from fcreview.tui.text_source import pretty
-from fcreview.tui.theme import symbols
+from fcreview.tui.text.text_source import pretty
+from fcreview.tui.text.theme import symbols
 
 
 class Record(NamedTuple):

@@ -6,7 +6,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from fcreview.tui.lines import Line, wrap_text
+from fcreview.tui.text.lines import Line, wrap_text
 
 PIECE = 4096
 """Characters laid out at a time. A longer line is cut, behind a blank or comma if there is one near."""

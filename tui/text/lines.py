@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fcreview.sanitise import clip, pad, visible_lines, width
-from fcreview.tui.theme import symbols
+from fcreview.tui.text.theme import symbols
 
 Part = tuple[str, str]
 """(text, style name)"""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from fcreview.sanitise import clip, visible, width
 from fcreview.store.rows import QueueRow
-from fcreview.tui.lines import Line, Part
-from fcreview.tui.theme import symbols, verdict_style
+from fcreview.tui.text.lines import Line, Part
+from fcreview.tui.text.theme import symbols, verdict_style
 
 VERDICTS = (("official", "off"), ("rule", "rule"), ("judge", "judge"), ("you", "you"))
 DIFFERENCE = "first difference"

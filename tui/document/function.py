@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fcreview.sanitise import visible
-from fcreview.tui.lines import Line, labelled, line, rule, wrap_text
-from fcreview.tui.theme import symbols
+from fcreview.tui.text.lines import Line, labelled, line, rule, wrap_text
+from fcreview.tui.text.theme import symbols
 
 DESCRIPTION_ROWS = 12
 

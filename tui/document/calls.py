@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fcreview.calls.table import ArgumentRow, argument_rows
 from fcreview.model import Call, Pair
 from fcreview.sanitise import visible, width
-from fcreview.tui.lines import Line, Part, column, fit, fold_text, line, rule, wrap
-from fcreview.tui.theme import STATE_STYLES
+from fcreview.tui.text.lines import Line, Part, column, fit, fold_text, line, rule, wrap
+from fcreview.tui.text.theme import STATE_STYLES
 
 COLUMN_ROWS = 3
 """A value that needs more rows of its column than this is shown below its name over the whole width."""

@@ -8,9 +8,9 @@ from pathlib import PurePath
 
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import RunRow, View
-from fcreview.tui.format import count, cut, cut_middle, rate
-from fcreview.tui.lines import Line, Part, line_width, spread
-from fcreview.tui.theme import symbols
+from fcreview.tui.text.format import count, cut, cut_middle, rate
+from fcreview.tui.text.lines import Line, Part, line_width, spread
+from fcreview.tui.text.theme import symbols
 
 GAP: Part = ("   ", "")
 

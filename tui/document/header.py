@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from fcreview.sanitise import clip, visible, width
 from fcreview.store.rows import ItemDetail
-from fcreview.tui.format import count, cut_middle, cut_type, hints_line
-from fcreview.tui.lines import Line, Part, fit, line_width, spread
-from fcreview.tui.scene import words
-from fcreview.tui.theme import symbols, verdict_style
+from fcreview.tui.document.scene import words
+from fcreview.tui.text.format import count, cut_middle, cut_type, hints_line
+from fcreview.tui.text.lines import Line, Part, fit, line_width, spread
+from fcreview.tui.text.theme import symbols, verdict_style
 
 LEAST_ID = 20
 """Cells an id keeps beside a long error type."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fcreview.sanitise import width
-from fcreview.tui.format import cut, fill
-from fcreview.tui.lines import Line, Part
+from fcreview.tui.text.format import cut, fill
+from fcreview.tui.text.lines import Line, Part
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from functools import partial
 from typing import NamedTuple
 
 from fcreview.store.rows import ItemDetail
-from fcreview.tui.blocks import Block, Options
-from fcreview.tui.lines import BLANK, plain
-from fcreview.tui.lines_header import about_line
-from fcreview.tui.lines_turns import turn_blocks
-from fcreview.tui.lines_verdicts import answer_blocks, extra_blocks, issue_blocks, opinion_blocks, verdict_blocks
-from fcreview.tui.scene import call_of, scene
+from fcreview.tui.document.blocks import Block, Options
+from fcreview.tui.document.header import about_line
+from fcreview.tui.document.scene import call_of, scene
+from fcreview.tui.document.turns import turn_blocks
+from fcreview.tui.document.verdicts import answer_blocks, extra_blocks, issue_blocks, opinion_blocks, verdict_blocks
+from fcreview.tui.text.lines import BLANK, plain
 
 
 def document(detail: ItemDetail, annotator: str, options: Options) -> list[Block]:

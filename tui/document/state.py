@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from fcreview.calls.table import ArgumentRow
-from fcreview.tui.blocks import Block
-from fcreview.tui.lines import Line, rule
-from fcreview.tui.lines_calls import argument_lines, columns, heading_row
-from fcreview.tui.scene import Scene, turn_address
+from fcreview.tui.document.blocks import Block
+from fcreview.tui.document.calls import argument_lines, columns, heading_row
+from fcreview.tui.document.scene import Scene, turn_address
+from fcreview.tui.text.lines import Line, rule
 from fcreview.values import to_json_text
 
 FIELD = "state_differences"

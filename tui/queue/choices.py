@@ -8,12 +8,12 @@ from fcreview.model import ImportIssue
 from fcreview.sanitise import visible
 from fcreview.store.filters.language import quote
 from fcreview.store.rows import RunRow
-from fcreview.tui.format import cut_middle, rate
-from fcreview.tui.format_header import run_title
-from fcreview.tui.lines import Part
+from fcreview.tui.queue.header import run_title
+from fcreview.tui.queue.state import ORDERS, QueueState, orders
 from fcreview.tui.screens.pick import Choices
-from fcreview.tui.state import ORDERS, QueueState, orders
-from fcreview.tui.table import Column
+from fcreview.tui.text.format import cut_middle, rate
+from fcreview.tui.text.lines import Part
+from fcreview.tui.text.table import Column
 
 ALL_RUNS = -1
 

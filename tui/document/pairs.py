@@ -10,9 +10,8 @@ from typing import Any
 from fcreview.calls.table import ArgumentRow, argument_rows
 from fcreview.model import Accept, Call, Fields, Pair
 from fcreview.sanitise import visible
-from fcreview.tui.blocks import Block, Options
-from fcreview.tui.lines import Line, line, rule, wrap
-from fcreview.tui.lines_calls import (
+from fcreview.tui.document.blocks import Block, Options
+from fcreview.tui.document.calls import (
     argument_lines,
     columns,
     heading_row,
@@ -20,9 +19,10 @@ from fcreview.tui.lines_calls import (
     pair_heading,
     undecoded,
 )
-from fcreview.tui.lines_function import function_lines, function_named
-from fcreview.tui.lines_verdicts import call_verdicts
-from fcreview.tui.scene import Scene, argument_address, call_address, turn_address
+from fcreview.tui.document.function import function_lines, function_named
+from fcreview.tui.document.scene import Scene, argument_address, call_address, turn_address
+from fcreview.tui.document.verdicts import call_verdicts
+from fcreview.tui.text.lines import Line, line, rule, wrap
 
 NOT_DECODED = "(not decoded)"
 """What stands for an argument of a call that could not be read: it may well be in the text."""

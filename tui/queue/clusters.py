@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from fcreview.sanitise import visible
 from fcreview.store.rows import Cluster
-from fcreview.tui.format import count, cut_middle, cut_type
-from fcreview.tui.lines import Part
-from fcreview.tui.table import Column
-from fcreview.tui.theme import symbols
+from fcreview.tui.text.format import count, cut_middle, cut_type
+from fcreview.tui.text.lines import Part
+from fcreview.tui.text.table import Column
+from fcreview.tui.text.theme import symbols
 
 GROUPINGS = ("error type", "function", "argument")
 """In the order of `Cluster.terms`."""

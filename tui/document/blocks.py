@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.tui.lines import Line
+from fcreview.tui.text.lines import Line
 
 LinesFor = Callable[[int], list[Line]]
 

@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Protocol
 
-from fcreview.tui.blocks import Block
-from fcreview.tui.lines import Line
+from fcreview.tui.document.blocks import Block
+from fcreview.tui.text.lines import Line
 
 KEPT = 400
 """Laid out blocks that are kept."""

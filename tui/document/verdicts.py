@@ -10,12 +10,12 @@ from typing import Any
 from fcreview.model import ImportIssue, Item, Verdict
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import ItemDetail, Opinion
-from fcreview.tui.blocks import Block, Options
-from fcreview.tui.lines import Line, Part, column, labelled, rule, size_text, spread, wrap_text
-from fcreview.tui.lines_state import FIELD
-from fcreview.tui.lines_text import text_block
-from fcreview.tui.scene import words
-from fcreview.tui.theme import symbols, verdict_style
+from fcreview.tui.document.blocks import Block, Options
+from fcreview.tui.document.scene import words
+from fcreview.tui.document.state import FIELD
+from fcreview.tui.document.texts import text_block
+from fcreview.tui.text.lines import Line, Part, column, labelled, rule, size_text, spread, wrap_text
+from fcreview.tui.text.theme import symbols, verdict_style
 
 RATIONALE_ROWS = 8
 SHORT = 48

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fcreview.sanitise import clip, visible
-from fcreview.tui.blocks import Block, Options
-from fcreview.tui.lines import Line, fold_text, labelled, size_text, spread
+from fcreview.tui.document.blocks import Block, Options
+from fcreview.tui.text.lines import Line, fold_text, labelled, size_text, spread
 
 INLINE = 8000
 """Characters up to which a text unfolds in place; a longer one opens in the pager."""

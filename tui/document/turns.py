@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fcreview.model import Call, Message
 from fcreview.sanitise import clip, visible
-from fcreview.tui.blocks import Block, Options
-from fcreview.tui.lines import Line, Part, line, rule
-from fcreview.tui.lines_calls import call_text
-from fcreview.tui.lines_pairs import pair_blocks
-from fcreview.tui.lines_state import state_blocks
-from fcreview.tui.lines_text import LABEL, label, note_block, snapshot_block, text_block
-from fcreview.tui.scene import Scene, turn_address
+from fcreview.tui.document.blocks import Block, Options
+from fcreview.tui.document.calls import call_text
+from fcreview.tui.document.pairs import pair_blocks
+from fcreview.tui.document.scene import Scene, turn_address
+from fcreview.tui.document.state import state_blocks
+from fcreview.tui.document.texts import LABEL, label, note_block, snapshot_block, text_block
+from fcreview.tui.text.lines import Line, Part, line, rule
 
 FEW_MESSAGES = 12
 """A trajectory with no more messages than this is shown unfolded."""

@@ -11,19 +11,19 @@ from fcreview.cli.errors import FAILED, FINE, INTERRUPTED, ReaderGoneError, expl
 from fcreview.cli.output import note
 
 COMMANDS = {
-    "open": "fcreview.cli.open_cmd:open_",
-    "import": "fcreview.cli.import_cmd:import_",
-    "runs": "fcreview.cli.runs:runs",
-    "items": "fcreview.cli.items:items",
-    "show": "fcreview.cli.show:show",
-    "triage": "fcreview.cli.triage:triage",
-    "label": "fcreview.cli.label:label",
-    "report": "fcreview.cli.report:report",
-    "export": "fcreview.cli.export:export",
-    "sql": "fcreview.cli.sql:sql",
-    "doctor": "fcreview.cli.doctor:doctor",
-    "schema": "fcreview.cli.schema_cmd:schema",
-    "demo": "fcreview.cli.demo:demo",
+    "open": "fcreview.cli.commands.open_:open_",
+    "import": "fcreview.cli.commands.import_:import_",
+    "runs": "fcreview.cli.commands.runs:runs",
+    "items": "fcreview.cli.commands.items:items",
+    "show": "fcreview.cli.commands.show:show",
+    "triage": "fcreview.cli.commands.triage:triage",
+    "label": "fcreview.cli.commands.label:label",
+    "report": "fcreview.cli.commands.report:report",
+    "export": "fcreview.cli.commands.export:export",
+    "sql": "fcreview.cli.commands.sql:sql",
+    "doctor": "fcreview.cli.commands.doctor:doctor",
+    "schema": "fcreview.cli.commands.schema:schema",
+    "demo": "fcreview.cli.commands.demo:demo",
 }
 """Name -> `module:function`. A module is loaded when its command, or help on all of them, is asked for."""
 

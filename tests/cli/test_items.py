@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.triage import lines_of, rolled_up
+from fcreview.cli.commands.triage import lines_of, rolled_up
 from fcreview.sanitise import width
 from fcreview.store.rows import Cluster
 

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
+from fcreview.cli.commands.triage import print_triage
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError
 from fcreview.cli.opening import show_queue
 from fcreview.cli.options import Annotator
 from fcreview.cli.output import emit, note, on_terminal, text_of
-from fcreview.cli.triage import print_triage
 
 LEFT_OUT = shutil.ignore_patterns("__init__.py", "__pycache__", ".*")
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fcreview.cli.commands.items import rows_of
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError
-from fcreview.cli.items import rows_of
 from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WorkspaceOption
 from fcreview.cli.output import cells, emit, emit_json, word
 from fcreview.cli.session import Session

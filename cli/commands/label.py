@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fcreview.cli.commands.show import one_item
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, RunOption, WorkspaceOption
 from fcreview.cli.output import emit, emit_json, note, word
-from fcreview.cli.show import one_item
 from fcreview.sanitise import visible
 
 if TYPE_CHECKING:

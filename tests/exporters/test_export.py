@@ -21,8 +21,7 @@ from fcreview.store.queries.labels import COLUMNS, labels
 from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.store import Store
-
-from ..store.factory import import_items  # noqa: TID252
+from tests.store.factory import import_items
 
 NOTE = '=HYPERLINK("http://x","y")\nsecond; "line"'
 ROWS: list[dict[str, Any]] = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -17,20 +16,14 @@ from fcreview.store.reviews.journal import Journal
 from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.text import theme
+from tests.store import factory as store_factory
 
 Rows = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="session")
 def factory() -> ModuleType:
-    """tests/store/factory.py: the tests are not a package."""
-    path = Path(__file__).parent.parent / "store" / "factory.py"
-    spec = importlib.util.spec_from_file_location("store_factory", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return store_factory
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,7 @@ from fcreview.calls.diff import MAX_PLACES
 from fcreview.calls.face import EXACT, ArgumentRow, Rules, align, argument_rows, diff_call, first_difference
 from fcreview.calls.paths import child
 from fcreview.model import Accept, ArgumentDiff, Call, Fields, Pair
-
-from .test_values import accepts, json_values, nested
+from tests.core.test_values import accepts, json_values, nested
 
 LENIENT = Rules(
     normalise=lambda text: text.lower().replace(" ", ""),

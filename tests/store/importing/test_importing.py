@@ -21,7 +21,7 @@ from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, WorkspaceError, find_workspace
 from tests.store.factory import import_items, make_item, read, write_run
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def statuses(summary: Any) -> dict[str, str]:

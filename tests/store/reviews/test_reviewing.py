@@ -15,8 +15,7 @@ from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.store import Store, StoreError
 from fcreview.store.workspace import Workspace
-
-from .factory import import_items, read, write_run
+from tests.store.factory import import_items, read, write_run
 
 ROWS: list[dict[str, Any]] = [{}, {"official": True}, {}, {"official": True}]
 

@@ -2,72 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from fcreview.calls.align import align, align_turns
 from fcreview.calls.table import argument_rows
-from fcreview.model import Accept, Call, Item, Message, Run, Verdict
-from fcreview.review import ItemKey
+from fcreview.model import Accept, Call, Message, Verdict
 from fcreview.sanitise import visible, width
-from fcreview.store.rows import ItemDetail, Opinion, QueueRow
-from fcreview.tui.document.blocks import Options
+from fcreview.store.rows import Opinion
 from fcreview.tui.document.calls import around, changed
-from fcreview.tui.document.document import document, find, first_difference, opening, stops_of, target_at
-from fcreview.tui.document.header import header_line, key_line, status_line
-from fcreview.tui.document.scene import words
-from fcreview.tui.text.lines import fold_text, plain, wrap, wrap_text
-
-HOSTILE = "\x1b[31mred\x1b]52;c;AAAA\x07 \u202eabc\u200b [bold]x[/bold] \x9b2J"
-
-
-def golden(name: str, index: int = 0, turn: int = 0, **arguments: Any) -> Call:
-    accepted = {key: value if isinstance(value, Accept) else Accept([value]) for key, value in arguments.items()}
-    return Call("golden", name, accepted, turn, 0, index)
-
-
-def predicted(name: str, index: int = 0, turn: int = 0, step: int = 0, **arguments: Any) -> Call:
-    return Call("predicted", name, arguments, turn, step, index)
-
-
-def item(wanted: list[Call], given: list[Call], **fields: Any) -> Item:
-    fields.setdefault("messages", [Message(0, -1, "user", "What's the weather in Hangzhou, China? Use celsius.")])
-    return Item(
-        "live_simple_3-2-1", "live_simple", golden=wanted, predicted=given, pairs=align(wanted, given), **fields
-    )
-
-
-def detail(of: Item, **fields: Any) -> ItemDetail:
-    row = QueueRow(
-        1, 1, 0, of.id, of.category, "gpt-4o", of.official, of.rule, of.judge, None, None, None, of.error_type,
-        of.rule_error_type, None, "", len(of.golden), len(of.predicted), len(of.issues),
-    )  # fmt: skip
-    key = ItemKey(benchmark="BFCL", generation="V4", language="en", model="gpt-4o", category=of.category, id=of.id)
-    return ItemDetail(row, key, Run("BFCL", "V4", "en", "gpt-4o", "runs"), of, **fields)
-
-
-def text(of: ItemDetail, cells: int = 80, **options: Any) -> list[str]:
-    blocks = document(of, "alice", Options(**options))
-    return [plain(line).rstrip() for block in blocks for line in block.lines(cells - 1)]
-
-
-WEATHER = item(
-    [golden("get_weather", unit="celsius", location=Accept(["Hangzhou, China", "Hangzhou"]))],
-    [predicted("get_weather", unit="celsius", location="Hangzhou, CN", days=3)],
-    official=False,
-    rule=False,
-    error_type="value_error:string",
-    rule_error_type="value_error:string",
-    verdicts=[
-        Verdict("official", False, error_type="value_error:string", rationale="Invalid value"),
-        Verdict("rule", False, error_type="value_error:string", rationale="'hangzhoucn' is none of 'hangzhou'"),
-        Verdict("judge", False, by="gpt-4o", rationale="CN is not a city"),
-    ],
-)
+from fcreview.tui.document.header import header_line
+from fcreview.tui.text.lines import plain
+from tests.tui.document.shown import HOSTILE, WEATHER, detail, golden, item, predicted, text
 
 
 def test_an_item_at_80_columns() -> None:
@@ -181,49 +125,6 @@ def test_hidden_verdicts_leave_no_trace() -> None:
     del of.item.extra["answers"]
 
 
-def turns() -> Item:
-    """Three turns; the second fails: another destination, a long observation."""
-    made = Item("multi_turn_base_0", "multi_turn_base", n_turns=3, n_steps=6, official=False)
-    for turn in range(3):
-        made.messages += [
-            Message(turn, -1, "user", f"Move the file, please. ({turn})"),
-            Message(turn, 0, "tool", '{"moved": true}', "mv"),
-            Message(turn, 0, "log", "decoded"),
-            Message(turn, 1, "assistant", "Done." if turn != 1 else "All moved. " * 400),
-            Message(turn, 1, "state", '{"root": {}}', "FileSystem"),
-        ]
-        made.golden.append(golden("mv", 0, turn, source="a", to="b"))
-        made.predicted.append(predicted("mv", 0, turn, source="a", to="b" if turn != 1 else "c"))
-    made.pairs = align_turns(made.golden, made.predicted)
-    made.extra["failing_turn"] = 1
-    return made
-
-
-def test_the_failing_turn_is_open_and_marked_and_the_others_are_folded() -> None:
-    lines = text(detail(turns()))
-    headings = [line for line in lines if line.startswith("── turn") and "calls:" in line]
-    assert [" · folded" in line for line in headings] == [True, False, True]
-    assert ["FAILS HERE" in line for line in headings] == [False, True, False]
-    assert lines.count("user    Move the file, please. (0)") == 1
-    assert '! to        "b"                               "c"' in lines
-    assert 'step 1  mv(source="a", to="c")' in lines
-    assert '   got  {"moved": true}' in lines
-    assert "        … 4.4 KB, enter to open" in lines
-    assert 'state   FileSystem {"root": {}}' in " ".join(lines)
-    assert not any(line.startswith("log") for line in lines)
-
-
-def test_a_note_of_the_runner_is_shown_where_it_tells_why_a_turn_ended() -> None:
-    of = turns()
-    of.extra["failing_turn"] = 1
-    of.messages = [m for m in of.messages if m.turn != 1 or m.step < 1]
-    of.messages.append(Message(1, 0, "log", "Forced to quit after 20 steps."))
-    assert "log     Forced to quit after 20 steps." in text(detail(of))
-    of.messages.append(Message(1, 1, "assistant", "I give up."))
-    of.messages.append(Message(1, 1, "log", "not a call"))
-    assert not [line for line in text(detail(of)) if line.startswith("log")]
-
-
 def test_extra_fields_come_last_with_a_line_each_and_their_size() -> None:
     of = item([golden("f", a=1)], [predicted("f", a=1)])
     of.extra = {"score_record": {"file": "s.json", "line": 2}, "config": {"deep": ["x" * 50] * 40}, "path": ["a.b"]}
@@ -253,35 +154,6 @@ def test_arguments_of_a_call_that_cannot_be_read_are_not_said_to_be_missing() ->
     assert "(missing)" not in "\n".join(lines)
 
 
-def test_the_cursor_starts_where_the_item_fails_and_stops_at_targets() -> None:
-    blocks = document(detail(turns()), "alice", Options())
-    assert blocks[opening(blocks)].key == "turn:2"
-    stops = [blocks[at].key for at in stops_of(blocks, arguments=False)]
-    said = ["turn:2/step:2/assistant:0", "turn:2/step:2/state:1"]
-    assert stops == ["turn:1", "turn:2", "turn:2/call:1", *said, "turn:3"]
-    at = first_difference(blocks)
-    assert at is not None and blocks[at].target == "turn:2/call:1/arg:to"
-    assert target_at(blocks, stops_of(blocks, arguments=False)[3]) == "turn:2"
-
-
-def test_the_state_that_differs_is_shown_in_the_failing_turn_with_both_sides_named() -> None:
-    of = turns()
-    of.extra["state_differences"] = {"root": {"model": "<Directory: c>", "ground_truth": "<Directory: b>"}}
-    lines = text(detail(of))
-    at = next(n for n, line in enumerate(lines) if line.startswith("── turn 2 · state after the turn"))
-    assert lines[at + 1].split() == ["field", "golden", "predicted"]
-    assert lines[at + 2].split("  ")[0] == "! root"
-    assert lines[at + 2].index("<Directory: b>") == lines[at + 1].index("golden")
-    assert lines[at + 2].index("<Directory: c>") == lines[at + 1].index("predicted")
-    assert not any("state_differences" in line for line in lines)
-
-
-def test_search_finds_what_is_folded_away() -> None:
-    opened = document(detail(turns()), "alice", Options(open_all=True))
-    keys = {hit.key for hit in find(opened, "PLEASE. (2)", 79)}
-    assert keys == {"turn:3/opening:0"}
-
-
 def test_hostile_text_is_drawn_as_pictures_and_is_no_markup() -> None:
     of = item([golden(HOSTILE, **{HOSTILE: HOSTILE})], [predicted(HOSTILE, **{HOSTILE: HOSTILE + "!"})])
     of.id = of.category = of.error_type = HOSTILE
@@ -293,73 +165,6 @@ def test_hostile_text_is_drawn_as_pictures_and_is_no_markup() -> None:
     lines = [*text(shown, dialogue=True), plain(header_line(shown, 0, 1, 200))]
     assert all(line == visible(line) for line in lines)
     assert any("[bold]x[/bold]" in line for line in lines)
-
-
-def test_the_header_keeps_its_marks_with_little_room() -> None:
-    of = detail(WEATHER)
-    of.row.id = "live_multiple_1045-273-0-with-a-long-tail"
-    of.row.error_type = "parallel_function_checker_no_order:cannot_find_match"
-    line = plain(header_line(of, 1044, 14850, 80))
-    assert width(line) <= 80
-    for mark in ("official ✗", "rule ✗", "you ·", "1,045/14,850", "live_m", "long-tail"):
-        assert mark in line
-    assert line.endswith("_match")
-
-
-@pytest.mark.parametrize("cells", [60, 80, 100, 120, 160])
-@pytest.mark.parametrize("kind", ["value_error:string", "parallel_function_checker_no_order:cannot_find_match"])
-def test_the_header_keeps_a_usual_id_and_the_last_part_of_the_error_type(cells: int, kind: str) -> None:
-    of = detail(WEATHER)
-    of.row.id, of.row.error_type = "simple_python_17", kind
-    line = plain(header_line(of, 3, 640, cells))
-    assert width(line) <= cells
-    assert line.startswith(" simple_python_17 ") and "4/640" in line and "you ·" in line
-    if cells >= 80:
-        assert line.endswith(":" + kind.rpartition(":")[2])
-
-
-def test_a_judge_that_said_nothing_gives_way_to_the_error_type() -> None:
-    of = detail(WEATHER)
-    of.row.error_type, of.row.judge = "multi_turn:empty_turn_model_response", None
-    assert "judge ✗" in plain(
-        header_line(dataclasses.replace(of, row=dataclasses.replace(of.row, judge=False)), 0, 9, 80)
-    )
-    of.item.verdicts = [verdict for verdict in of.item.verdicts if verdict.source != "judge"]
-    assert "judge" not in plain(header_line(of, 0, 9, 80))
-    assert "judge ·" in plain(header_line(of, 0, 9, 160))
-
-
-def test_status_and_keys_fit_80_columns_and_name_the_target() -> None:
-    status = plain(status_line(("saved: fail · " + "x" * 90, "good"), "turn:2/call:1", 40, False, 80))
-    assert width(status) == 80 and status.endswith("verdict on: turn 2 call 1 ·  40 % ")
-    keys = key_line([("p", "pass"), *[(str(n), "something long") for n in range(9)], ("?", "help")], 80)
-    assert width(plain(keys)) <= 80 and plain(keys).endswith("? help")
-
-
-def test_addresses_in_words() -> None:
-    assert words("turn:2/call:1/arg:a/b:c") == "turn 2 call 1 a/b:c"
-    assert words("item") == "item"
-
-
-@pytest.mark.parametrize("cells", [1, 2, 7, 80])
-@given(text=st.text())
-def test_wrapped_rows_are_the_text_and_fit(cells: int, text: str) -> None:
-    shown = visible(text)
-    rows = wrap(shown, cells)
-    assert "".join(rows) == shown
-    assert all(width(row) <= max(cells, 2) for row in rows)
-    assert wrap(shown, cells, 2) == rows[:2]
-
-
-def test_folding_a_huge_text_looks_at_its_head_only() -> None:
-    class Counted(str):
-        def __getitem__(self, key: Any) -> str:
-            assert isinstance(key, slice) and (key.stop or 0) < 2000
-            return str.__getitem__(self, key)
-
-    rows, more = fold_text(Counted("x" * 300_000), 60, 4)
-    assert len(rows) == 4 and more
-    assert wrap_text("a\nb\r\n\x85c", 10) == ["a", "b␍", "‹U+0085›c"]
 
 
 def test_the_changed_part_is_what_lies_between_what_agrees() -> None:

@@ -1,0 +1,43 @@
+"""Function documents and small cases to check calls against."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fcreview.importers.bfcl.case import Case
+from fcreview.importers.bfcl.check.evaluate import Evaluation, evaluate
+
+S = "simple_function_checker:"
+P = "parallel_function_checker_no_order:"
+
+
+def document(name: str, required: list[str] | None = None, **properties: Any) -> dict[str, Any]:
+    schema = {key: value if isinstance(value, dict) else {"type": value} for key, value in properties.items()}
+    return {"name": name, "parameters": {"type": "dict", "properties": schema, "required": required or []}}
+
+
+def array(of: str, kind: str = "array") -> dict[str, Any]:
+    return {"type": kind, "items": {"type": of}}
+
+
+def one(kind: Any, accepted: list[Any], value: Any, *, v1: bool = False, category: str = "simple_python") -> Evaluation:
+    """The verdict on `f(x=value)` for a parameter of type `kind`. Texts starting with `py:` are prompt-mode source."""
+    answer: Any = {"f": {"x": accepted}} if v1 else [{"f": {"x": accepted}}]
+    case = Case("c_0", category, functions=[document("f", x=kind)], answer=answer)
+    if isinstance(value, str) and value.startswith("py:"):
+        result: Any = f"[f(x={value[3:]})]"
+    else:
+        result = [{"f": json.dumps({"x": value})}]
+    return evaluate(result, case, generation="V1" if v1 else "V4", category=category)
+
+
+F = document("math.area", ["base"], base="integer", unit="string", extra="string")
+AREA = Case(
+    "simple_python_0", "simple_python", functions=[F], answer=[{"math.area": {"base": [10], "unit": ["m", ""]}}]
+)
+
+
+def area(*calls: tuple[str, dict[str, Any]], category: str = "simple_python", case: Case = AREA) -> Evaluation:
+    result = [{name: json.dumps(arguments)} for name, arguments in calls]
+    return evaluate(result, case, generation="V4", category=category, model="gpt-4o-FC")

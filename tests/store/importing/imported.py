@@ -1,0 +1,30 @@
+"""What an import left behind, and plans of runs that are there already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fcreview.model import ImportIssue, Item, Run
+from fcreview.plan import RunPlan
+from fcreview.store.store import Store, View
+from fcreview.store.workspace import Workspace
+
+
+def statuses(summary: Any) -> dict[str, str]:
+    return {run["model"]: run["status"] for run in summary.runs}
+
+
+def ids(workspace: Workspace) -> list[str]:
+    with Store.open(workspace) as store:
+        return [f"{row.model}/{row.id}" for row in store.page(View(queue="dataset"), 0, 1000)]
+
+
+def never(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    raise AssertionError(f"{plan.run.model} was read")
+
+
+def write_plan(place: Path, model: str) -> RunPlan:
+    """The plan of a run that is there already."""
+    return RunPlan(Run("bfcl", "V4", "en", model, str(place / model)), [place / model / "results.jsonl"])

@@ -1,0 +1,90 @@
+"""One item as it was read, and the records it came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from fcreview.model import Item
+from fcreview.store.connecting import StoreError
+from fcreview.store.store import Store
+from tests.store.factory import import_items, read, write_run
+
+
+def test_detail_gives_the_item_back_as_it_was_read(tmp_path: Path) -> None:
+    workspace, _ = import_items(tmp_path, {"a": [{"extra": {"path": ["x", 1]}, "latency": 1.5, "group": "g"}]})
+    plan = write_run(tmp_path / "a", [{"extra": {"path": ["x", 1]}, "latency": 1.5, "group": "g"}], "a")
+    original = next(iter(read(plan)))
+    assert isinstance(original, Item)
+    original.file = "a/results.jsonl"
+    with Store.open(workspace, "alice") as store:
+        detail = store.detail(store.find(original.id)[0])
+    assert detail.item == original
+    assert (detail.run.model, detail.key.id, detail.row.model) == ("a", original.id, "a")
+    assert detail.opinions == []
+
+
+def test_detail_and_row_of_what_is_not_there(store: Store) -> None:
+    assert store.row(77) is None
+    assert store.rows([77]) == []
+    with pytest.raises(StoreError, match="no such item"):
+        store.detail(77)
+    with pytest.raises(StoreError, match="no such item"):
+        store.raw(77)
+
+
+def test_find_in_all_runs_or_one(store: Store) -> None:
+    assert [item >> 32 for item in store.find("simple_7")] == [1, 2]
+    assert [item >> 32 for item in store.find("simple_7", 2)] == [2]
+    assert store.find("simple_7' OR '1'='1") == []
+
+
+def test_raw_reads_the_record_or_says_that_the_file_changed(tmp_path: Path) -> None:
+    workspace, _ = import_items(tmp_path, {"a": [{"id": "x"}, {"id": "y", "question": "é"}]})
+    file = tmp_path / "a" / "results.jsonl"
+    with Store.open(workspace) as store:
+        item = store.find("y")[0]
+        assert orjson.loads(store.raw(item)) == {"id": "y", "question": "é"}
+        file.write_bytes(file.read_bytes() + b'{"id": "z"}\n')
+        assert orjson.loads(store.raw(item))["id"] == "y"
+        file.write_bytes(b"          " + file.read_bytes())
+        with pytest.raises(StoreError, match="changed"):
+            store.raw(item)
+        file.unlink()
+        with pytest.raises(StoreError, match=r"results\.jsonl"):
+            store.raw(item)
+
+
+def test_the_score_entry_of_a_failing_item_is_read_or_said_to_be_gone(tmp_path: Path) -> None:
+    scores = tmp_path / "scores.json"
+    entry = '{"id": 1, "error": ["no \\u00e9"]}\n'
+    scores.write_text('{"accuracy": 0.5}\n' + entry)
+    place = {"file": str(scores), "line": 2, "offset": 18, "length": len(entry)}
+    unknown = {"id": "z", "extra": {"score_record": {"line": 2}}}
+    rows = [{"id": "x", "extra": {"score_record": place}}, {"id": "y"}, unknown]
+    workspace, _ = import_items(tmp_path, {"a": rows})
+    with Store.open(workspace) as store:
+        x, y, z = (store.find(name)[0] for name in "xyz")
+        assert store.raw_score(x) == entry
+        assert store.raw_score(y) is None
+        assert store.raw_score(z) is None
+        assert store.raw_score(77) is None
+        scores.write_text("{}" + scores.read_text())
+        with pytest.raises(StoreError, match="changed"):
+            store.raw_score(x)
+        scores.unlink()
+        with pytest.raises(StoreError, match=r"scores\.json"):
+            store.raw_score(x)
+
+
+def test_raw_records_leave_out_what_the_importer_left_out(tmp_path: Path) -> None:
+    hidden = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+    asked = f"get(headers={{'X-RapidAPI-Key': '{hidden}'}})"
+    rows = [{"id": "rest_0", "question": asked, "extra": {"redacted": True}}, {"id": "other_0", "question": asked}]
+    workspace, _ = import_items(tmp_path, {"a": rows})
+    with Store.open(workspace) as store:
+        shown, whole = (store.raw(store.find(name)[0]) for name in ("rest_0", "other_0"))
+    assert "rest_0" in shown and hidden not in shown
+    assert hidden in whole

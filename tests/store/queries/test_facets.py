@@ -1,0 +1,49 @@
+"""Counts by value, and clusters of failures."""
+
+from __future__ import annotations
+
+import pytest
+
+from fcreview.store.filters.narrowing import narrowed
+from fcreview.store.store import Store, View
+
+
+def test_runs_and_their_counts(store: Store) -> None:
+    rows = store.runs()
+    assert [row.info.model for row in rows] == ["a", "b"]
+    first = rows[0]
+    assert (first.n_items, first.official_pass, first.official_known, first.rule_pass) == (500, 125, 375, 100)
+    assert (first.effective_known, first.reviewed, first.n_issues) == (500, 0, 0)
+    assert [category["category"] for category in first.categories] == ["c0", "c1", "c2"]
+    assert sum(category["official_pass"] for category in first.categories) == 125
+
+
+def test_facets_count_what_a_filter_finds(store: Store) -> None:
+    base = View(where="category:c0|c1")
+    for name, values in store.facets(base).items():
+        assert sum(count for _, count in values) == store.count(base)
+        counts = [count for _, count in values]
+        assert counts == sorted(counts, reverse=True)
+        if name in ("official", "rule", "category", "effective", "judge", "run"):
+            for value, count in values:
+                assert store.count(View(where=f"({base.where}) {name}:{value}")) == count
+
+
+@pytest.mark.parametrize("view", [View(), View(where="category:c0 OR rule:pass"), View(run=1)])
+def test_a_clusters_filter_selects_exactly_its_items(store: Store, view: View) -> None:
+    clusters = store.clusters(view)
+    assert len(clusters) > 10
+    assert [cluster.count for cluster in clusters] == sorted((cluster.count for cluster in clusters), reverse=True)
+    for cluster in clusters:
+        rows = store.page(View(where=cluster.where, run=view.run, queue="dataset"), 0, 10_000)
+        assert len(rows) == cluster.count
+        assert [row.id for row in rows[:3]] == cluster.examples
+        assert all(row.effective is False for row in rows)
+    for term in {term for cluster in clusters for term in cluster.terms}:
+        of_term = store.count(View(where=narrowed(view.where, "effective:fail", term), run=view.run))
+        assert of_term == sum(cluster.count for cluster in clusters if term in cluster.terms), term
+    failing = store.count(
+        View(where=f"({view.where}) effective:fail" if view.where else "effective:fail", run=view.run)
+    )
+    assert sum(cluster.count for cluster in clusters) == failing
+    assert store.clusters(view, limit=2) == clusters[:2]

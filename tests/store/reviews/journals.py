@@ -1,0 +1,25 @@
+"""Journals with a few events, and whose events they hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fcreview.review import ItemKey
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reader import read_journals
+from fcreview.store.workspace import Workspace
+
+
+def key(name: str = "simple_0") -> ItemKey:
+    return ItemKey(benchmark="bfcl", generation="V4", language="en", model="maple-8b", category="simple", id=name)
+
+
+def fill(workspace: Workspace, annotator: str = "alice", count: int = 3) -> Path:
+    journal = Journal(workspace, annotator)
+    for number in range(count):
+        journal.append(key(f"simple_{number}"), verdict=number % 2 == 0, note="städtisch – 東京")
+    return journal.path
+
+
+def ids(workspace: Workspace) -> list[str]:
+    return [event.key[5] for event in read_journals(workspace)[0]]

@@ -1,0 +1,123 @@
+"""Journals read: copies, merges, newer versions, and only what was added."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fcreview.review import ReviewEvent
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.lines import digest, parse_line
+from fcreview.store.reviews.reader import JournalReader, read_journals
+from fcreview.store.workspace import Workspace
+from tests.store.reviews.journals import fill, ids, key
+
+
+def test_fields_of_a_newer_version_are_kept(workspace: Workspace) -> None:
+    path = fill(workspace, count=1)
+    content = orjson.loads(path.read_bytes())
+    content.update(version=2, mood={"happy": True})
+    content["hash"] = digest(content)
+    path.write_bytes(orjson.dumps(content) + b"\n")
+    (event,), warnings = read_journals(workspace)
+    assert warnings == []
+    model = event.model()
+    assert model.version == 2
+    assert model.model_dump()["mood"] == {"happy": True}
+
+
+_LINE = st.fixed_dictionaries(
+    {},
+    optional={
+        name: st.one_of(
+            st.none(), st.booleans(), st.integers(-5, 5), st.floats(allow_nan=False), st.text(max_size=4),
+            st.lists(st.one_of(st.text(max_size=3), st.integers(0, 3)), max_size=2), st.just({"a": "b"}),
+        )
+        for name in ReviewEvent.model_fields
+        if name != "hash"
+    },
+)  # fmt: skip
+
+
+@given(_LINE)
+def test_whatever_passes_the_quick_check_is_a_review_event(changes: dict[str, Any]) -> None:
+    content: dict[str, Any] = {
+        "event": "e", "time": "t", "annotator": "a", "act": "review", "key": key().model_dump(), **changes
+    }  # fmt: skip
+    content["hash"] = digest(content)
+    try:
+        event = parse_line(orjson.dumps(content))
+    except ValueError:
+        return
+    model = event.model()
+    assert model.event == event.event
+    assert digest({k: v for k, v in content.items() if k != "hash"}) == model.hash
+
+
+def test_merging_two_copies_is_the_union_of_their_lines(tmp_path: Path) -> None:
+    here, there = Workspace(tmp_path / "here"), Workspace(tmp_path / "there")
+    path = fill(here)
+    there.reviews.mkdir(parents=True)
+    copy = there.reviews / "alice.jsonl"
+    copy.write_bytes(path.read_bytes())
+    Journal(here, "alice").append(key("here"), verdict=True)
+    Journal(there, "alice").append(key("there"), verdict=False)
+    Journal(there, "alice").append(key("there_2"), verdict=False)
+    ours, theirs = path.read_bytes().splitlines(), copy.read_bytes().splitlines()
+    orders = []
+    for union in ([*ours, *theirs], sorted({*ours, *theirs}), [*reversed(theirs), *reversed(ours)]):
+        path.write_bytes(b"\n".join(union) + b"\n")
+        events, warnings = read_journals(here)
+        assert warnings == []
+        orders.append([event.key[5] for event in events])
+    assert orders[0] == orders[1] == orders[2]
+    assert orders[0][:3] == ["simple_0", "simple_1", "simple_2"]
+    assert sorted(orders[0][3:]) == ["here", "there", "there_2"]
+    assert orders[0].index("there") < orders[0].index("there_2")
+    Journal(here, "alice").append(key("merged"))
+    assert read_journals(here)[1] == []
+
+
+def test_a_copy_beside_the_journal_counts_nothing_twice(workspace: Workspace) -> None:
+    path = fill(workspace)
+    path.with_name("alice (copy).jsonl").write_bytes(path.read_bytes())
+    assert sorted(ids(workspace)) == ["simple_0", "simple_1", "simple_2"]
+
+
+def test_a_reader_takes_in_only_what_was_added(workspace: Workspace) -> None:
+    path = fill(workspace)
+    reader = JournalReader(workspace)
+    assert len(reader.read()) == 3
+    assert reader.read() == []
+    Journal(workspace, "alice").append(key("more"))
+    Journal(workspace, "bob").append(key("other"))
+    assert [event.key[5] for event in reader.read()] == ["more", "other"]
+    with path.open("ab") as file:
+        file.write(b'{"half')
+    assert reader.read() == []
+    assert len(reader.warnings) == 1
+    Journal(workspace, "alice").append(key("then"))
+    assert [event.key[5] for event in reader.read()] == ["then"]
+    assert reader.warnings == []
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_reader_notices_a_journal_that_was_replaced(workspace: Workspace, in_place: bool) -> None:
+    path = fill(workspace)
+    reader = JournalReader(workspace)
+    reader.read()
+    other = fill(Workspace(workspace.root / "elsewhere"), count=9).read_bytes()
+    if in_place:
+        path.write_bytes(other)
+    else:
+        path.with_suffix(".new").write_bytes(other)
+        path.with_suffix(".new").replace(path)
+    assert len(reader.read()) == 9
+    assert reader.replaced
+    assert reader.read() == []
+    assert not reader.replaced

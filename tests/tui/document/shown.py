@@ -1,0 +1,81 @@
+"""Items made by hand, and what the item screen says of them as text."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from fcreview.calls.align import align, align_turns
+from fcreview.model import Accept, Call, Item, Message, Run, Verdict
+from fcreview.review import ItemKey
+from fcreview.store.rows import ItemDetail, QueueRow
+from fcreview.tui.document.blocks import Options
+from fcreview.tui.document.document import document
+from fcreview.tui.text.lines import plain
+
+HOSTILE = "\x1b[31mred\x1b]52;c;AAAA\x07 \u202eabc\u200b [bold]x[/bold] \x9b2J"
+
+
+def golden(name: str, index: int = 0, turn: int = 0, **arguments: Any) -> Call:
+    accepted = {key: value if isinstance(value, Accept) else Accept([value]) for key, value in arguments.items()}
+    return Call("golden", name, accepted, turn, 0, index)
+
+
+def predicted(name: str, index: int = 0, turn: int = 0, step: int = 0, **arguments: Any) -> Call:
+    return Call("predicted", name, arguments, turn, step, index)
+
+
+def item(wanted: list[Call], given: list[Call], **fields: Any) -> Item:
+    fields.setdefault("messages", [Message(0, -1, "user", "What's the weather in Hangzhou, China? Use celsius.")])
+    return Item(
+        "live_simple_3-2-1", "live_simple", golden=wanted, predicted=given, pairs=align(wanted, given), **fields
+    )
+
+
+def detail(of: Item, **fields: Any) -> ItemDetail:
+    """As the store would give it: an item of its own, whatever a test does with it."""
+    of = deepcopy(of)
+    row = QueueRow(
+        1, 1, 0, of.id, of.category, "gpt-4o", of.official, of.rule, of.judge, None, None, None, of.error_type,
+        of.rule_error_type, None, "", len(of.golden), len(of.predicted), len(of.issues),
+    )  # fmt: skip
+    key = ItemKey(benchmark="BFCL", generation="V4", language="en", model="gpt-4o", category=of.category, id=of.id)
+    return ItemDetail(row, key, Run("BFCL", "V4", "en", "gpt-4o", "runs"), of, **fields)
+
+
+def text(of: ItemDetail, cells: int = 80, **options: Any) -> list[str]:
+    blocks = document(of, "alice", Options(**options))
+    return [plain(line).rstrip() for block in blocks for line in block.lines(cells - 1)]
+
+
+WEATHER = item(
+    [golden("get_weather", unit="celsius", location=Accept(["Hangzhou, China", "Hangzhou"]))],
+    [predicted("get_weather", unit="celsius", location="Hangzhou, CN", days=3)],
+    official=False,
+    rule=False,
+    error_type="value_error:string",
+    rule_error_type="value_error:string",
+    verdicts=[
+        Verdict("official", False, error_type="value_error:string", rationale="Invalid value"),
+        Verdict("rule", False, error_type="value_error:string", rationale="'hangzhoucn' is none of 'hangzhou'"),
+        Verdict("judge", False, by="gpt-4o", rationale="CN is not a city"),
+    ],
+)
+
+
+def turns() -> Item:
+    """Three turns; the second fails: another destination, a long observation."""
+    made = Item("multi_turn_base_0", "multi_turn_base", n_turns=3, n_steps=6, official=False)
+    for turn in range(3):
+        made.messages += [
+            Message(turn, -1, "user", f"Move the file, please. ({turn})"),
+            Message(turn, 0, "tool", '{"moved": true}', "mv"),
+            Message(turn, 0, "log", "decoded"),
+            Message(turn, 1, "assistant", "Done." if turn != 1 else "All moved. " * 400),
+            Message(turn, 1, "state", '{"root": {}}', "FileSystem"),
+        ]
+        made.golden.append(golden("mv", 0, turn, source="a", to="b"))
+        made.predicted.append(predicted("mv", 0, turn, source="a", to="b" if turn != 1 else "c"))
+    made.pairs = align_turns(made.golden, made.predicted)
+    made.extra["failing_turn"] = 1
+    return made

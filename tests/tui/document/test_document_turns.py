@@ -1,0 +1,62 @@
+"""Items of several turns: what is folded, where they fail, where the cursor stops."""
+
+from __future__ import annotations
+
+from fcreview.model import Message
+from fcreview.tui.document.blocks import Options
+from fcreview.tui.document.document import document, find, first_difference, opening, stops_of, target_at
+from tests.tui.document.shown import detail, text, turns
+
+
+def test_the_failing_turn_is_open_and_marked_and_the_others_are_folded() -> None:
+    lines = text(detail(turns()))
+    headings = [line for line in lines if line.startswith("── turn") and "calls:" in line]
+    assert [" · folded" in line for line in headings] == [True, False, True]
+    assert ["FAILS HERE" in line for line in headings] == [False, True, False]
+    assert lines.count("user    Move the file, please. (0)") == 1
+    assert '! to        "b"                               "c"' in lines
+    assert 'step 1  mv(source="a", to="c")' in lines
+    assert '   got  {"moved": true}' in lines
+    assert "        … 4.4 KB, enter to open" in lines
+    assert 'state   FileSystem {"root": {}}' in " ".join(lines)
+    assert not any(line.startswith("log") for line in lines)
+
+
+def test_a_note_of_the_runner_is_shown_where_it_tells_why_a_turn_ended() -> None:
+    of = turns()
+    of.extra["failing_turn"] = 1
+    of.messages = [m for m in of.messages if m.turn != 1 or m.step < 1]
+    of.messages.append(Message(1, 0, "log", "Forced to quit after 20 steps."))
+    assert "log     Forced to quit after 20 steps." in text(detail(of))
+    of.messages.append(Message(1, 1, "assistant", "I give up."))
+    of.messages.append(Message(1, 1, "log", "not a call"))
+    assert not [line for line in text(detail(of)) if line.startswith("log")]
+
+
+def test_the_cursor_starts_where_the_item_fails_and_stops_at_targets() -> None:
+    blocks = document(detail(turns()), "alice", Options())
+    assert blocks[opening(blocks)].key == "turn:2"
+    stops = [blocks[at].key for at in stops_of(blocks, arguments=False)]
+    said = ["turn:2/step:2/assistant:0", "turn:2/step:2/state:1"]
+    assert stops == ["turn:1", "turn:2", "turn:2/call:1", *said, "turn:3"]
+    at = first_difference(blocks)
+    assert at is not None and blocks[at].target == "turn:2/call:1/arg:to"
+    assert target_at(blocks, stops_of(blocks, arguments=False)[3]) == "turn:2"
+
+
+def test_the_state_that_differs_is_shown_in_the_failing_turn_with_both_sides_named() -> None:
+    of = turns()
+    of.extra["state_differences"] = {"root": {"model": "<Directory: c>", "ground_truth": "<Directory: b>"}}
+    lines = text(detail(of))
+    at = next(n for n, line in enumerate(lines) if line.startswith("── turn 2 · state after the turn"))
+    assert lines[at + 1].split() == ["field", "golden", "predicted"]
+    assert lines[at + 2].split("  ")[0] == "! root"
+    assert lines[at + 2].index("<Directory: b>") == lines[at + 1].index("golden")
+    assert lines[at + 2].index("<Directory: c>") == lines[at + 1].index("predicted")
+    assert not any("state_differences" in line for line in lines)
+
+
+def test_search_finds_what_is_folded_away() -> None:
+    opened = document(detail(turns()), "alice", Options(open_all=True))
+    keys = {hit.key for hit in find(opened, "PLEASE. (2)", 79)}
+    assert keys == {"turn:3/opening:0"}

@@ -1,0 +1,75 @@
+"""A workspace with three simple items and one of several turns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fcreview.calls.align import align, align_turns
+from fcreview.model import Accept, Call, Item, Message, Run, Verdict
+from fcreview.plan import RunPlan
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.workspace import Workspace, find_workspace
+from tests.tui.screens.item_host import OBSERVATION
+
+WEATHER = {
+    "name": "get_weather",
+    "description": "Weather of a place.",
+    "parameters": {
+        "type": "dict",
+        "required": ["city"],
+        "properties": {
+            "city": {"type": "string", "description": "Which city."},
+            "unit": {"type": "string", "enum": ["C", "F"]},
+        },
+    },
+}
+
+
+def simple(number: int) -> Item:
+    wanted = [Call("golden", "get_weather", {"unit": Accept(["C"]), "city": Accept(["Hangzhou", "杭州"])})]
+    given = [Call("predicted", "get_weather", {"unit": "C", "city": f"Hangzhou, CN {number}"})]
+    return Item(
+        f"simple_{number}", "simple", messages=[Message(0, -1, "system", "You are careful."),
+        Message(0, -1, "user", f"Weather in city {number}?")],
+        golden=wanted, predicted=given, pairs=align(wanted, given), functions=[WEATHER], official=False, rule=False,
+        error_type="value_error:string", rule_error_type="value_error:string",
+        verdicts=[Verdict("official", False, error_type="value_error:string"), Verdict("rule", False)],
+        prediction_hash=f"p{number}", golden_hash=f"g{number}",
+    )  # fmt: skip
+
+
+def multi_turn() -> Item:
+    made = Item("multi_turn_0", "multi_turn", n_turns=4, n_steps=8, official=False, extra={"failing_turn": 1})
+    for turn in range(4):
+        made.messages += [
+            Message(turn, -1, "user", f"Please do part {turn}."),
+            Message(turn, 0, "tool", OBSERVATION if turn == 1 else '{"ok": true}', "cd"),
+            Message(turn, 1, "assistant", f"Part {turn} is done."),
+            Message(turn, 1, "log", "not a call"),
+        ]
+        made.golden.append(Call("golden", "cd", {"folder": Accept(["a"])}, turn))
+        made.predicted.append(Call("predicted", "cd", {"folder": "a" if turn != 1 else "b"}, turn))
+    made.pairs = align_turns(made.golden, made.predicted)
+    made.prediction_hash = made.golden_hash = "m"
+    return made
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """Three simple items and a multi-turn one, in this order."""
+    results = tmp_path / "simple_result.json"
+    lines = [
+        json.dumps({"id": f"simple_{n}", "result": [{"get_weather": {"city": "Hangzhou"}}]}) + "\n" for n in range(4)
+    ]
+    results.write_text("".join(lines))
+    items = [*map(simple, range(3)), multi_turn()]
+    for number, item in enumerate(items):
+        item.file, item.line = str(results), number + 1
+        item.offset, item.length = sum(map(len, lines[:number])), len(lines[number])
+    ws = find_workspace(tmp_path, tmp_path)
+    run = Run("bfcl", "V4", "en", "gpt-4o", str(tmp_path))
+    import_runs(ws, [RunPlan(run, [results])], lambda plan: iter(items), jobs=1)
+    return ws

@@ -1,0 +1,77 @@
+"""The item screen alone on a real store and a real journal, and what it shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from textual.app import App
+from textual.pilot import Pilot
+
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.text.lines import plain
+from fcreview.tui.widgets.document import DocumentView, LineBar
+
+OBSERVATION = json.dumps({"rows": [f"row {n} of the answer" for n in range(12_000)]})
+
+
+class Host(App[None]):
+    """Only the screen under test."""
+
+    def __init__(self, workspace: Workspace, item: str, **fields: Any) -> None:
+        super().__init__()
+        self.animation_level = "none"
+        self.store = Store.open(workspace, "alice")
+        self.reviewer = Reviewer(self.store, Journal(workspace, "alice"))
+        self.item = self.store.find(item)[0]
+        self.fields = fields
+        self.left: int | None = None
+
+    def on_mount(self) -> None:
+        screen = ItemScreen(self.store, self.reviewer, View(queue="dataset"), self.item, **self.fields)
+        self.push_screen(screen, self.leave)
+
+    def leave(self, item: int | None) -> None:
+        self.left = item
+
+
+@asynccontextmanager
+async def opened(
+    workspace: Workspace, item: str = "simple_0", size: tuple[int, int] = (80, 24), **fields: Any
+) -> AsyncIterator[tuple[Host, Pilot[None]]]:
+    app = Host(workspace, item, **fields)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        yield app, pilot
+    app.store.close()
+
+
+def screen_of(app: App[Any]) -> ItemScreen:
+    """The item screen, whatever lies over it."""
+    return next(screen for screen in app.screen_stack if isinstance(screen, ItemScreen))
+
+
+def rows(app: App[Any]) -> list[str]:
+    """What the document of the top screen shows, line by line, cursor column included."""
+    view = app.screen.query_one(DocumentView)
+    return [view.render_line(y).text.rstrip() for y in range(view.size.height)]
+
+
+def bar(app: App[Any], name: str) -> str:
+    return plain(screen_of(app).query_one(f"#item-{name}", LineBar).line)
+
+
+def events(workspace: Workspace) -> list[dict[str, Any]]:
+    """The journal, from disk."""
+    return [json.loads(line) for line in (workspace.reviews / "alice.jsonl").read_text().splitlines()]
+
+
+def shown_id(app: App[Any]) -> str:
+    return screen_of(app).detail.row.id

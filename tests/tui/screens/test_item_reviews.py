@@ -1,0 +1,136 @@
+"""Verdicts, faults, tags, notes and undo on the item screen: keys are pressed, the journal on disk is looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fcreview.store.workspace import Workspace
+from tests.tui.screens.item_host import bar, events, opened, rows, screen_of, shown_id
+
+
+async def test_fail_is_on_disk_and_the_next_item_is_shown(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        assert bar(app, "header").startswith(" simple_0   1/4   official ✗   rule ✗   judge ·   you ·")
+        await pilot.press("f")
+        (event,) = events(workspace)
+        assert (event["verdict"], event["key"]["id"], event["target"]) == (False, "simple_0", "item")
+        assert shown_id(app) == "simple_1"
+        assert "saved: fail · simple_0" in bar(app, "status")
+        assert any("Hangzhou, CN 1" in row for row in rows(app))
+
+
+@pytest.mark.parametrize(
+    ("key", "verdict", "fault"), [("p", True, None), ("f", False, None), ("g", True, "golden"), ("u", "unsure", None)]
+)
+async def test_verdict_keys(workspace: Workspace, key: str, verdict: Any, fault: str | None) -> None:
+    async with opened(workspace) as (_, pilot):
+        await pilot.press(key)
+        assert [(event["verdict"], event.get("fault")) for event in events(workspace)] == [(verdict, fault)]
+
+
+async def test_behind_the_last_item_it_stays_and_says_how_many_are_left(workspace: Workspace) -> None:
+    async with opened(workspace, "simple_2") as (app, pilot):
+        order = []
+        for _ in range(2):
+            await pilot.press("p")
+            order.append(shown_id(app))
+        assert order == ["multi_turn_0", "multi_turn_0"]
+        said = bar(app, "status")
+        assert "saved: pass" in said and "end of the queue, 2 left unreviewed: ] goes there" in said
+        await pilot.press("]")
+        assert shown_id(app) == "simple_0"
+        assert "first item left unreviewed" in bar(app, "status")
+        await pilot.press("p", "p")  # simple_2 and multi_turn_0 have verdicts: nothing is behind simple_1
+        assert shown_id(app) == "simple_1"
+        assert "none left to review" in bar(app, "status")
+        assert len(events(workspace)) == 4
+
+
+async def test_a_verdict_takes_back_the_fault_of_the_verdict_before(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        await pilot.press("g", "left_square_bracket")
+        assert any("wrong: golden" in row for row in rows(app))
+        await pilot.press("f", "left_square_bracket")
+        assert not any("wrong: golden" in row for row in rows(app))
+        assert [(o.verdict, o.fault) for o in screen_of(app).detail.opinions] == [(False, None)]
+
+
+async def test_a_fault_named_before_the_verdict_goes_with_it(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        await pilot.press("w", "q")
+        assert "no verdict yet" in bar(app, "status")
+        await pilot.press("f")
+        assert [(event.get("verdict"), event["fault"]) for event in events(workspace)][-1] == (False, "question")
+        await pilot.press("left_square_bracket", "w", "m")
+        assert "no verdict yet" not in bar(app, "status")
+
+
+async def test_undo_takes_back_and_goes_back(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        await pilot.press("f", "p", "z")
+        assert shown_id(app) == "simple_1"
+        assert "undone: pass · simple_1" in bar(app, "status")
+        await pilot.press("z")
+        assert shown_id(app) == "simple_0"
+        assert "you ·" in bar(app, "header")
+        assert [event["act"] for event in events(workspace)] == ["review", "review", "retract", "retract"]
+        await pilot.press("z")
+        assert "nothing to undo" in bar(app, "status")
+
+
+async def test_fault_tag_and_note_stay_on_the_item(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        await pilot.press("w", "c")
+        await pilot.press("e", "space", "enter")
+        await pilot.press("n", *"why", "down", *"not", "enter")
+        first, second, third = events(workspace)
+        assert first["fault"] == "checker"
+        assert second["tags"] == ["value_error:string"]
+        assert third["note"] == "why\nnot"
+        assert shown_id(app) == "simple_0"
+        assert any("wrong: checker · tags value_error:string" in row for row in rows(app))
+
+
+async def test_cancelled_prompts_write_nothing(workspace: Workspace) -> None:
+    async with opened(workspace) as (_, pilot):
+        await pilot.press("w", "escape", "e", "escape", "n", "x", "escape")
+        assert not (workspace.reviews / "alice.jsonl").exists() or not events(workspace)
+
+
+async def test_a_new_tag_is_made(workspace: Workspace) -> None:
+    async with opened(workspace) as (_, pilot):
+        await pilot.press("e", "n", *"odd", "enter", "enter")
+        assert events(workspace)[0]["tags"] == ["odd"]
+
+
+async def test_a_verdict_on_the_thing_under_the_cursor(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        assert "verdict on: item" in bar(app, "status")
+        await pilot.press("full_stop", "T")
+        assert "verdict on: turn 1 call 1 city" in bar(app, "status")
+        await pilot.press("g")
+        assert shown_id(app) == "simple_0"
+        await pilot.press("a", "u")
+        assert [event["target"] for event in events(workspace)] == ["turn:1/call:1/arg:city", "turn:1/call:1"]
+        await pilot.press("]")
+        assert "verdict on: item" in bar(app, "status")
+
+
+async def test_a_review_that_cannot_be_saved_is_told_and_nothing_moves(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        path = workspace.reviews / "alice.jsonl"
+        path.unlink(missing_ok=True)
+        path.mkdir(parents=True)
+        await pilot.press("f")
+        assert "NOT SAVED (fail)" in bar(app, "status")
+        assert shown_id(app) == "simple_0"
+        assert "you ·" in bar(app, "header")
+
+
+async def test_blind_shows_verdicts_only_after_ones_own(workspace: Workspace) -> None:
+    async with opened(workspace, blind=True) as (app, pilot):
+        assert "✗" not in bar(app, "header") + "".join(rows(app))
+        await pilot.press("p", "[")
+        assert "official ✗" in bar(app, "header")

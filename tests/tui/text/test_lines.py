@@ -1,0 +1,33 @@
+"""Texts cut into rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fcreview.sanitise import visible, width
+from fcreview.tui.text.lines import fold_text, wrap, wrap_text
+
+
+@pytest.mark.parametrize("cells", [1, 2, 7, 80])
+@given(text=st.text())
+def test_wrapped_rows_are_the_text_and_fit(cells: int, text: str) -> None:
+    shown = visible(text)
+    rows = wrap(shown, cells)
+    assert "".join(rows) == shown
+    assert all(width(row) <= max(cells, 2) for row in rows)
+    assert wrap(shown, cells, 2) == rows[:2]
+
+
+def test_folding_a_huge_text_looks_at_its_head_only() -> None:
+    class Counted(str):
+        def __getitem__(self, key: Any) -> str:
+            assert isinstance(key, slice) and (key.stop or 0) < 2000
+            return str.__getitem__(self, key)
+
+    rows, more = fold_text(Counted("x" * 300_000), 60, 4)
+    assert len(rows) == 4 and more
+    assert wrap_text("a\nb\r\n\x85c", 10) == ["a", "b␍", "‹U+0085›c"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("core", "cli", "exporters", "importers", "sample_runs", "store", "tui")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -58,15 +56,19 @@ def test_there_are_data_files_to_speak_of() -> None:
     assert {".sql", ".tcss", ".json", ".typed"} <= suffixes
 
 
-@pytest.mark.parametrize("file", data_files(), ids=lambda file: str(file.relative_to(ROOT)))
-def test_every_data_file_is_package_data(file: Path) -> None:
+def test_every_data_file_is_package_data() -> None:
     """Each is matched by a pattern of the package it lies in, or of one above it."""
-    patterns = {
+    patterns = [
         ROOT / folder / pattern
         for package, folder in SETUPTOOLS["package-dir"].items()
         for pattern in SETUPTOOLS["package-data"].get(package, [])
-    }
-    assert any(file.match(str(pattern)) or _matches(file, pattern) for pattern in patterns)
+    ]
+    left_out = [
+        str(file.relative_to(ROOT))
+        for file in data_files()
+        if not any(file.match(str(pattern)) or _matches(file, pattern) for pattern in patterns)
+    ]
+    assert not left_out
 
 
 def _matches(file: Path, pattern: Path) -> bool:

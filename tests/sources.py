@@ -1,0 +1,96 @@
+"""Our own source files, each read and parsed once, for the tests that look at the house itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("core", "importers", "store", "exporters", "tui", "cli")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One Python file. `name` is its path from the root: "store/rows.py"."""
+
+    path: Path
+
+    @cached_property
+    def name(self) -> str:
+        return self.path.relative_to(ROOT).as_posix()
+
+    @cached_property
+    def room(self) -> str:
+        return self.name.split("/")[0]
+
+    @cached_property
+    def module(self) -> str:
+        """ "core/calls/diff.py" -> "fcreview.calls.diff", "store/__init__.py" -> "fcreview.store"."""
+        parts = self.name.removesuffix(".py").removesuffix("/__init__").split("/")
+        return ".".join(["fcreview", *(parts[1:] if parts[0] == "core" else parts)])
+
+    @cached_property
+    def text(self) -> str:
+        return self.path.read_text("utf-8")
+
+    @cached_property
+    def length(self) -> int:
+        return len(self.text.splitlines())
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(ast.parse(self.text, self.name)))
+
+    def at(self, node: ast.AST) -> str:
+        """ "store/rows.py:12"."""
+        return f"{self.name}:{getattr(node, 'lineno', 1)}"
+
+    @cached_property
+    def imports(self) -> list[tuple[str, ast.AST]]:
+        """Full names of what is imported anywhere in the file, each with its statement."""
+        return list(imported(self.nodes))
+
+
+def imported(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((f"{'.' * node.level}{node.module or ''}.{alias.name}", node) for alias in node.names)
+
+
+def calls(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
+    return (node for node in nodes if isinstance(node, ast.Call))
+
+
+def called(call: ast.Call) -> str:
+    """ "open" for `open(...)`, ".read_text" for `x.read_text(...)`, "" for what has no name."""
+    if isinstance(call.func, ast.Attribute):
+        return "." + call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+def texts(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.AST, str]]:
+    """String constants that are not docstrings or help texts."""
+    nodes = list(nodes)
+    documentation = {
+        id(node.value) for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+            yield node, node.value
+
+
+def python_files(*folders: str) -> list[Source]:
+    return [Source(path) for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+SOURCES = python_files(*ROOMS)
+
+
+def one_a_line(faults: Iterable[str]) -> str:
+    """All faults at once, for the message of an assertion."""
+    return "\n" + "\n".join(faults)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import Config, load_config
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.output import count_of, note
+from fcreview.cli.output import note
 from fcreview.cli.session import Session
+from fcreview.words import count_of
 
 if TYPE_CHECKING:
     from fcreview.plan import Found

@@ -15,11 +15,10 @@ import orjson
 from fcreview.cli.errors import ReaderGoneError
 from fcreview.sanitise import clip, pad, visible, width
 from fcreview.values import json_safe
+from fcreview.words import verdict
 
 PIPED_CELLS = 100
 """Width of laid-out text where there is no terminal."""
-NOTHING = "-"
-_WORDS = {True: "pass", False: "fail", None: NOTHING}
 
 
 class _Escapes(dict[int, str]):
@@ -39,7 +38,7 @@ _escapes = _Escapes()
 
 
 def json_line(value: Any) -> bytes:
-    """`value` (JSON, dataclasses, pydantic models) as one line of JSON that is safe on a terminal."""
+    """`value` (JSON, dataclasses, named tuples) as one line of JSON that is safe on a terminal."""
     try:
         line = orjson.dumps(value, default=_plain)
     except TypeError:
@@ -55,15 +54,15 @@ def escaped(lines: bytes) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    dump = getattr(value, "model_dump", None)
-    return dump() if dump is not None else json_safe(value)
+    fields = getattr(value, "_asdict", None)  # a named tuple
+    return fields() if fields is not None else json_safe(value)
 
 
 def _deep_plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
-    elif hasattr(value, "model_dump"):
-        value = value.model_dump()
+    elif hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, dict):
         return {key: _deep_plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -120,19 +119,7 @@ def cut(line: str) -> str:
 
 def word(value: Any) -> str:
     """A verdict in plain text: pass, fail, `-` for none, unsure, disputed, a number or labels."""
-    if value is None or isinstance(value, bool):
-        return _WORDS[value]
-    return visible(", ".join(map(str, value)) if isinstance(value, list) else str(value))
-
-
-def rate(passed: int, known: int) -> str:
-    """`71.3 %`, or `-` where nothing is known."""
-    return f"{100 * passed / known:.1f} %" if known else NOTHING
-
-
-def count_of(number: int, noun: str, plural: str = "") -> str:
-    """`1 item`, `1,234 items`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    return visible(verdict(value))
 
 
 def text_of(value: Any) -> str:

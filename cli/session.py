@@ -60,10 +60,7 @@ class Session:
         if queue not in QUEUES:
             raise UsageError(f"no queue {queue!r}: there are {', '.join(QUEUES)}")
         parse(where, blind=blind)
-        scope = (self.run(run),) if run else self.scope
-        if len(scope) == 1:
-            return View(where, queue, seed, run=scope[0])
-        return View(scoped(where, scope), queue, seed)
+        return View(where, queue, seed, (self.run(run),) if run else self.scope)
 
     def run(self, named: str) -> int:
         """The number of the run that a person means by its number or model."""
@@ -87,11 +84,3 @@ def _tell(warnings: Sequence[str]) -> None:
         note(f"fcreview: {warning}")
     if len(warnings) > TOLD:
         note(f"fcreview: {len(warnings) - TOLD} more problems in the journals: fcreview doctor shows them")
-
-
-def scoped(where: str, runs: Sequence[int]) -> str:
-    """The filter, for these runs only; no runs are all."""
-    if not runs:
-        return where
-    chosen = f"run:{','.join(map(str, runs))}"
-    return f"{chosen} ({where} )" if where.strip() else chosen

@@ -6,20 +6,20 @@ an adjudication, else the unanimous verdict, else disputed. "unsure" is an opini
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Reversible, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.rollup import DISPUTED, UNSURE, human
-from fcreview.store.reviews.lines import Event
-from fcreview.store.rolling import rolled_up
-from fcreview.store.rows import Opinion
+from fcreview.review import CORRECT, PARTS, UNSURE, Event, Opinion
+from fcreview.rollup import DISPUTED, SETTLED, DecidedBy, agreed, rolled_up
+from fcreview.targets import ITEM
 
-ITEM = ("item", "correct")
-ROLLING = ("correct", "equivalent")
+OWN = (ITEM, CORRECT)
+"""The verdict on the item itself, as against its parts and other criteria."""
+ROLLING = (CORRECT, "equivalent")
 """Pass/fail criteria of parts that say something of the item; of two on one part the first counts."""
 
-Target = tuple[str, str]
+Question = tuple[str, str]
 """(target, criterion)"""
 
 
@@ -31,8 +31,8 @@ class Decision:
     criterion: str
     human: Any = None
     """The settled value, "disputed", "unsure" (nobody decided), or None (only tags or notes, or all stale)."""
-    decided_by: str | None = None
-    """`adjudication`, `unanimous` or `disputed`; None leaves it to the benchmark's own verdict."""
+    decided_by: DecidedBy | None = None
+    """None leaves it to the benchmark's own verdict."""
     you: Any = None
     """The asking annotator's own value."""
     fault: str | None = None
@@ -48,7 +48,21 @@ class Decision:
 
     @property
     def settled(self) -> bool:
-        return self.decided_by in ("adjudication", "unanimous")
+        return self.decided_by in SETTLED
+
+
+def retractions(events: Iterable[Event]) -> set[tuple[str, str]]:
+    """(event, annotator) of what was taken back. Nobody takes back what another said."""
+    return {(event.retracts, event.annotator) for event in events if event.act == "retract" and event.retracts}
+
+
+def last_act(events: Reversible[Event], annotator: str, gone: set[tuple[str, str]]) -> Event | None:
+    """The annotator's latest act that is not among the retracted ones."""
+    for event in reversed(events):
+        mine = event.annotator == annotator and event.act != "retract"
+        if mine and (event.event, annotator) not in gone:
+            return event
+    return None
 
 
 def is_stale(event: Event, prediction_hash: str, golden_hash: str) -> bool:
@@ -64,15 +78,17 @@ def fold(
 
     As soon as an annotator has said anything of the present answer, what they said of an earlier one no longer shows.
     """
-    opinions: dict[tuple[str, str, str, bool], Opinion] = {}
+    opinions: dict[tuple[str, str, str, str], Opinion] = {}
     for event in events:
         if event.act == "retract" or (event.event, event.annotator) in retracted:
             continue
         stale = is_stale(event, prediction_hash, golden_hash)
-        who = (event.annotator, event.target, event.criterion, event.act == "adjudicate")
+        who = (event.annotator, event.target, event.criterion, event.act)
         opinion = opinions.get(who)
         if opinion is None or (opinion.stale and not stale):
-            opinion = opinions[who] = Opinion(*who[:3], adjudicated=who[3], stale=stale)
+            opinion = opinions[who] = Opinion(
+                annotator=event.annotator, target=event.target, criterion=event.criterion, act=event.act, stale=stale
+            )
         elif stale and not opinion.stale:
             continue
         _apply(opinion, event)
@@ -82,34 +98,34 @@ def fold(
 def decide(opinions: Sequence[Opinion], pairs: Mapping[int, int], you: str | None = None) -> list[Decision]:
     """Decisions of one item: `item`/`correct` first (empty if nothing bears on it), then every target spoken of.
 
-    `pairs` counts the call pairs of each turn (turns from 1), for the roll-up; see `rolling.py`.
+    `pairs` counts the call pairs of each turn (turns from 0), for the roll-up.
     """
     if len(opinions) == 1 and _simple(opinions[0]):
         return [_alone(opinions[0], you)]
-    about: dict[Target, list[Opinion]] = {}
+    about: dict[Question, list[Opinion]] = {}
     for opinion in opinions:
         about.setdefault((opinion.target, opinion.criterion), []).append(opinion)
     decisions = [_item(about, opinions, pairs, you)]
     for (target, criterion), said in about.items():
-        if (target, criterion) != ITEM:
+        if (target, criterion) != OWN:
             decisions.append(_settle(target, criterion, said, _verdicts(said), _ruling(said), you))
     return decisions
 
 
 def _simple(opinion: Opinion) -> bool:
-    return (opinion.target, opinion.criterion) == ITEM and not opinion.stale and not opinion.adjudicated
+    return (opinion.target, opinion.criterion) == OWN and not opinion.stale and not opinion.adjudicated
 
 
 def _alone(opinion: Opinion, you: str | None) -> Decision:
     """What `_item` says of a single opinion; nearly every item of a large workspace has just one."""
     verdict = opinion.verdict
     return Decision(
-        *ITEM,
+        *OWN,
         human=verdict,
         decided_by=None if verdict is None or verdict == UNSURE else "unanimous",
         you=verdict if opinion.annotator == you else None,
         fault=opinion.fault,
-        tags=list(dict.fromkeys(opinion.tags)),
+        tags=list(dict.fromkeys(opinion.tags or ())),
         notes=[opinion.note] if opinion.note else [],
         annotators=[opinion.annotator],
         n_verdicts=int(verdict is not None),
@@ -117,12 +133,12 @@ def _alone(opinion: Opinion, you: str | None) -> Decision:
 
 
 def _item(
-    about: Mapping[Target, list[Opinion]], opinions: Sequence[Opinion], pairs: Mapping[int, int], you: str | None
+    about: Mapping[Question, list[Opinion]], opinions: Sequence[Opinion], pairs: Mapping[int, int], you: str | None
 ) -> Decision:
     """The item's own verdicts, completed by the roll-up of what was said of its parts."""
-    said = about.get(ITEM, [])
+    said = about.get(OWN, [])
     verdicts, ruling = _verdicts(said), _ruling(said)
-    parts = [o for o in opinions if not o.stale and o.criterion in ROLLING and o.target != "item"]
+    parts = [o for o in opinions if not o.stale and o.criterion in ROLLING and o.target != ITEM]
     if parts:
         settled = _part_values([o for o in parts if o.adjudicated])
         if ruling is None:
@@ -132,7 +148,7 @@ def _item(
             value = rolled_up({**own, **settled}, pairs)
             if value is not None and verdicts.get(annotator) in (None, UNSURE):
                 verdicts[annotator] = value
-    decision = _settle(*ITEM, said, verdicts, ruling, you)
+    decision = _settle(*OWN, said, verdicts, ruling, you)
     spoke = {o.annotator for o in parts if o.annotator in verdicts or o.adjudicated}
     decision.annotators = sorted({*decision.annotators, *spoke})
     decision.n_verdicts = decision.n_verdicts or int(ruling is not None)
@@ -150,19 +166,19 @@ def _settle(
         criterion,
         you=verdicts.get(you) if you else None,
         fault=(_fault(rulers) if rulers else None) or _fault(fresh),
-        tags=list(dict.fromkeys(tag for opinion in fresh for tag in opinion.tags)),
+        tags=list(dict.fromkeys(tag for opinion in fresh for tag in opinion.tags or ())),
         notes=[opinion.note for opinion in fresh if opinion.note],
         annotators=sorted({opinion.annotator for opinion in fresh}),
         n_verdicts=len({*verdicts, *(o.annotator for o in rulers if o.verdict is not None)}),
         stale=any(opinion.stale for opinion in said),
     )
-    agreed = human(verdicts.values())
+    together = agreed(verdicts.values())
     if ruling is not None:
         decision.human, decision.decided_by = ruling, "adjudication"
-    elif agreed is None:
+    elif together is None:
         decision.human = UNSURE if verdicts else None
     else:
-        decision.human, decision.decided_by = agreed, "disputed" if agreed == DISPUTED else "unanimous"
+        decision.human, decision.decided_by = together, "disputed" if together == DISPUTED else "unanimous"
     return decision
 
 
@@ -193,15 +209,11 @@ def _fault(opinions: Iterable[Opinion]) -> str | None:
 def _apply(opinion: Opinion, event: Event) -> None:
     opinion.time = event.time
     if event.verdict is not None:
-        opinion.verdict, opinion.fault = event.verdict, None
-    if event.fault is not None:
-        opinion.fault = event.fault
-    if event.tags is not None:
-        opinion.tags = event.tags
-    if event.note is not None:
-        opinion.note = event.note or None
-    if event.golden_fix is not None:
-        opinion.golden_fix = event.golden_fix
+        opinion.fault = None
+    for name in PARTS:
+        value = getattr(event, name)
+        if value is not None:
+            setattr(opinion, name, None if value == "" else value)
 
 
 def _differs(one: str, other: str) -> bool:

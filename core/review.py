@@ -1,28 +1,56 @@
-"""Reviews: one act of one annotator, as it stands in the journal.
+"""Reviews: what an act says, how it stands in a journal, and what an annotator makes of several acts.
 
-A line of `.fcreview/reviews/<annotator>.jsonl` is one `ReviewEvent` as JSON. An event sets only the fields it carries;
-what an annotator now thinks of a target is the fold of their events that were not retracted, later over earlier.
+`Said` is the one place where a field of a review is declared: the journal checks, writes and reads it from there, the
+store makes its column from there, and `opinions.fold` lays later acts over earlier ones by it. A new field is added
+here, and where people give and see it.
 
-A verdict begins the question of fault afresh: an event that carries one sets the fault of that annotator's opinion on
+A verdict begins the question of fault afresh: an act that carries one sets the fault of that annotator's opinion on
 that target and criterion to its own, or to none. So "pass, golden is wrong" followed by "fail" is a plain fail. Tags,
-notes and golden fixes stay until an event sets them, and a fault alone (no verdict) is added to what stands.
+notes and golden fixes stay until an act sets them, and a fault alone (no verdict) is added to what stands.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from fcreview.targets import ITEM
 
-from fcreview.faults import FAULTS, Fault
+Act = Literal["review", "retract", "adjudicate"]
+"""`review` sets whichever fields are present, `retract` takes back the event named by `retracts`, `adjudicate` is a
+review that settles its target."""
+ACTS: tuple[Act, ...] = ("review", "retract", "adjudicate")
+Fault = Literal["model", "golden", "checker", "judge", "simulator", "question"]
+"""Who is wrong."""
+FAULTS: tuple[Fault, ...] = ("model", "golden", "checker", "judge", "simulator", "question")
+CORRECT = "correct"
+UNSURE = "unsure"
+VERSION = 1
 
-__all__ = ["FAULTS", "Fault", "ItemKey", "ReviewEvent"]
+Kind = Literal["text", "texts", "object", "value"]
+"""What a field of a review is in JSON: a text, a list of texts, an object, or a verdict's value."""
 
 
-class ItemKey(BaseModel):
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+CHECKS: dict[Kind, Callable[[Any], bool]] = {
+    "text": lambda value: isinstance(value, str),
+    "texts": _texts,
+    "object": lambda value: isinstance(value, dict),
+    "value": lambda value: isinstance(value, (bool, int, str)) or _texts(value),
+}
+
+
+def _part(kind: Kind, allowed: tuple[str, ...] = ()) -> dict[str, Any]:
+    """What is to be known of a field that an act may leave out."""
+    return {"kind": kind, "allowed": allowed}
+
+
+class ItemKey(NamedTuple):
     """What a review is about, by content and never by row number: it survives re-import, renamed folders and merges."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     benchmark: str
     generation: str
@@ -32,33 +60,67 @@ class ItemKey(BaseModel):
     id: str
 
 
-class ReviewEvent(BaseModel):
-    """`act` is `review` (sets verdict, fault, tags, note, golden_fix, whichever are present), `retract` (takes back the
-    event named by `retracts`) or `adjudicate` (a review that settles the item)."""
+@dataclass(slots=True, kw_only=True)
+class Said:
+    """What one act says of one target on one criterion. None sets nothing; an empty note or tag list clears."""
 
-    model_config = ConfigDict(extra="allow")  # a newer version's fields are kept
+    act: Act = "review"
+    target: str = ITEM
+    criterion: str = CORRECT
+    verdict: Any = field(default=None, metadata=_part("value"))
+    """true, false, "unsure", 0-2 or a list of labels."""
+    fault: Fault | None = field(default=None, metadata=_part("text", FAULTS))
+    tags: list[str] | None = field(default=None, metadata=_part("texts"))
+    note: str | None = field(default=None, metadata=_part("text"))
+    golden_fix: dict[str, Any] | None = field(default=None, metadata=_part("object"))
 
-    version: int = 1
+
+@dataclass(slots=True, kw_only=True)
+class Event(Said):
+    """One line of `.fcreview/reviews/<annotator>.jsonl`."""
+
     event: str
     """Random 128-bit hex: the union of two copies of a journal keeps each event once."""
     time: str
     """UTC, ISO 8601 with milliseconds."""
     annotator: str
-    act: Literal["review", "retract", "adjudicate"]
     key: ItemKey
+    """In the journal an object with the fields' names."""
     prediction_hash: str = ""
     golden_hash: str = ""
-    target: str = "item"
-    criterion: str = "correct"
-    verdict: Any = None
-    """true, false, "unsure", 0-2 or a list of labels; null sets nothing."""
-    fault: Fault | None = None
-    """null: none, if there is a verdict; else it sets nothing."""
-    tags: list[str] | None = None
-    note: str | None = None
-    golden_fix: dict[str, Any] | None = None
     retracts: str | None = None
     previous: str = ""
     """`hash` of the event before it in the same file; empty for the first."""
-    hash: str = Field(default="")
+    hash: str = ""
     """blake2b-16 hex of the event's canonical JSON (sorted keys) without this field."""
+    version: int = VERSION
+    extra: dict[str, Any] | None = None
+    """Fields of a newer version, kept as they are."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Opinion(Said):
+    """What one annotator now thinks of one target on one criterion: the fold of their acts that stand."""
+
+    annotator: str
+    time: str = ""
+    stale: bool = False
+    """The prediction or the golden answer changed since."""
+
+    @property
+    def adjudicated(self) -> bool:
+        return self.act == "adjudicate"
+
+
+PARTS: dict[str, Kind] = {each.name: each.metadata["kind"] for each in fields(Said) if each.metadata}
+"""The fields that an act may leave out, and what they are in JSON."""
+ALLOWED: dict[str, tuple[str, ...]] = {each.name: each.metadata["allowed"] for each in fields(Said) if each.metadata}
+
+
+def problem(name: str, value: Any) -> str | None:
+    """What is wrong with the value of one of `PARTS`, in a few words; None if nothing is."""
+    if not CHECKS[PARTS[name]](value):
+        return f"{name} is of the wrong type"
+    if ALLOWED[name] and value not in ALLOWED[name]:
+        return f"{name} is none of {', '.join(ALLOWED[name])}"
+    return None

@@ -1,81 +1,86 @@
-"""From verdicts on parts to a verdict on the item, and from many opinions to the one that counts.
+"""The verdict that counts: of several annotators, of several sources, of the parts of an item.
 
-A verdict here is `true`, `false`, "unsure", "disputed", a number or a list of labels; None is no verdict.
+The only definition there is. The store asks the same in SQL, with text generated from the same `SCORING` order
+(`fcreview.store.reviews.effective`). A verdict is `true`, `false`, "unsure", "disputed", a number or a list of labels;
+None is no verdict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import prod
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from fcreview.model import Source
+from fcreview.review import UNSURE
+from fcreview.targets import RESPONSE, part_of
 
 DISPUTED = "disputed"
-UNSURE = "unsure"
-
-Combine = Callable[[Sequence[Any]], Any]
-
-
-def all_pass(values: Sequence[Any]) -> Any:
-    """True if every part passes, False if one fails; else disputed if a part is, else None (also without any parts)."""
-    if any(value is False for value in values):
-        return False
-    if DISPUTED in values:
-        return DISPUTED
-    return True if values and all(value is True for value in values) else None
+DecidedBy = Literal["adjudication", "unanimous", "disputed"]
+SETTLED: tuple[DecidedBy, ...] = ("adjudication", "unanimous")
+"""How people decide; where they differ, they do not."""
+SCORING: tuple[Source, ...] = ("official", "rule", "judge")
+"""Automatic sources in the order in which the benchmark itself would score: the first that says something counts."""
 
 
-def product(values: Sequence[Any]) -> float | str | None:
-    """The product of rates along a chain; true counts 1, false 0. A zero settles it, whatever else is open."""
-    known = [float(value) for value in values if isinstance(value, (bool, int, float))]
-    if 0.0 in known:
-        return 0.0
-    if DISPUTED in values:
-        return DISPUTED
-    return prod(known) if values and len(known) == len(values) else None
-
-
-def human(opinions: Iterable[Any]) -> Any:
+def agreed(verdicts: Iterable[Any]) -> Any:
     """What the annotators hold together: their unanimous verdict, disputed if they differ, None if nobody has one.
 
     An annotator who is unsure abstains. Lists of labels are compared as sets.
     """
-    held = [value for value in opinions if value is not None and value != UNSURE]
+    held = [value for value in verdicts if value is not None and value != UNSURE]
     if not held:
         return None
     return held[0] if all(_alike(held[0], other) for other in held[1:]) else DISPUTED
 
 
-def effective(scored: Sequence[Any], opinions: Iterable[Any] = (), adjudication: Any = None) -> Any:
-    """The verdict that counts: the adjudication, else the annotators', else the first of `scored` that there is.
+def automatic(verdicts: Mapping[Source, Any]) -> Any:
+    """What the benchmark says before anybody reviewed."""
+    return next((verdicts[source] for source in SCORING if verdicts.get(source) is not None), None)
 
-    `scored` are the judge's, official and rule verdicts in the order in which the benchmark itself would score.
+
+def effective(verdicts: Mapping[Source, Any], human: Any = None, decided_by: DecidedBy | None = None) -> Any:
+    """The verdict that counts: people's if they settled it, none while they differ, else the automatic one."""
+    if decided_by in SETTLED:
+        return human
+    return None if decided_by == DISPUTED else automatic(verdicts)
+
+
+def rolled_up(verdicts: Mapping[str, Any], pairs: Mapping[int, int]) -> bool | None:
+    """True, False or None (says nothing) for the item, from `{target: verdict}` and the call pairs of each turn
+    (turns from 0), by the benchmarks' common rule: all calls right, all turns right.
+
+    A part judged wrong makes the whole wrong, unless a verdict on something between the two says otherwise. The
+    whole is right only if every call pair of every turn was judged right, itself or with its turn.
     """
-    if adjudication is not None and adjudication != UNSURE:
-        return adjudication
-    agreed = human(opinions)
-    if agreed is not None:
-        return agreed
-    return next((value for value in scored if value is not None), None)
+    turns: dict[int, dict[int | None, list[tuple[str | None, Any]]]] = {turn: {} for turn in pairs}
+    for address, value in verdicts.items():
+        part = part_of(address)
+        if part is not None:
+            turns.setdefault(part.turn, {}).setdefault(part.call, []).append((part.argument, value))
+    values = [_turn(said, pairs.get(turn, 0)) for turn, said in turns.items()]
+    if False in values or verdicts.get(RESPONSE) is False:
+        return False
+    return True if pairs and all(value is True for value in values) else None
 
 
-def item_verdict(
-    parts: Mapping[str, Any], scored: Mapping[str, Any], own: Any = None, combine: Combine = all_pass
-) -> Any:
-    """What verdicts on parts of an item (by target) say of the item, by the benchmark's rule `combine`.
+def _turn(said: Mapping[int | None, Sequence[tuple[str | None, Any]]], n_pairs: int) -> bool | None:
+    direct = next((value for _, value in said.get(None, ())), None)
+    if isinstance(direct, bool):
+        return direct
+    values = [_call(of) for call, of in said.items() if call is not None]
+    if False in values:
+        return False
+    return True if n_pairs and sum(value is True for value in values) >= n_pairs else None
 
-    `scored` holds every part that the benchmark scores, with its own verdict or None: parts nobody judged keep it.
-    A verdict on the item itself, `own`, stands above all parts. None if no part that counts was judged, or the rule
-    cannot tell yet.
-    """
-    if own is not None and own != UNSURE:
-        return own
-    judged = {target: value for target, value in parts.items() if value is not None and value != UNSURE}
-    if not judged.keys() & scored.keys():
-        return None
-    return combine([judged.get(target, value) for target, value in scored.items()])
+
+def _call(said: Sequence[tuple[str | None, Any]]) -> bool | None:
+    direct = next((value for argument, value in said if argument is None), None)
+    if isinstance(direct, bool):
+        return direct
+    return False if any(value is False for _, value in said) else None
 
 
 def _alike(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
-        return len(set(map(repr, one)) ^ set(map(repr, other))) == 0
+        return set(map(repr, one)) == set(map(repr, other))
     return type(one) is type(other) and bool(one == other)

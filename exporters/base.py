@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from fcreview.store.queries.labels import labels
+from fcreview.errors import FcreviewError
+from fcreview.store.rows import View
 
 if TYPE_CHECKING:
     from fcreview.store.store import Store
@@ -22,12 +23,12 @@ Writer = Callable[[Iterable[list[Label]]], Iterator[bytes]]
 """Turns chunks of labels into chunks of the file."""
 
 
-class ExportError(Exception):
+class ExportError(FcreviewError):
     """An export that was not written; whatever was at its place before is still there."""
 
 
-def export(store: Store, format: str, out: str | Path, where: str = "") -> int:  # noqa: A002
-    """Writes the labels of the items that `where` (the filter language) selects. Returns how many labels.
+def export(store: Store, format: str, out: str | Path, view: View | None = None) -> int:  # noqa: A002
+    """Writes the labels of the items of the view. Returns how many labels.
 
     `out` is a file, replaced only when the new one is complete, or `-` for standard output. ExportError for an unknown
     format or a file that cannot be written; FilterError and StoreError are the store's own.
@@ -36,7 +37,7 @@ def export(store: Store, format: str, out: str | Path, where: str = "") -> int: 
 
     if format not in EXPORTERS:
         raise ExportError(f"no format {format!r}: there are {', '.join(sorted(EXPORTERS))}")
-    counted = _Count(labels(store, where))
+    counted = _Count(store.labels(view or View()))
     chunks = EXPORTERS[format]()(counted)
     if str(out) == "-":
         for chunk in chunks:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from fcreview.errors import WRONG_USAGE, FcreviewError
+
 LONGEST = 64
 """Characters; at most 200 bytes in UTF-8, so that the journal's file name fits everywhere."""
 
 _PUNCTUATION = "._@+-"
 
 
-class AnnotatorError(ValueError):
+class AnnotatorError(FcreviewError):
     """A name that cannot be a journal's file name; the message suggests one that can."""
+
+    code = WRONG_USAGE
 
 
 def check_annotator(name: str) -> str:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import duckdb
 
+from fcreview.errors import FcreviewError
 from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")
@@ -22,7 +23,7 @@ ROOM = "2GB"
 """What one statement may take that does not get by with that: a search through large texts, somebody's SQL."""
 
 
-class StoreError(Exception):
+class StoreError(FcreviewError):
     """The store is not there or cannot be read; the message is one line and says what to do."""
 
 

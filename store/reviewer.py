@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
-
-from fcreview.review import ItemKey, ReviewEvent
-from fcreview.store.reviews.lines import KEY_FIELDS
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fcreview.review import Event, Said
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.store import Store
 
@@ -24,44 +21,20 @@ class Reviewer:
     def annotator(self) -> str:
         return self._journal.annotator
 
-    def review(
-        self,
-        item: int,
-        *,
-        target: str = "item",
-        criterion: str = "correct",
-        verdict: Any = None,
-        fault: str | None = None,
-        tags: Sequence[str] | None = None,
-        note: str | None = None,
-        golden_fix: dict[str, Any] | None = None,
-        act: Literal["review", "adjudicate"] = "review",
-    ) -> ReviewEvent:
-        """Says something of an item of the store (`items.item`). None sets nothing; `note=""` and `tags=[]` clear.
+    def review(self, item: int, said: Said) -> Event:
+        """Says something of an item of the store (`items.item`).
 
         When this returns, the event is on disk. JournalError if it could not be saved, KeyError if there is no such
         item.
         """
         with self._store.lock:
             key, prediction_hash, golden_hash = self._store.reviews.reference(item)
-        event = self._journal.write(
-            ItemKey(**dict(zip(KEY_FIELDS, key, strict=True))),
-            act=act,
-            target=target,
-            criterion=criterion,
-            verdict=verdict,
-            fault=fault,
-            tags=None if tags is None else list(tags),
-            note=note,
-            golden_fix=golden_fix,
-            prediction_hash=prediction_hash,
-            golden_hash=golden_hash,
-        )
+        event = self._journal.append(key, said, prediction_hash=prediction_hash, golden_hash=golden_hash)
         with self._store.lock:
             self._store.reviews.add([event])
-        return event.model()
+        return event
 
-    def undo(self) -> ReviewEvent | None:
+    def undo(self) -> Event | None:
         """Takes back this annotator's latest act that still stands, of whichever session; returns it, or None."""
         with self._store.lock:
             self._store.reviews.refresh()
@@ -71,4 +44,4 @@ class Reviewer:
         retraction = self._journal.retract(event)
         with self._store.lock:
             self._store.reviews.add([retraction])
-        return event.model()
+        return event

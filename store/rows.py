@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fcreview.model import Item, Run
-    from fcreview.review import ItemKey, ReviewEvent
+    from fcreview.review import Event, ItemKey, Opinion
 
 QUEUES = ("failures", "dataset", "disagreement", "unreviewed", "random")
 """Orders a queue can be in. `failures`: failing items first; `disagreement`: official and rule or judge differ first;
@@ -19,11 +19,11 @@ class View:
     """Which items, in which order."""
 
     where: str = ""
-    """A filter in the filter language (see `filters.py`); empty for all."""
+    """A filter in the filter language (see `filters.language`); empty for all."""
     queue: str = "failures"
     seed: int = 0
-    run: int | None = None
-    """Only this run (`runs.run`)."""
+    runs: tuple[int, ...] = ()
+    """Only these runs (`runs.run`); empty for all of the workspace."""
 
 
 @dataclass(slots=True)
@@ -96,24 +96,6 @@ class Cluster:
 
 
 @dataclass(slots=True)
-class Opinion:
-    """What one annotator now thinks of one target on one criterion: the fold of their events."""
-
-    annotator: str
-    target: str
-    criterion: str
-    verdict: Any = None
-    fault: str | None = None
-    tags: list[str] = field(default_factory=list)
-    note: str | None = None
-    golden_fix: dict[str, Any] | None = None
-    time: str = ""
-    adjudicated: bool = False
-    stale: bool = False
-    """The prediction or the golden answer changed since."""
-
-
-@dataclass(slots=True)
 class ItemDetail:
     """Everything the item screen shows."""
 
@@ -122,7 +104,7 @@ class ItemDetail:
     run: Run
     item: Item
     opinions: list[Opinion] = field(default_factory=list)
-    history: list[ReviewEvent] = field(default_factory=list)
+    history: list[Event] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import duckdb
 
+from fcreview.figures import FigureSource, Scored
 from fcreview.model import ImportIssue
+from fcreview.review import ItemKey
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
 from fcreview.store.queries.detail import find_items, raw_record, read_issues, read_item, score_record
+from fcreview.store.queries.labels import CHUNK, chunks_of, read_labels
 from fcreview.store.queries.pages import Orders, hide, rows_of
+from fcreview.store.queries.scored import scored
 from fcreview.store.queries.sqlguard import run_sql
 from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
-from fcreview.store.reviews.lines import KEY_FIELDS
 from fcreview.store.reviews.tables import ReviewTables, follow
 from fcreview.store.rows import Cluster, ItemDetail, QueueRow, RunRow, View
 from fcreview.store.workspace import Workspace
@@ -131,6 +135,24 @@ class Store:
                 self._locked = True
             return run_sql(self.connection, text)
 
+    def scored(self, run: int) -> dict[FigureSource, list[Scored]]:
+        """What the run's figures are computed from, by source. StoreError in blind mode."""
+        if self.blind:
+            raise StoreError("figures are not available in blind mode")
+        return self._do(lambda: scored(self.connection, run))
+
+    def labels(self, view: View, size: int = CHUNK) -> Iterator[list[dict[str, Any]]]:
+        """Labels of the view's items, in the order of items, each item's own label first, as `queries.labels.COLUMNS`.
+
+        In lists of about `size` that end with an item; each is a query of its own, so others may use the store in
+        between. FilterError for a filter that is not understood, StoreError in blind mode; both at once, not at the
+        first list.
+        """
+        if self.blind:
+            raise StoreError("labels are not available in blind mode")
+        chunks = self._do(lambda: chunks_of(self.connection, view, size))
+        return (self._do(partial(read_labels, self.connection, chunk)) for chunk in chunks)
+
     def refresh_reviews(self) -> int:
         """Takes in what was added to the journals, by other processes too. Returns how many events."""
         with self.lock:
@@ -154,13 +176,10 @@ class Store:
         rows, read = self._rows([item]), read_item(self.connection, item)
         if not rows or read is None:
             raise StoreError("there is no such item")
-        from fcreview.review import ItemKey
-
         row, run = rows[0], self._runs[rows[0].run]
-        names = (run.benchmark, run.generation, run.language, run.model, read.category, read.id)
-        opinions = self.reviews.opinions(names, read.prediction_hash, read.golden_hash)
-        key = ItemKey(**dict(zip(KEY_FIELDS, names, strict=True)))
-        detail = ItemDetail(row, key, run, read, opinions, self.reviews.history(names))
+        key = ItemKey(run.benchmark, run.generation, run.language, run.model, read.category, read.id)
+        opinions = self.reviews.opinions(key, read.prediction_hash, read.golden_hash)
+        detail = ItemDetail(row, key, run, read, opinions, self.reviews.history(key))
         if self.blind and row.you is None:
             self._hide(detail)
         return detail

@@ -7,12 +7,13 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from fcreview.errors import FcreviewError
 from fcreview.store.annotators import safe_annotator
 
 FOLDER = ".fcreview"
 
 
-class WorkspaceError(Exception):
+class WorkspaceError(FcreviewError):
     """No workspace where one is needed, or none can be made; the message is one line and says what to do."""
 
 

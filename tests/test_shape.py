@@ -19,14 +19,12 @@ FILES_A_FOLDER = 13  # __init__.py among them
 PARAMETERS = 8
 
 EXCEPTIONS = {
-    "lines store/reviews/tables.py": "being taken apart",
     "folder cli/commands": "a file a command: the folder is the list of commands",
     "folder importers/acebench": "small files are being put together",
     "folder importers/bfcl": "small files are being put together",
     "folder tui/screens": "the item screen is being composed anew",
     "parameters importers/bfcl/items.py build": "being grouped",
     "parameters importers/hammerbench/read.py _fill_legacy": "being grouped",
-    "parameters store/reviewer.py review": "one definition of a review is coming",
     "parameters tui/app.py __init__": "being grouped",
     "parameters tui/document/texts.py text_block": "being grouped",
     "circle fcreview.exporters.base fcreview.exporters.csv fcreview.exporters.jsonl fcreview.exporters.registry": (

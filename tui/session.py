@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from fcreview.errors import FcreviewError
 
 if TYPE_CHECKING:
-    from fcreview.review import ReviewEvent
+    from fcreview.review import Event, Said
     from fcreview.store.reviewer import Reviewer
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class SessionError(Exception):
+class SessionError(FcreviewError):
     """The store or the journal cannot be opened; one line."""
 
 
@@ -84,17 +86,17 @@ class Session:
             raise SessionError("no workspace")
         try:
             return Store.open(self._workspace, self.annotator, blind=self._blind)
-        except (StoreError, OSError, ValueError) as error:
+        except (StoreError, OSError) as error:
             raise SessionError(str(error)) from error
 
     def _new_reviewer(self) -> Reviewer:
         from fcreview.store.reviewer import Reviewer
-        from fcreview.store.reviews.journal import Journal, JournalError
+        from fcreview.store.reviews.journal import Journal
 
         store = self._opened()
         try:
             return Reviewer(store, Journal(store.workspace, self.annotator))
-        except (JournalError, OSError, ValueError) as error:
+        except (FcreviewError, OSError) as error:
             raise SessionError(str(error)) from error
 
 
@@ -113,12 +115,12 @@ class Tally:
     def annotator(self) -> str:
         return self._reviewer.annotator
 
-    def review(self, item: int, **acts: Any) -> ReviewEvent:
-        event = self._reviewer.review(item, **acts)
+    def review(self, item: int, said: Said) -> Event:
+        event = self._reviewer.review(item, said)
         self._events[event.event] = item
         return event
 
-    def undo(self) -> ReviewEvent | None:
+    def undo(self) -> Event | None:
         event = self._reviewer.undo()
         if event is not None:
             self._events.pop(event.event, None)

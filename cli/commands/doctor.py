@@ -16,7 +16,8 @@ from fcreview.cli.common import Place, data_folders, discovered, workspace_of
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import FAILED
 from fcreview.cli.options import AsJson, Data, Format, WorkspaceOption
-from fcreview.cli.output import count_of, emit, emit_json, on_terminal, text_of
+from fcreview.cli.output import emit, emit_json, on_terminal, text_of
+from fcreview.words import count_of
 
 if TYPE_CHECKING:
     from fcreview.plan import Found

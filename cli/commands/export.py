@@ -9,8 +9,8 @@ import typer
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import UsageError
 from fcreview.cli.options import Data, PathArgument, WhereOption, WorkspaceOption
-from fcreview.cli.output import count_of, emit_bytes, emit_data, escaped, note
-from fcreview.cli.session import scoped
+from fcreview.cli.output import emit_bytes, emit_data, escaped, note
+from fcreview.words import count_of
 
 
 def export(
@@ -31,17 +31,15 @@ def export(
     """
     from fcreview.exporters.base import export as write
     from fcreview.exporters.registry import EXPORTERS
-    from fcreview.store.queries.labels import labels
 
     with opened(Place([path], data, workspace)) as session:
-        session.view(where)  # complains of the filter as it was typed
-        chosen = scoped(where, session.scope)
+        chosen = session.view(where)
         if out != "-":
             note(f"{count_of(write(session.store, format, out, chosen), 'label')} in {out}")
             return
         if format not in EXPORTERS:
             raise UsageError(f"no format {format!r}: there are {', '.join(sorted(EXPORTERS))}")
-        for chunk in EXPORTERS[format]()(labels(session.store, chosen)):
+        for chunk in EXPORTERS[format]()(session.store.labels(chosen)):
             if format == "jsonl":
                 emit_bytes(escaped(chunk))
             else:

@@ -11,7 +11,8 @@ from fcreview.cli.common import Place, bring_in, discovered, nothing_found
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import FAILED, CommandError
 from fcreview.cli.options import AsJson, Data, Format, PathArguments, WorkspaceOption
-from fcreview.cli.output import aligned, count_of, emit, emit_json, rate, text_of
+from fcreview.cli.output import aligned, emit, emit_json, text_of
+from fcreview.words import count_of, rate
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace

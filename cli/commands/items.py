@@ -19,9 +19,10 @@ from fcreview.cli.options import (
     WhereOption,
     WorkspaceOption,
 )
-from fcreview.cli.output import count_of, cut, emit, emit_json, laid_out, note, text_of, word
+from fcreview.cli.output import cut, emit, emit_json, laid_out, note, text_of, word
 from fcreview.cli.session import Session
 from fcreview.sanitise import visible, width
+from fcreview.words import count_of
 
 if TYPE_CHECKING:
     from fcreview.store.rows import QueueRow, RunRow, View
@@ -101,7 +102,7 @@ def fields_of(row: QueueRow, run: RunRow) -> dict[str, Any]:
 
 def print_rows(session: Session, view: View, limit: int | None) -> None:
     """Lines for people. Ids are never cut."""
-    several = view.run is None and len(session.runs) > 1
+    several = (len(view.runs) or len(session.runs)) > 1
     headers = ["model", *HEADERS] if several else HEADERS
     shown, batch = 0, []
     sizes: list[int] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,20 +12,22 @@ from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, RunOption, WorkspaceOption
 from fcreview.cli.output import emit, emit_json, note, word
+from fcreview.review import FAULTS, UNSURE, Fault, Said
 from fcreview.sanitise import visible
+from fcreview.targets import FORMS, ITEM, is_address, part_of
+from fcreview.words import count_of
 
 if TYPE_CHECKING:
-    from fcreview.review import ReviewEvent
+    from fcreview.review import Event
     from fcreview.store.rows import ItemDetail
 
 SCALES: dict[str, dict[str, Any]] = {
-    name: {"pass": True, "fail": False, "unsure": "unsure"} for name in ("correct", "equivalent")
+    name: {"pass": True, "fail": False, "unsure": UNSURE} for name in ("correct", "equivalent")
 }
-SCALES["hallucinated"] = {"yes": True, "no": False, "unsure": "unsure"}
-SCALES |= {name: {"0": 0, "1": 1, "2": 2, "unsure": "unsure"} for name in ("completeness", "correctness")}
+SCALES["hallucinated"] = {"yes": True, "no": False, "unsure": UNSURE}
+SCALES |= {name: {"0": 0, "1": 1, "2": 2, "unsure": UNSURE} for name in ("completeness", "correctness")}
 """What may be said on which criterion, and how it is stored."""
 GOLDEN_WRONG = "golden-wrong"
-TARGET = re.compile(r"item|response|turn:([1-9]\d*)(?:/call:([1-9]\d*)(?:/arg:.+)?)?", re.DOTALL)
 
 
 def label(
@@ -43,17 +44,15 @@ def label(
     ] = None,
     target: Annotated[
         str,
-        typer.Option(
-            "--target", metavar="ADDRESS", help="item, response, turn:1, turn:1/call:2 or turn:1/call:2/arg:city."
-        ),
-    ] = "item",
+        typer.Option("--target", metavar="ADDRESS", help=f"{FORMS}."),
+    ] = ITEM,
     criterion: Annotated[str, typer.Option("--criterion", metavar="NAME", help=f"{', '.join(SCALES)}.")] = "correct",
     fault: Annotated[
         str | None,
         typer.Option(
             "--fault",
             metavar="WHO",
-            help="Who is wrong: model, golden, checker, judge, simulator or question.",
+            help=f"Who is wrong: {', '.join(FAULTS)}.",
             show_default=False,
         ),
     ] = None,
@@ -85,7 +84,7 @@ def label(
         raise UsageError("--undo takes back your last review: it goes with no item and no verdict")
     if not undo and (item is None or not given):
         raise UsageError("name an ITEM and at least one of --verdict, --fault, --tag and --reason")
-    value, fault = _value(verdict, criterion, fault)
+    value, who = _value(verdict, criterion, fault)
     with opened(Place([path], data, workspace, annotator=annotator)) as session:
         if undo:
             event = session.reviewer().undo()
@@ -95,22 +94,20 @@ def label(
             return
         chosen = one_item(session, item or "", run)
         _check_target(session.store.detail(chosen), target)
-        event = session.reviewer().review(
-            chosen, target=target, criterion=criterion, verdict=value, fault=fault, tags=tag, note=reason
-        )
+        review = Said(target=target, criterion=criterion, verdict=value, fault=who, tags=tag, note=reason)
+        event = session.reviewer().review(chosen, review)
         _tell(event, as_json)
 
 
-def _value(verdict: str | None, criterion: str, fault: str | None) -> tuple[Any, str | None]:
+def _value(verdict: str | None, criterion: str, fault: str | None) -> tuple[Any, Fault | None]:
     """(verdict as stored, fault). UsageError for words that the criterion's scale does not have."""
-    from fcreview.review import FAULTS
-
     if criterion not in SCALES:
         raise UsageError(f"no criterion {criterion!r}: there are {', '.join(SCALES)}")
-    if fault is not None and fault not in FAULTS:
+    who = next((one for one in FAULTS if one == fault), None)
+    if fault is not None and who is None:
         raise UsageError(f"no fault {fault!r}: there are {', '.join(FAULTS)}")
     if verdict is None:
-        return None, fault
+        return None, who
     if verdict == GOLDEN_WRONG:
         if criterion != "correct" or fault not in (None, "golden"):
             raise UsageError("golden-wrong is a verdict on 'correct' and names the fault itself")
@@ -119,25 +116,27 @@ def _value(verdict: str | None, criterion: str, fault: str | None) -> tuple[Any,
     if verdict not in scale:
         words = [*scale, GOLDEN_WRONG] if criterion == "correct" else list(scale)
         raise UsageError(f"no verdict {verdict!r} on {criterion}: there are {', '.join(words)}")
-    return scale[verdict], fault
+    return scale[verdict], who
 
 
 def _check_target(detail: ItemDetail, target: str) -> None:
     """UsageError for an address of the wrong form, CommandError for a turn or call that the item does not have."""
-    found = TARGET.fullmatch(target)
-    if found is None:
-        raise UsageError(f"no target {target!r}: item, response, turn:1, turn:1/call:2 or turn:1/call:2/arg:city")
-    turn, call = (int(part) if part else None for part in found.groups())
+    if not is_address(target):
+        raise UsageError(f"no target {target!r}: {FORMS}")
+    part = part_of(target)
+    if part is None:
+        return
     pairs = detail.item.pairs
     turns = max([detail.item.n_turns, *(pair.turn + 1 for pair in pairs)])
-    if turn is not None and turn > turns:
-        raise CommandError(f"{detail.row.id} has {turns} turn{'s' * (turns > 1)}: no {target}")
-    calls = sum(pair.turn + 1 == turn for pair in pairs)
-    if call is not None and call > calls:
-        raise CommandError(f"turn {turn} of {detail.row.id} has {calls or 'no'} call{'s' * (calls != 1)}: no {target}")
+    if part.turn >= turns:
+        raise CommandError(f"{detail.row.id} has {count_of(turns, 'turn')}: no {target}")
+    calls = sum(pair.turn == part.turn for pair in pairs)
+    if part.call is not None and part.call >= calls:
+        has = count_of(calls, "call") if calls else "no calls"
+        raise CommandError(f"turn {part.turn + 1} of {detail.row.id} has {has}: no {target}")
 
 
-def _tell(event: ReviewEvent, as_json: bool, *, undone: bool = False) -> None:
+def _tell(event: Event, as_json: bool, *, undone: bool = False) -> None:
     if as_json:
         emit_json(event)
         return
@@ -151,6 +150,6 @@ def _tell(event: ReviewEvent, as_json: bool, *, undone: bool = False) -> None:
         )
         if part
     ]
-    target = "" if event.target == "item" else f" {visible(event.target)}"
+    target = "" if event.target == ITEM else f" {visible(event.target)}"
     emit(f"{'undone: ' if undone else ''}{visible(event.key.id)}{target}: {', '.join(said)}")
     note(f"event {event.event} by {event.annotator}")

@@ -20,7 +20,7 @@ RunOption = Annotated[int | None, typer.Option("--run", help="Only this run (its
 
 
 @dataclass(slots=True)
-class Line:
+class FigureLine:
     """One figure with its value from every source."""
 
     table: str
@@ -49,22 +49,23 @@ def report(
                 show_json(row, lines) if as_json else show(row, lines)
 
 
-def figures_of(store: Store, row: RunRow) -> list[Line]:
+def figures_of(store: Store, row: RunRow) -> list[FigureLine]:
     """The lines of a run in the order of its benchmark's tables."""
     from fcreview.importers.registry import figures
-    from fcreview.store.queries.scored import scored
 
-    rows = scored(store, row.run)
-    lines: dict[tuple[str, str], Line] = {}
+    rows = store.scored(row.run)
+    lines: dict[tuple[str, str], FigureLine] = {}
     for source in SOURCES:
         found: list[Figure] = figures(rows[source], row.info)
         for one in found:
-            line = lines.setdefault((one.table, one.name), Line(one.table, one.name, one.unit, one.level, one.note))
+            line = lines.setdefault(
+                (one.table, one.name), FigureLine(one.table, one.name, one.unit, one.level, one.note)
+            )
             line.values[source] = one.value
     return list(lines.values())
 
 
-def show_json(row: RunRow, lines: list[Line]) -> None:
+def show_json(row: RunRow, lines: list[FigureLine]) -> None:
     info = row.info
     head = {"run": row.run, "benchmark": info.benchmark, "generation": info.generation, "language": info.language}
     for line in lines:
@@ -73,7 +74,7 @@ def show_json(row: RunRow, lines: list[Line]) -> None:
         emit_json(head | {"model": info.model} | fields | {source: values.get(source) for source in SOURCES})
 
 
-def show(row: RunRow, lines: list[Line]) -> None:
+def show(row: RunRow, lines: list[FigureLine]) -> None:
     info = row.info
     words = [text_of(word) for word in (info.benchmark, info.generation, info.language, info.model) if word]
     emit(f"run {row.run}   {'  '.join(words)}   {row.n_items:,} items")

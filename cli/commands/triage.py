@@ -10,9 +10,10 @@ import typer
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
-from fcreview.cli.output import count_of, cut, emit, emit_json, laid_out, rate
+from fcreview.cli.output import cut, emit, emit_json, laid_out
 from fcreview.cli.session import Session
 from fcreview.sanitise import clip, visible, width
+from fcreview.words import count_of, rate
 
 if TYPE_CHECKING:
     from fcreview.store.rows import Cluster, View
@@ -113,7 +114,7 @@ def summary(session: Session, view: View, failing: int) -> list[str]:
 
     total, passed, failed = session.store.count(view), count("official:pass"), count("official:fail")
     differ = count("official:fail rule:pass") + count("official:pass rule:fail")
-    runs = 1 if view.run is not None else len(session.runs)
+    runs = len(view.runs) or len(session.runs)
     parts = [count_of(total, "item") + (f" in {count_of(runs, 'run')}" if runs > 1 else "")]
     parts += [f"official {rate(passed, passed + failed)}" if passed + failed else "no official scores"]
     parts += [

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fcreview.store.filters.words import Term, Value
+from fcreview.store.reviews.effective import EFFECTIVE
 
 Sql = tuple[str, list[object]]
 """A condition and the values of its question marks, in order."""
@@ -29,11 +30,6 @@ class Key:
     """Depends on reviews, so its answer changes while people work."""
 
 
-EFFECTIVE = (
-    """CASE WHEN h.human = '"disputed"' THEN NULL ELSE coalesce(h.effective_human, i.official, i.rule, i.judge) END"""
-)
-"""After adjudication and the annotators, as the benchmark would score."""
-IMPORTED = "coalesce(i.official, i.rule, i.judge)"
 ERROR = "coalesce(i.error_type, CASE WHEN i.official IS NULL THEN i.rule_error_type END)"
 """The official error type, or the rule's where there is no official verdict."""
 DISAGREE = (
@@ -88,12 +84,13 @@ def run_itself(term: Term) -> Sql:
     return any_of(term, one)
 
 
+DISPUTED = "h.decided_by = 'disputed'"
 _BOOLEANS = {"pass": "{} = true", "fail": "{} = false", "unknown": "{} IS NULL", "none": "{} IS NULL"}
 _HUMANS = {
     "pass": "{} = 'true'",
     "fail": "{} = 'false'",
     "unsure": "{} = '\"unsure\"'",
-    "disputed": "{} = '\"disputed\"'",
+    "disputed": DISPUTED,
     "unknown": "{} IS NULL",
     "none": "{} IS NULL",
     "any": "{} IS NOT NULL",
@@ -172,7 +169,7 @@ KEYS: dict[str, Key] = {
     "you": Key(choice("h.you", _HUMANS), "your verdict: pass, fail, unsure or none", reviews=True),
     "human": Key(choice("h.human", _HUMANS), "all annotators: pass, fail, unsure, disputed, none or any", True, True),
     "effective": Key(
-        choice(EFFECTIVE, _BOOLEANS | {"disputed": "h.human = '\"disputed\"'"}),
+        choice(EFFECTIVE, _BOOLEANS | {"disputed": DISPUTED}),
         "after review: pass, fail, unknown or disputed",
         True,
         True,
@@ -207,8 +204,8 @@ FLAGS: dict[str, tuple[str, str, bool, bool]] = {
     "reviewed": ("h.you IS NOT NULL", "you gave a verdict", False, True),
     "stale": ("h.stale", "reviewed before the prediction or golden answer changed", False, True),
     "disagree": (DISAGREE, "official, rule and judge are not of one mind", True, False),
-    "disputed": ("""h.human = '"disputed"'""", "annotators differ", True, True),
-    "adjudicated": ("h.adjudicated", "settled by an adjudicator", True, True),
+    "disputed": (DISPUTED, "annotators differ", True, True),
+    "adjudicated": ("h.decided_by = 'adjudication'", "settled by an adjudicator", True, True),
     "issues": ("i.n_issues > 0", "something could not be read as it should", False, False),
 }
 """Bare words with a meaning: condition, help, tells of verdicts, depends on reviews."""

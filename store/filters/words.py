@@ -8,18 +8,25 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from fcreview.errors import WRONG_USAGE, FcreviewError
+
 LONGEST = 10_000
 """Characters of a filter."""
 
 
-class FilterError(ValueError):
+class FilterError(FcreviewError):
     """A filter that cannot be understood. `position` counts characters from 0; `caret()` shows the place."""
+
+    code = WRONG_USAGE
 
     def __init__(self, message: str, text: str, position: int) -> None:
         super().__init__(message)
         self.message = message
         self.text = text
         self.position = position
+
+    def lines(self) -> list[str]:
+        return [f"--where: {self.message}", *self.caret().split("\n")]
 
     def caret(self) -> str:
         """Two lines: the filter, and below it a caret at the place with the message. For a fixed-width screen.

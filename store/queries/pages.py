@@ -15,8 +15,9 @@ from typing import Any
 import orjson
 from duckdb import DuckDBPyConnection
 
-from fcreview.store.filters.keys import DISAGREE, EFFECTIVE, IMPORTED
+from fcreview.store.filters.keys import DISAGREE
 from fcreview.store.filters.language import parse
+from fcreview.store.reviews.effective import AUTOMATIC, EFFECTIVE
 from fcreview.store.rows import QUEUES, QueueRow, View
 
 FROM = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
@@ -24,7 +25,7 @@ KEPT = 4
 """Orders kept at a time, the latest used: 500,000 items take about 4 MB each."""
 
 _ORDERS = {
-    "failures": f"CASE WHEN {IMPORTED} THEN 2 WHEN {IMPORTED} IS NULL THEN 1 ELSE 0 END, i.item",
+    "failures": f"CASE WHEN {AUTOMATIC} THEN 2 WHEN {AUTOMATIC} IS NULL THEN 1 ELSE 0 END, i.item",
     "dataset": "i.item",
     "disagreement": f"CASE WHEN {DISAGREE} THEN 0 ELSE 1 END, i.item",
     "unreviewed": "CASE WHEN h.you IS NULL THEN 0 ELSE 1 END, i.item",
@@ -99,11 +100,12 @@ class Orders:
 
 
 def condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
-    """(SQL over `FROM`, values, depends on reviews) of a view's filter and run."""
+    """(SQL over `FROM`, values, depends on reviews) of a view's filter and runs."""
     found = parse(view.where, blind=blind)
-    if view.run is None:
+    if not view.runs:
         return found.where, found.params, found.reviews
-    return f"i.run = ? AND {found.where}", [view.run, *found.params], found.reviews
+    runs = ", ".join(str(int(run)) for run in view.runs)
+    return f"i.run IN ({runs}) AND {found.where}", found.params, found.reviews
 
 
 def rows_of(

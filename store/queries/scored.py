@@ -3,102 +3,123 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from fcreview.figures import DECIDED, SOURCES, FigureSource, Scored
-from fcreview.store.connecting import StoreError
+from fcreview.opinions import OWN
+from fcreview.rollup import DecidedBy, effective
+from fcreview.targets import WHOLE
 
 if TYPE_CHECKING:
-    from fcreview.store.store import Store
+    from duckdb import DuckDBPyConnection
 
-RECORDED: dict[FigureSource, tuple[str, ...]] = {
+    from fcreview.model import Source
+
+RECORDED: dict[FigureSource, tuple[Source, ...]] = {
     "official": ("judge", "official"),
     "rule": ("judge", "rule"),
     "corrected": ("judge", "rule", "official"),
 }
 """Whose values count for a source, later ones over earlier: a judge's are recorded with both. People's come on top."""
-COLUMNS = """
-    i.item, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type, i.extra,
-    i.n_golden, i.n_predicted, i.n_turns, len(i.functions),
-    list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)])
+_ITEMS = """
+SELECT i.item, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type, i.extra,
+       i.n_golden, i.n_predicted, i.n_turns, coalesce(len(i.functions), 0),
+       list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)])
+FROM item_rows i WHERE i.run = ? ORDER BY i.seq
 """
-WHOLE = ("item", "response")
+_PEOPLE = """
+SELECT h.item, h.target, h.criterion, h.human, h.decided_by FROM human_labels h JOIN item_rows i USING (item)
+WHERE i.run = ? AND h.decided_by IS NOT NULL
+"""
 
 
-def scored(store: Store, run: int) -> dict[FigureSource, list[Scored]]:
-    """The run's items in dataset order, as seen officially, by recomputation, and after reviews. Not in blind mode."""
-    if store.blind:
-        raise StoreError("figures are not available in blind mode")
-    with store.lock:
-        rows = store.connection.execute(
-            f"SELECT {COLUMNS} FROM item_rows i WHERE i.run = ? ORDER BY i.seq", [run]
-        ).fetchall()
-        people = store.connection.execute(
-            """SELECT h.item, h.target, h.criterion, h.human FROM human_labels h JOIN item_rows i USING (item)
-               WHERE i.run = ? AND h.decided_by IN ('adjudication', 'unanimous')""",
-            [run],
-        ).fetchall()
-    human: dict[int, list[tuple[str, str, Any]]] = defaultdict(list)
-    for item, target, criterion, value in people:
-        human[item].append((target, criterion, _json(value)))
-    return {source: [_row(row, source, human.get(row[0], [])) for row in rows] for source in SOURCES}
+@dataclass(slots=True)
+class _Stored:
+    """A row of `_ITEMS`."""
+
+    item: int
+    id: str
+    category: str
+    group: str | None
+    official: bool | None
+    rule: bool | None
+    judge: bool | None
+    error_type: str | None
+    rule_error_type: str | None
+    extra: str | None
+    n_golden: int
+    n_predicted: int
+    n_turns: int
+    n_functions: int
+    said: list[tuple[str, str, str, str]] | None
+    """(source, target, criterion, value as JSON text) of every automatic verdict."""
 
 
-def _row(row: tuple[Any, ...], source: FigureSource, human: list[tuple[str, str, Any]]) -> Scored:
-    (
-        _,
-        name,
-        category,
-        group,
-        official,
-        rule,
-        judge,
-        error,
-        rule_error,
-        extra,
-        golden,
-        predicted,
-        turns,
-        functions,
-        said,
-    ) = row
+@dataclass(slots=True)
+class _Human:
+    """What people decided of one target on one criterion; a row of `_PEOPLE` without the item."""
+
+    target: str
+    criterion: str
+    value: Any
+    decided_by: DecidedBy
+
+
+def scored(connection: DuckDBPyConnection, run: int) -> dict[FigureSource, list[Scored]]:
+    """The run's items in dataset order, as seen officially, by recomputation, and after reviews."""
+    rows = [_Stored(*row) for row in connection.execute(_ITEMS, [run]).fetchall()]
+    human: defaultdict[int, list[_Human]] = defaultdict(list)
+    for item, target, criterion, value, decided_by in connection.execute(_PEOPLE, [run]).fetchall():
+        human[item].append(_Human(target, criterion, _json(value), decided_by))
+    return {source: [_row(row, source, human.get(row.item, [])) for row in rows] for source in SOURCES}
+
+
+def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
     values: dict[str, Any] = {}
     parts: dict[tuple[str, str], Any] = {}
     for who in RECORDED[source]:
-        for by, target, criterion, value in said or []:
+        for by, target, criterion, value in row.said or ():
             if by == who:
                 _put(values, parts, target, criterion, _json(value))
-    valid = official if source == "official" else rule
+    valid = row.official if source == "official" else row.rule
     if source == "corrected":
-        valid = next((one for one in (official, rule, judge) if one is not None), None)
-        for target, criterion, value in human:
-            if (target, criterion) == ("item", "correct"):
-                if isinstance(value, bool):
-                    valid, values[DECIDED] = value, True
-            else:
-                _put(values, parts, target, criterion, value)
-    kind = error if source != "rule" else rule_error
+        valid = _corrected(row, people, values)
+        for said in people:
+            if (said.target, said.criterion) != OWN and said.decided_by != "disputed":
+                _put(values, parts, said.target, said.criterion, said.value)
+    kind = row.rule_error_type if source == "rule" else row.error_type
     return Scored(
-        name,
-        category,
-        group,
-        valid,
-        kind if valid is False else None,
-        values,
-        [(target, criterion, value) for (target, criterion), value in parts.items()],
-        _json(extra) or {},
-        golden,
-        predicted,
-        functions or 0,
-        turns,
+        id=row.id,
+        category=row.category,
+        group=row.group,
+        valid=valid,
+        error_type=kind if valid is False else None,
+        values=values,
+        parts=[(target, criterion, value) for (target, criterion), value in parts.items()],
+        extra=_json(row.extra) or {},
+        n_golden=row.n_golden,
+        n_predicted=row.n_predicted,
+        n_functions=row.n_functions,
+        n_turns=row.n_turns,
     )
+
+
+def _corrected(row: _Stored, people: list[_Human], values: dict[str, Any]) -> bool | None:
+    """The item's effective verdict; says in `values` if people gave it."""
+    own = next((said for said in people if (said.target, said.criterion) == OWN), None)
+    if own is not None and own.decided_by != "disputed" and isinstance(own.value, bool):
+        values[DECIDED] = True
+    automatic: dict[Source, Any] = {"official": row.official, "rule": row.rule, "judge": row.judge}
+    valid = effective(automatic, own.value if own else None, own.decided_by if own else None)
+    return valid if isinstance(valid, bool) else None
 
 
 def _put(values: dict[str, Any], parts: dict[tuple[str, str], Any], target: str, criterion: str, value: Any) -> None:
     if target in WHOLE:
-        if (target, criterion) != ("item", "correct"):
+        if (target, criterion) != OWN:
             values[criterion] = value
     else:
         parts[target, criterion] = value

@@ -7,13 +7,15 @@ from typing import Any
 
 import duckdb
 
+from fcreview.errors import FcreviewError
+
 _READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 ROWS = 2_000_000
 """Rows that one statement may give: they are all held in memory."""
 
 
-class SqlError(Exception):
+class SqlError(FcreviewError):
     """Not allowed, or DuckDB refuses it: the message says what is allowed, or is DuckDB's own."""
 
 

@@ -8,9 +8,10 @@ import orjson
 from duckdb import DuckDBPyConnection
 
 from fcreview.model import Run
-from fcreview.store.filters.keys import EFFECTIVE, ERROR
+from fcreview.store.filters.keys import ERROR
 from fcreview.store.filters.narrowing import FAILING, exactly, narrowed
 from fcreview.store.queries.pages import FROM, condition
+from fcreview.store.reviews.effective import EFFECTIVE
 from fcreview.store.rows import Cluster, RunRow, View
 from fcreview.store.workspace import Workspace
 
@@ -111,7 +112,7 @@ def facets(connection: DuckDBPyConnection, view: View, *, blind: bool) -> dict[s
 def clusters(connection: DuckDBPyConnection, view: View, limit: int | None) -> list[Cluster]:
     """Items of the view that fail (effectively), by error type, function and argument of the first difference.
 
-    `where` selects exactly these items of the view's run (of all runs, if it has none). Most first.
+    `where` selects exactly these items of the view's runs (of all runs, if it names none). Most first.
     """
     where, params, _ = condition(view, blind=False)
     found = connection.execute(

@@ -15,13 +15,13 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from fcreview.review import ItemKey, ReviewEvent
+from fcreview.errors import FcreviewError
+from fcreview.opinions import last_act, retractions
+from fcreview.review import PARTS, Event, ItemKey, Said
 from fcreview.store.annotators import check_annotator, same_file
-from fcreview.store.reviews.lines import Event, LineError, last_act, parse_line, seal
+from fcreview.store.reviews.lines import LineError, parse_line, seal
 from fcreview.store.reviews.reader import JournalReader, torn_file
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ PATIENCE = 2.0
 _WINDOW = 1 << 16
 
 
-class JournalError(Exception):
+class JournalError(FcreviewError):
     """A review that was not saved; the message says why."""
 
 
@@ -48,30 +48,43 @@ class Journal:
             if other.stem != self.annotator and same_file(other.stem, self.annotator):
                 raise JournalError(f"there is an annotator {other.stem!a} already: take that or another name")
 
-    def append(self, key: ItemKey, **fields: Any) -> ReviewEvent:
-        """Writes one event; when this returns, it is on disk. `fields` are those of `ReviewEvent` (act, verdict ...).
+    def append(self, key: ItemKey, said: Said, *, prediction_hash: str = "", golden_hash: str = "") -> Event:
+        """Writes one act; when this returns, it is on disk.
 
         JournalError if a field is of the wrong type or the disk says no; then nothing was confirmed.
         """
-        return self.write(key, **fields).model()
+        return self._append(self._event(key, said, prediction_hash, golden_hash))
 
-    def write(self, key: ItemKey, **fields: Any) -> Event:
-        """As `append`, with the light event that `ReviewTables` takes."""
-        try:
-            event = ReviewEvent.model_validate(
-                {
-                    "act": "review",
-                    **fields,
-                    "event": secrets.token_hex(16),
-                    "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-                    "annotator": self.annotator,
-                    "key": key,
-                }
-            )
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"])
-            raise JournalError(f"not a review: {place}: {first['msg']}") from None
+    def retract(self, event: Event) -> Event:
+        """Takes back one of this annotator's events; returns the retraction."""
+        said = Said(act="retract", target=event.target, criterion=event.criterion)
+        retraction = self._event(event.key, said, event.prediction_hash, event.golden_hash)
+        retraction.retracts = event.event
+        return self._append(retraction)
+
+    def undo(self) -> Event | None:
+        """Takes back this annotator's latest act that still stands, and returns it; None if there is none."""
+        events = JournalReader(self.workspace, only=self.path).read()
+        event = last_act(events, self.annotator, retractions(events))
+        if event is not None:
+            self.retract(event)
+        return event
+
+    def _event(self, key: ItemKey, said: Said, prediction_hash: str, golden_hash: str) -> Event:
+        return Event(
+            event=secrets.token_hex(16),
+            time=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            annotator=self.annotator,
+            key=key,
+            prediction_hash=prediction_hash,
+            golden_hash=golden_hash,
+            act=said.act,
+            target=said.target,
+            criterion=said.criterion,
+            **{name: getattr(said, name) for name in PARTS},
+        )
+
+    def _append(self, event: Event) -> Event:
         try:
             return self._write(event)
         except LineError as error:
@@ -79,27 +92,7 @@ class Journal:
         except OSError as error:
             raise JournalError(f"not saved in {self.path}: {error.strerror or error}") from error
 
-    def retract(self, event: Event) -> Event:
-        """Takes back one of this annotator's events; returns the retraction."""
-        return self.write(
-            ItemKey(**dict(zip(ItemKey.model_fields, event.key, strict=True))),
-            act="retract",
-            target=event.target,
-            criterion=event.criterion,
-            prediction_hash=event.prediction_hash,
-            golden_hash=event.golden_hash,
-            retracts=event.event,
-        )
-
-    def undo(self) -> ReviewEvent | None:
-        """Takes back this annotator's latest act that still stands, and returns it; None if there is none."""
-        event = last_act(JournalReader(self.workspace, only=self.path).read(), self.annotator)
-        if event is None:
-            return None
-        self.retract(event)
-        return event.model()
-
-    def _write(self, event: ReviewEvent) -> Event:
+    def _write(self, event: Event) -> Event:
         folder = self.path.parent
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)

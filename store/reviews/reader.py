@@ -10,7 +10,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fcreview.store.reviews.lines import Event, LineError, in_chain_order, parse_line, retractions, stated_hash
+from fcreview.opinions import retractions
+from fcreview.review import Event
+from fcreview.store.reviews.lines import LineError, in_chain_order, parse_line, stated_hash
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace

@@ -1,45 +1,74 @@
-"""SQL of the review tables and of the views `human`, `review_acts`, `reviews`, `labels`. Values are JSON text."""
+"""SQL of the review tables and of the views `human`, `review_acts`, `reviews`, `labels`. Values are JSON text.
+
+Columns are those of `fcreview.review.Event` and `fcreview.opinions.Decision`: a field that is added there is a column
+here. `LABEL_FIELDS` is the one list of what an exported label has.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import Field, fields
+from typing import Any
 
-EVENT_FIELDS = {
-    "event": "VARCHAR",
-    "time": "VARCHAR",
-    "annotator": "VARCHAR",
-    "act": "VARCHAR",
-    "key": "VARCHAR[]",
-    "target": "VARCHAR",
-    "criterion": "VARCHAR",
-    "verdict": "JSON",
-    "fault": "VARCHAR",
-    "tags": "VARCHAR[]",
-    "note": "VARCHAR",
-    "golden_fix": "JSON",
-    "retracts": "VARCHAR",
-    "prediction_hash": "VARCHAR",
-    "golden_hash": "VARCHAR",
+from fcreview.opinions import Decision
+from fcreview.review import Event, ItemKey
+from fcreview.rollup import SCORING
+from fcreview.store.reviews.effective import deciding, effective
+
+_TYPES = {"str": "VARCHAR", "Any": "VARCHAR", "DecidedBy": "VARCHAR", "list[str]": "VARCHAR[]", "int": "INTEGER",
+          "bool": "BOOLEAN"}  # fmt: skip
+_KINDS = {"text": "VARCHAR", "texts": "VARCHAR[]", "object": "JSON", "value": "JSON"}
+_INTERNAL = ("previous", "hash", "version", "extra")
+"""Fields of an event that matter to the journal only."""
+
+
+def _column_type(field: Field[Any]) -> str:
+    return _TYPES[str(field.type).removesuffix(" | None")]
+
+
+EVENT_COLUMNS: dict[str, str] = {
+    field.name: "VARCHAR[]" if field.name == "key" else _KINDS[field.metadata.get("kind", "text")]
+    for field in fields(Event)
+    if field.name not in _INTERNAL
 }
 """Fields of an `Event` as JSON; only the view takes them apart, so that adding one costs little."""
 
-LABEL_COLUMNS = {
+DECISION_COLUMNS: dict[str, str] = {
     "item": "BIGINT",
-    "target": "VARCHAR",
-    "criterion": "VARCHAR",
-    "human": "VARCHAR",
-    "you": "VARCHAR",
-    "decided_by": "VARCHAR",
-    "fault": "VARCHAR",
-    "tags": "VARCHAR[]",
-    "notes": "VARCHAR[]",
-    "annotators": "VARCHAR[]",
-    "n_verdicts": "INTEGER",
-    "stale": "BOOLEAN",
-    "official": "VARCHAR",
-    "rule": "VARCHAR",
-    "judge": "VARCHAR",
+    **{field.name: _column_type(field) for field in fields(Decision)},
+    **dict.fromkeys(SCORING, "VARCHAR"),
 }
+"""Of `human_labels`: what people say of a target, and what the automatic sources say of a part."""
+
+LABEL_FIELDS: dict[str, str] = {
+    "run": "i.run",
+    "model": "i.model",
+    "benchmark": "i.benchmark",
+    "generation": "i.generation",
+    "language": "i.language",
+    "category": "i.category",
+    "id": "i.id",
+    "target": "o.target",
+    "criterion": "o.criterion",
+    **{source: f"o.{source}" for source in SCORING},
+    "human": "o.human",
+    "effective": effective("o.human", "o.decided_by", "o"),
+    "decided_by": deciding("o.decided_by", "o"),
+    "fault": "o.fault",
+    "tags": "coalesce(o.tags, [])",
+    "notes": "coalesce(o.notes, [])",
+    "annotators": "coalesce(o.annotators, [])",
+    "n_annotators": "len(coalesce(o.annotators, []))",
+    "stale": "coalesce(o.stale, false)",
+    "error_type": "i.error_type",
+    "rule_error_type": "i.rule_error_type",
+    "prediction_hash": "i.prediction_hash",
+    "golden_hash": "i.golden_hash",
+}
+"""Fields of a label in the order in which they are exported, and where each comes from."""
+
+JSON_FIELDS = (*SCORING, "human", "effective")
+"""Fields of a label whose values are JSON text in the store."""
 
 
 def columns_json(columns: dict[str, str]) -> str:
@@ -54,25 +83,26 @@ def _table(name: str, columns: dict[str, str]) -> str:
 SCHEMA = (
     _table("review_events", {"item": "BIGINT", "stale": "BOOLEAN", "line": "VARCHAR"}),
     _table("review_retracted", {"event": "VARCHAR"}),
-    _table("human_labels", LABEL_COLUMNS),
+    _table("human_labels", DECISION_COLUMNS),
 )
 
 _HUMAN = """
 CREATE OR REPLACE TEMP VIEW human AS
-SELECT item, you, human,
-       CASE WHEN decided_by IN ('adjudication', 'unanimous') THEN TRY_CAST(human AS BOOLEAN) END AS effective_human,
-       coalesce(decided_by = 'adjudication', false) AS adjudicated,
-       stale, n_verdicts AS n_opinions
+SELECT item, you, human, decided_by, TRY_CAST(human AS BOOLEAN) AS verdict, stale, n_verdicts AS n_opinions
 FROM human_labels WHERE target = 'item' AND criterion = 'correct'
 """
 
+_KEYS = [f"e.key[{place}] AS {name}" for place, name in enumerate(ItemKey._fields, 1)]
+_FIELDS = [
+    f"CAST(e.{name} AS VARCHAR) AS {name}" if kind == "JSON" else f"e.{name}"
+    for name, kind in EVENT_COLUMNS.items()
+    if name != "key"
+]
 _ACTS = f"""
 CREATE OR REPLACE TEMP VIEW review_acts AS
-SELECT item, stale, e.event, e.time, e.annotator, e.act, e.key[1] AS benchmark, e.key[2] AS generation,
-       e.key[3] AS language, e.key[4] AS model, e.key[5] AS category, e.key[6] AS id, e.target, e.criterion,
-       CAST(e.verdict AS VARCHAR) AS verdict, e.fault, e.tags, e.note, CAST(e.golden_fix AS VARCHAR) AS golden_fix,
-       e.retracts, e.event IN (SELECT event FROM review_retracted) AS retracted, e.prediction_hash, e.golden_hash
-FROM (SELECT item, stale, from_json(line, '{columns_json(EVENT_FIELDS)}') AS e FROM review_events)
+SELECT item, stale, {", ".join([*_KEYS, *_FIELDS])},
+       e.event IN (SELECT event FROM review_retracted) AS retracted
+FROM (SELECT item, stale, from_json(line, '{columns_json(EVENT_COLUMNS)}') AS e FROM review_events)
 """
 
 _REVIEWS = """
@@ -82,30 +112,18 @@ FROM review_acts a LEFT JOIN item_rows i ON i.item = a.item
 WHERE a.act <> 'retract' AND NOT a.retracted
 """
 
-_LABELS = """
+_SAID = ", ".join(f"h.{field.name}" for field in fields(Decision) if field.name not in ("target", "criterion"))
+_LABELS = f"""
 CREATE OR REPLACE TEMP VIEW labels AS
 WITH own AS (
     SELECT i.item, coalesce(h.target, 'item') AS target, coalesce(h.criterion, 'correct') AS criterion,
-           CAST(i.official AS VARCHAR) AS official, CAST(i.rule AS VARCHAR) AS rule, CAST(i.judge AS VARCHAR) AS judge,
-           h.human, h.decided_by AS settled_by, h.fault, h.tags, h.notes, h.annotators, h.stale
+           {", ".join(f"CAST(i.{source} AS VARCHAR) AS {source}" for source in SCORING)}, {_SAID}
     FROM items i LEFT JOIN human_labels h ON h.item = i.item AND h.target = 'item' AND h.criterion = 'correct'
     UNION ALL
-    SELECT item, target, criterion, official, rule, judge, human, decided_by, fault, tags, notes, annotators, stale
-    FROM human_labels WHERE NOT (target = 'item' AND criterion = 'correct')
+    SELECT h.item, h.target, h.criterion, {", ".join(f"h.{source}" for source in SCORING)}, {_SAID}
+    FROM human_labels h WHERE NOT (target = 'item' AND criterion = 'correct')
 )
-SELECT i.run, i.item, i.model, i.benchmark, i.generation, i.language, i.category, i.id, o.target, o.criterion,
-       o.official, o.rule, o.judge, o.human,
-       CASE WHEN settled_by IN ('adjudication', 'unanimous') THEN o.human
-            WHEN settled_by = 'disputed' THEN NULL
-            ELSE coalesce(o.official, o.rule, o.judge) END AS effective,
-       CASE WHEN settled_by IS NOT NULL THEN settled_by
-            WHEN o.official IS NOT NULL THEN 'official'
-            WHEN o.rule IS NOT NULL THEN 'rule'
-            WHEN o.judge IS NOT NULL THEN 'judge' END AS decided_by,
-       o.fault, coalesce(o.tags, []) AS tags, coalesce(o.notes, []) AS notes,
-       coalesce(o.annotators, []) AS annotators, len(coalesce(o.annotators, [])) AS n_annotators,
-       coalesce(o.stale, false) AS stale,
-       i.error_type, i.rule_error_type, i.prediction_hash, i.golden_hash
+SELECT i.item, {", ".join(f"{source} AS {name}" for name, source in LABEL_FIELDS.items())}
 FROM own o JOIN items i ON i.item = o.item
 """
 

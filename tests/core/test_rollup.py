@@ -1,45 +1,20 @@
-"""From parts to items, from opinions to what counts."""
+"""From many opinions and several sources to the verdict that counts; in Python and in SQL."""
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
+import duckdb
 import pytest
 
-from fcreview.rollup import DISPUTED, all_pass, effective, human, item_verdict, product
+from fcreview.model import Source
+from fcreview.rollup import DISPUTED, SCORING, SETTLED, DecidedBy, agreed, automatic, effective
+from fcreview.store.reviews.effective import deciding
+from fcreview.store.reviews.effective import effective as effective_sql
 
-
-@pytest.mark.parametrize(
-    ("values", "verdict"),
-    [
-        ([True, True], True),
-        ([True, False, None], False),
-        ([False, DISPUTED], False),
-        ([True, DISPUTED], DISPUTED),
-        ([True, None], None),
-        ([True, "unsure"], None),
-        ([], None),
-        ([1, 1], None),
-    ],
-)
-def test_all_pass(values: list[Any], verdict: Any) -> None:
-    assert all_pass(values) == verdict
-    assert type(all_pass(values)) is type(verdict)
-
-
-@pytest.mark.parametrize(
-    ("values", "result"),
-    [
-        ([0.5, 0.5], 0.25),
-        ([True, 0.5], 0.5),
-        ([0, None], 0.0),
-        ([None, 0.5], None),
-        ([0.5, DISPUTED], DISPUTED),
-        ([], None),
-    ],
-)
-def test_product(values: list[Any], result: Any) -> None:
-    assert product(values) == result
+SOURCES: tuple[Source, ...] = SCORING
+HOW: tuple[DecidedBy | None, ...] = (None, "disputed", *SETTLED)
 
 
 @pytest.mark.parametrize(
@@ -55,31 +30,36 @@ def test_product(values: list[Any], result: Any) -> None:
         ([["a"], ["b"]], DISPUTED),
     ],
 )
-def test_human(opinions: list[Any], verdict: Any) -> None:
-    assert human(opinions) == verdict
+def test_annotators_agree_or_differ(opinions: list[Any], verdict: Any) -> None:
+    assert agreed(opinions) == verdict
 
 
-def test_what_counts_is_the_adjudication_then_the_annotators_then_the_benchmark() -> None:
-    assert effective([True], [True, True], adjudication=False) is False
-    assert effective([True], [False, False]) is False
-    assert effective([True], [True, False]) == DISPUTED
-    assert effective([None, True, False], ["unsure"]) is True
-    assert effective([None]) is None
+def test_the_benchmark_scores_by_the_first_source_that_says_something() -> None:
+    assert automatic({"official": None, "rule": False, "judge": True}) is False
+    assert automatic({"official": False, "rule": True, "judge": True}) is False
+    assert automatic({"judge": True}) is True
+    assert automatic({}) is None
 
 
-def test_parts_that_nobody_judged_keep_the_benchmarks_verdict() -> None:
-    scored = {"turn:0": True, "turn:1": False}
-    assert item_verdict({"turn:1": True}, scored) is True
-    assert item_verdict({"turn:0": False}, scored) is False
-    assert item_verdict({"turn:0": True}, scored) is False
-    assert item_verdict({"turn:1": DISPUTED}, scored) == DISPUTED
-    assert item_verdict({"turn:1": True}, {"turn:0": None, "turn:1": None}) is None
+def test_people_outweigh_the_benchmark_and_a_dispute_leaves_nothing() -> None:
+    scored: dict[Source, Any] = {"official": True}
+    assert effective(scored, False, "unanimous") is False
+    assert effective(scored, False, "adjudication") is False
+    assert effective(scored, DISPUTED, "disputed") is None
+    assert effective(scored, "unsure", None) is True
 
 
-def test_without_a_judged_part_that_counts_the_item_is_left_alone() -> None:
-    assert item_verdict({}, {"turn:0": True}) is None
-    assert item_verdict({"turn:0": "unsure", "turn:7": False}, {"turn:0": True}) is None
-
-
-def test_a_verdict_on_the_item_stands_above_its_parts() -> None:
-    assert item_verdict({"turn:0": False}, {"turn:0": True}, own=True) is True
+def test_sql_says_what_python_says() -> None:
+    """Every combination of what three sources and the annotators can say."""
+    values = (None, True, False)
+    text = (
+        f"SELECT {effective_sql('t.human', 't.decided_by', 't')}, {deciding('t.decided_by', 't')}"
+        " FROM (SELECT $1::BOOLEAN AS official, $2::BOOLEAN AS rule, $3::BOOLEAN AS judge, $4::BOOLEAN AS human,"
+        " $5::VARCHAR AS decided_by) t"
+    )
+    connection = duckdb.connect()
+    for *said, human, how in product(values, values, values, (True, False), HOW):
+        found = connection.execute(text, [*said, human, how]).fetchone()
+        scored: dict[Source, Any] = dict(zip(SOURCES, said, strict=True))
+        first = next((source for source, value in scored.items() if value is not None), None)
+        assert found == (effective(scored, human, how), how or first)

@@ -15,11 +15,12 @@ import pytest
 from fcreview.exporters.base import ExportError, export
 from fcreview.exporters.csv import cell
 from fcreview.exporters.registry import EXPORTERS
-from fcreview.exporters.scores import scores
+from fcreview.review import Said
 from fcreview.store.filters.language import FilterError
-from fcreview.store.queries.labels import COLUMNS, labels
+from fcreview.store.queries.labels import COLUMNS
 from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.rows import View
 from fcreview.store.store import Store
 from tests.store.factory import import_items
 
@@ -38,10 +39,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
     with Store.open(workspace, "alice") as opened:
         alice, bob = (Reviewer(opened, Journal(workspace, name)) for name in ("alice", "bob"))
         first, second, third, _ = (opened.find(str(row["id"]))[0] for row in ROWS)
-        alice.review(first, verdict=True, fault="golden", tags=["=1+1", "b"], note=NOTE)
-        alice.review(third, verdict=False, target="turn:1/call:1/arg:city")
-        alice.review(second, verdict=True)
-        bob.review(second, verdict=False)
+        alice.review(first, Said(verdict=True, fault="golden", tags=["=1+1", "b"], note=NOTE))
+        alice.review(third, Said(verdict=False, target="turn:1/call:1/arg:city"))
+        alice.review(second, Said(verdict=True))
+        bob.review(second, Said(verdict=False))
         yield opened
 
 
@@ -64,8 +65,8 @@ def test_every_item_and_every_reviewed_target_is_there(store: Store, tmp_path: P
 
 @pytest.mark.parametrize("name", sorted(EXPORTERS))
 def test_a_filter_chooses_items(store: Store, tmp_path: Path, name: str) -> None:
-    assert export(store, name, tmp_path / "some", "official:fail") == 3
-    assert export(store, name, tmp_path / "none", "category:nothing") == 0
+    assert export(store, name, tmp_path / "some", View(where="official:fail")) == 3
+    assert export(store, name, tmp_path / "none", View(where="category:nothing")) == 0
     assert rows_of(name, tmp_path / "none") == []
 
 
@@ -108,7 +109,7 @@ def test_a_failed_export_leaves_what_was_there(store: Store, tmp_path: Path) -> 
     out.write_text("precious")
     for format_, where, error in (("xlsx", "", ExportError), ("csv", "official:perhaps", FilterError)):
         with pytest.raises(error):
-            export(store, format_, out, where)
+            export(store, format_, out, View(where=where))
     store.connection.execute("CREATE OR REPLACE TEMP VIEW labels AS SELECT 1 AS item")
     with pytest.raises(Exception, match="run"):
         export(store, "csv", out)
@@ -137,26 +138,3 @@ def test_a_dash_is_standard_output(store: Store, capfdbinary: pytest.CaptureFixt
     assert export(store, "csv", "-") == 5
     text = capfdbinary.readouterr().out.decode("utf-8")
     assert len(list(csv.reader(io.StringIO(text, newline="")))) == 6
-
-
-def test_scores_before_and_after_review(store: Store) -> None:
-    run, simple, live = scores(labels(store))
-    assert (run.category, simple.category, live.category) == (None, "simple", "live_東京")
-    assert run.as_json() == {
-        "run": run.run, "model": "maple-8b", "category": None,
-        "items": 4, "reviewed": 3, "overturned": 1, "disputed": 1,
-        "official": 0.5, "official_passed": 2, "official_known": 4,
-        "rule": 0.25, "rule_passed": 1, "rule_known": 4,
-        "corrected": 2 / 3, "corrected_passed": 2, "corrected_known": 3,
-    }  # fmt: skip
-    assert (simple.corrected.passed, simple.corrected.known, live.corrected.value) == (1, 1, 0.5)
-
-
-def test_scores_can_be_computed_from_an_export_alone(store: Store, tmp_path: Path) -> None:
-    export(store, "jsonl", tmp_path / "labels.jsonl")
-    assert scores([rows_of("jsonl", tmp_path / "labels.jsonl")]) == scores(labels(store))
-
-
-def test_no_verdicts_give_no_rate() -> None:
-    label: dict[str, Any] = {**dict.fromkeys(COLUMNS), "run": 1, "target": "item", "criterion": "correct"}
-    assert scores([[label]])[0].corrected.value is None

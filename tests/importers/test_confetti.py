@@ -13,7 +13,6 @@ from fcreview.importers.confetti.soft import soft_score, token_f1
 from fcreview.importers.registry import discover, figures, read_plan
 from fcreview.model import Item
 from fcreview.store.importing.import_runs import import_runs
-from fcreview.store.queries.scored import scored
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
 
@@ -50,7 +49,7 @@ def test_figures_equal_metrics_json(bench: Path, tmp_path: Path) -> None:
     expected = json.loads(next((bench / "confetti/score").glob("*/metrics.json")).read_text())
     with Store.open(workspace) as store:
         (row,) = store.runs()
-        rows = scored(store, row.run)
+        rows = store.scored(row.run)
         for source in SOURCES:
             ours = {(f.table, f.name): f.value for f in figures(rows[source], row.info)}
             assert ours["function calling", "binary accuracy"] == expected["accuracy"]

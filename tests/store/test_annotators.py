@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.review import ItemKey, ReviewEvent
+from fcreview.review import ItemKey, Said
 from fcreview.store.annotators import AnnotatorError, check_annotator, safe_annotator
 from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.lines import KEY_FIELDS, Event
 from fcreview.store.workspace import Workspace
 
 
@@ -42,12 +40,7 @@ def test_a_suggested_name_is_a_permitted_one(text: str) -> None:
 
 def test_names_that_differ_in_case_or_composition_do_not_share_a_file(workspace: Workspace) -> None:
     key = ItemKey(benchmark="bfcl", generation="V4", language="en", model="m", category="simple", id="simple_0")
-    Journal(workspace, "alice").append(key, verdict=True)
+    Journal(workspace, "alice").append(key, Said(verdict=True))
     with pytest.raises(JournalError, match="alice"):
         Journal(workspace, "Alice")
     assert check_annotator("e\u0301") == check_annotator("\u00e9")
-
-
-def test_light_events_have_the_fields_of_the_models() -> None:
-    assert tuple(ItemKey.model_fields) == KEY_FIELDS
-    assert set(ReviewEvent.model_fields) == {field.name for field in fields(Event)} - {"extra"}

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any
 
 from fcreview.model import ImportIssue, Item, Verdict
+from fcreview.review import Opinion
 from fcreview.sanitise import visible, width
-from fcreview.store.rows import ItemDetail, Opinion
+from fcreview.store.rows import ItemDetail
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.scene import words
 from fcreview.tui.document.state import FIELD

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from fcreview.store.filters.language import Filter, parse, quote
@@ -17,8 +16,6 @@ ORDERS = {
 }
 TELLING = ("failures", "disagreement")
 """Orders that tell verdicts: not offered in blind mode."""
-_SCOPE = re.compile(r"run:(\d+(?:,\d+)+)(?: \((.*)\))?", re.DOTALL)
-"""How a filter begins that was made for the paths that were opened: `run:1,2 (official:fail)`."""
 
 
 def orders(blind: bool) -> list[str]:
@@ -40,23 +37,19 @@ class QueueState:
     @classmethod
     def of(cls, view: View, blind: bool = False) -> QueueState:
         queue = view.queue if view.queue in orders(blind) else "dataset"
-        where, scope = view.where, tuple[int, ...]()
-        if found := _SCOPE.fullmatch(where.strip()):
-            scope, where = tuple(map(int, found[1].split(","))), found[2] or ""
-        return cls(where=where, queue=queue, seed=view.seed, run=view.run, blind=blind, scope=scope)
+        return cls(where=view.where, queue=queue, seed=view.seed, blind=blind, scope=view.runs)
 
     @property
     def view(self) -> View:
-        return View(where=self.combined(), queue=self.queue, seed=self.seed, run=self.run)
+        runs = self.scope if self.run is None else (self.run,)
+        return View(where=self.combined(), queue=self.queue, seed=self.seed, runs=runs)
 
     def combined(self) -> str:
-        """Filter, search and the runs that were opened as one filter: all must hold."""
-        terms = ["text:" + quote(self.search)] if self.search else []
-        if self.scope and self.run is None:
-            terms.insert(0, "run:" + ",".join(map(str, self.scope)))
-        if not terms:
+        """Filter and search as one filter: both must hold."""
+        if not self.search:
             return self.where
-        return " ".join([f"({self.where})", *terms] if self.where else terms)
+        searched = "text:" + quote(self.search)
+        return f"({self.where}) {searched}" if self.where else searched
 
     def check(self, where: str) -> Filter:
         """Raises FilterError with the place of what is wrong, if there is something."""

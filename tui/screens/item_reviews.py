@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fcreview.review import ReviewEvent
+from fcreview.review import Event, Opinion, Said
 from fcreview.sanitise import visible
-from fcreview.store.rows import ItemDetail, Opinion
+from fcreview.store.rows import ItemDetail
 from fcreview.tui.document.scene import words
 from fcreview.tui.document.verdicts import verdict_words
 from fcreview.tui.queue.walk import MOST_LEFT
@@ -88,7 +88,7 @@ class ItemReviews(ItemView):
     def _save(self, said: str, **fields: Any) -> bool:
         """Whether it is on disk; says so if not."""
         try:
-            self.reviewer.review(self.item, **fields)
+            self.reviewer.review(self.item, Said(**fields))
         except Exception as error:  # a review that is not saved must be told, whatever the reason
             self.say(f"NOT SAVED ({said}): {visible(str(error) or type(error).__name__)}", "bad")
             self.app.bell()
@@ -111,7 +111,7 @@ class ItemReviews(ItemView):
 
     def action_tag(self) -> None:
         mine = self._mine(self.target())
-        chosen = mine.tags if mine else []
+        chosen = (mine.tags if mine else None) or []
 
         def take(tags: list[str] | None) -> None:
             if tags is not None and tags != chosen:
@@ -166,7 +166,7 @@ def score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
     return list(dict.fromkeys(scored))
 
 
-def event_words(event: ReviewEvent) -> str:
+def event_words(event: Event) -> str:
     """`fail, golden is wrong, on turn 2 call 1`: what an event had set."""
     parts = [verdict_words(event.verdict)] if event.verdict is not None else []
     parts += [f"{event.fault} is wrong"] if event.fault else []
@@ -177,6 +177,6 @@ def event_words(event: ReviewEvent) -> str:
     return ", ".join(parts) or "review"
 
 
-def find_item(find: Callable[[str], list[int]], detail: Callable[[int], ItemDetail], event: ReviewEvent) -> int | None:
+def find_item(find: Callable[[str], list[int]], detail: Callable[[int], ItemDetail], event: Event) -> int | None:
     """The item an event was about, by its full key: one id may occur in many runs."""
     return next((item for item in find(event.key.id) if detail(item).key == event.key), None)

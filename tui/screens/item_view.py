@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from textual import work
 from textual.app import ComposeResult
 from textual.screen import Screen
 
-from fcreview.review import ItemKey, ReviewEvent
+from fcreview.review import Event, ItemKey, Said
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.document import document, first_difference, opening, stops_of, target_at
@@ -29,9 +29,9 @@ class Reviews(Protocol):
     @property
     def annotator(self) -> str: ...
 
-    def review(self, item: int, **acts: Any) -> ReviewEvent: ...
+    def review(self, item: int, said: Said) -> Event: ...
 
-    def undo(self) -> ReviewEvent | None: ...
+    def undo(self) -> Event | None: ...
 
 
 class ItemView(Screen[int]):

@@ -29,21 +29,21 @@ def test_facets_count_what_a_filter_finds(store: Store) -> None:
                 assert store.count(View(where=f"({base.where}) {name}:{value}")) == count
 
 
-@pytest.mark.parametrize("view", [View(), View(where="category:c0 OR rule:pass"), View(run=1)])
+@pytest.mark.parametrize("view", [View(), View(where="category:c0 OR rule:pass"), View(runs=(1,))])
 def test_a_clusters_filter_selects_exactly_its_items(store: Store, view: View) -> None:
     clusters = store.clusters(view)
     assert len(clusters) > 10
     assert [cluster.count for cluster in clusters] == sorted((cluster.count for cluster in clusters), reverse=True)
     for cluster in clusters:
-        rows = store.page(View(where=cluster.where, run=view.run, queue="dataset"), 0, 10_000)
+        rows = store.page(View(where=cluster.where, runs=view.runs, queue="dataset"), 0, 10_000)
         assert len(rows) == cluster.count
         assert [row.id for row in rows[:3]] == cluster.examples
         assert all(row.effective is False for row in rows)
     for term in {term for cluster in clusters for term in cluster.terms}:
-        of_term = store.count(View(where=narrowed(view.where, "effective:fail", term), run=view.run))
+        of_term = store.count(View(where=narrowed(view.where, "effective:fail", term), runs=view.runs))
         assert of_term == sum(cluster.count for cluster in clusters if term in cluster.terms), term
     failing = store.count(
-        View(where=f"({view.where}) effective:fail" if view.where else "effective:fail", run=view.run)
+        View(where=f"({view.where}) effective:fail" if view.where else "effective:fail", runs=view.runs)
     )
     assert sum(cluster.count for cluster in clusters) == failing
     assert store.clusters(view, limit=2) == clusters[:2]

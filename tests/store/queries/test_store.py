@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from fcreview.review import Act, Said
 from fcreview.store.connecting import StoreError
+from fcreview.store.filters.words import FilterError
 from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.rows import QUEUES
@@ -17,16 +19,15 @@ from fcreview.store.workspace import Workspace, find_workspace
 from tests.store.factory import import_items
 
 
-def say(workspace: Workspace, item: int, verdict: Any, annotator: str = "alice", act: str = "review") -> None:
+def say(workspace: Workspace, item: int, verdict: Any, annotator: str = "alice", act: Act = "review") -> None:
     """Appends a review to the annotator's journal, as another process would."""
     with Store.open(workspace) as store:
         detail = store.detail(item)
-    fields = {name: value for name, value in {"act": act, "verdict": verdict}.items() if value is not None}
     Journal(workspace, annotator).append(
-        key=detail.key,
+        detail.key,
+        Said(act=act, verdict=verdict),
         prediction_hash=detail.item.prediction_hash,
         golden_hash=detail.item.golden_hash,
-        **fields,
     )
 
 
@@ -74,9 +75,9 @@ def test_more_views_than_are_kept(store: Store) -> None:
 
 
 def test_a_view_of_one_run(store: Store) -> None:
-    assert {row.model for row in store.page(View(run=2), 0, 1000)} == {"b"}
-    assert store.count(View(run=2, where="category:c0 OR category:c1")) == 334
-    assert store.count(View(run=9)) == 0
+    assert {row.model for row in store.page(View(runs=(2,)), 0, 1000)} == {"b"}
+    assert store.count(View(runs=(2,), where="category:c0 OR category:c1")) == 334
+    assert store.count(View(runs=(9,))) == 0
 
 
 def test_an_unknown_queue_is_refused(store: Store) -> None:
@@ -87,11 +88,11 @@ def test_an_unknown_queue_is_refused(store: Store) -> None:
 def test_what_you_reviewed_is_counted_apart_from_what_anybody_did(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{}, {}, {}]})
     with Store.open(workspace, "alice") as store:
-        Reviewer(store, Journal(workspace, "alice")).review(store.find("simple_0")[0], verdict=True)
+        Reviewer(store, Journal(workspace, "alice")).review(store.find("simple_0")[0], Said(verdict=True))
         bob = Reviewer(store, Journal(workspace, "bob"))
         for name in ("simple_0", "simple_1"):
-            bob.review(store.find(name)[0], verdict=False)
-        bob.review(store.find("simple_2")[0], note="only a note")
+            bob.review(store.find(name)[0], Said(verdict=False))
+        bob.review(store.find("simple_2")[0], Said(note="only a note"))
         assert [(row.yours, row.reviewed) for row in store.runs()] == [(1, 2)]
 
 
@@ -137,7 +138,7 @@ def test_blind_mode_tells_nothing_before_the_annotator_decided(tmp_path: Path) -
         assert set(store.facets(View())) == {"category", "run"}
         assert store.clusters(View()) == []
         assert store.runs()[0].official_pass == store.runs()[0].effective_known == 0
-        with pytest.raises(ValueError, match="blind"):
+        with pytest.raises(FilterError, match="blind"):
             store.count(View(where="official:fail"))
         with pytest.raises(StoreError, match="blind"):
             store.sql("SELECT * FROM items")

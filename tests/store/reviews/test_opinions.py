@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from fcreview.opinions import Decision, decide, fold
-from fcreview.store.reviews.lines import Event, retractions
-from fcreview.store.rolling import rolled_up
+from fcreview.opinions import Decision, decide, fold, retractions
+from fcreview.review import Event, ItemKey
+from fcreview.rollup import rolled_up
 
-KEY = ("bfcl", "V4", "en", "maple-8b", "simple", "simple_0")
+KEY = ItemKey("bfcl", "V4", "en", "maple-8b", "simple", "simple_0")
 
 
-def event(annotator: str = "alice", verdict: Any = None, act: str = "review", **fields: Any) -> Event:
+def event(annotator: str = "alice", verdict: Any = None, **fields: Any) -> Event:
     event.count += 1  # type: ignore[attr-defined]
     number = event.count  # type: ignore[attr-defined]
-    return Event(f"e{number}", f"2026-01-01T00:{number:05d}Z", annotator, act, KEY, verdict=verdict, **fields)
+    time = f"2026-01-01T00:{number:05d}Z"
+    return Event(event=f"e{number}", time=time, annotator=annotator, key=KEY, verdict=verdict, **fields)
 
 
 event.count = 0  # type: ignore[attr-defined]
@@ -127,16 +128,16 @@ def test_a_single_opinion_is_decided_like_one_of_several(verdict: Any, you: str)
 def test_an_adjudication_settles_a_dispute_and_the_latest_counts() -> None:
     said = [event("alice", True, fault="golden"), event("bob", False, fault="model")]
     assert (item(*said).human, item(*said).fault) == ("disputed", "disputed")
-    ruling = event("carol", False, "adjudicate", fault="model")
+    ruling = event("carol", False, act="adjudicate", fault="model")
     settled = item(*said, ruling)
     assert (settled.human, settled.decided_by, settled.fault, settled.you) == (False, "adjudication", "model", True)
-    assert item(*said, ruling, event("dora", True, "adjudicate")).human is True
+    assert item(*said, ruling, event("dora", True, act="adjudicate")).human is True
     undone = item(*said, ruling, event("carol", act="retract", retracts=ruling.event))
     assert undone.decided_by == "disputed"
 
 
 def test_an_unsure_adjudicator_settles_nothing() -> None:
-    assert item(event("alice", True), event("carol", "unsure", "adjudicate")).decided_by == "unanimous"
+    assert item(event("alice", True), event("carol", "unsure", act="adjudicate")).decided_by == "unanimous"
 
 
 def test_labels_are_compared_as_sets_on_other_criteria() -> None:
@@ -180,7 +181,7 @@ def test_a_new_opinion_takes_nothing_over_from_a_stale_one() -> None:
         assert (opinion.verdict, opinion.fault, opinion.note, opinion.stale) == (True, None, None, False)
 
 
-TWO = {1: 2, 2: 1}
+TWO = {0: 2, 1: 1}
 
 
 @pytest.mark.parametrize(
@@ -203,7 +204,7 @@ TWO = {1: 2, 2: 1}
         ({"response": True}, TWO, None),
         ({"turn:1": True, "turn:2": True, "response": False}, TWO, False),
         ({"turn:9/call:1": False}, TWO, False),
-        ({"turn:x": False}, {}, False),
+        ({"turn:x": False}, {}, None),
         ({"turn:1": True}, {}, None),
     ],
 )
@@ -213,14 +214,14 @@ def test_verdicts_on_parts_roll_up(verdicts: dict[str, Any], pairs: dict[int, in
 
 def test_a_direct_verdict_stands_above_the_roll_up() -> None:
     part = event(verdict=False, target="turn:1/call:1")
-    assert item(part, pairs={1: 1}).human is False
-    assert item(part, event(verdict=True), pairs={1: 1}).human is True
+    assert item(part, pairs={0: 1}).human is False
+    assert item(part, event(verdict=True), pairs={0: 1}).human is True
 
 
 def test_annotators_can_differ_through_their_parts() -> None:
     events = [event("alice", True), event("bob", False, target="turn:1/call:1", criterion="equivalent")]
-    assert item(*events, pairs={1: 1}).human == "disputed"
-    ruling = event("carol", True, "adjudicate", target="turn:1/call:1", criterion="equivalent")
-    settled = item(*events, ruling, pairs={1: 1})
+    assert item(*events, pairs={0: 1}).human == "disputed"
+    ruling = event("carol", True, act="adjudicate", target="turn:1/call:1", criterion="equivalent")
+    settled = item(*events, ruling, pairs={0: 1})
     assert (settled.human, settled.decided_by) == (True, "adjudication")
     assert settled.annotators == ["alice", "bob", "carol"]

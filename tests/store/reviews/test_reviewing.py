@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from fcreview.review import Said
 from fcreview.store.importing.import_runs import import_runs
-from fcreview.store.queries.labels import COLUMNS, labels
+from fcreview.store.queries.labels import COLUMNS
 from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal, JournalError
+from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
 from fcreview.store.workspace import Workspace
 from tests.store.factory import import_items, read, write_run
@@ -51,7 +53,7 @@ def contents(store: Store) -> dict[str, list[Any]]:
 def test_a_verdict_shows_at_once_and_after_reopening(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         item = one(store)
-        reviewer(store).review(item, verdict=True, fault="golden", tags=["city"], note="it is right")
+        reviewer(store).review(item, Said(verdict=True, fault="golden", tags=["city"], note="it is right"))
         shown = contents(store)
         row = store.row(item)
         assert row is not None
@@ -71,7 +73,7 @@ def test_a_verdict_shows_at_once_and_after_reopening(workspace: Workspace) -> No
 
 def test_a_review_of_one_model_does_not_touch_another(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        reviewer(store).review(one(store, run=0), verdict=True)
+        reviewer(store).review(one(store, run=0), Said(verdict=True))
         other = label(store, one(store, run=1))
         assert (other["effective"], other["decided_by"], other["n_annotators"]) == ("false", "official", 0)
 
@@ -81,7 +83,11 @@ def test_undo_of_any_depth_across_restarts(workspace: Workspace) -> None:
         empty = contents(store)
         item = one(store)
         acts = reviewer(store)
-        events = [acts.review(item, verdict=False), acts.review(item, verdict=True), acts.review(item, note="hm")]
+        events = [
+            acts.review(item, Said(verdict=False)),
+            acts.review(item, Said(verdict=True)),
+            acts.review(item, Said(note="hm")),
+        ]
         undone = acts.undo()
         assert undone is not None
         assert undone.event == events[2].event
@@ -101,13 +107,13 @@ def test_undo_of_any_depth_across_restarts(workspace: Workspace) -> None:
 def test_updating_item_by_item_ends_like_loading_everything(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         alice, bob, carol = (reviewer(store, name) for name in ("alice", "bob", "carol"))
-        alice.review(one(store), verdict=True)
-        bob.review(one(store), verdict=False, tags=["x"])
-        carol.review(one(store), verdict=False, act="adjudicate", fault="model")
-        alice.review(one(store, "simple_1"), verdict="unsure")
-        alice.review(one(store, "simple_2", 1), verdict=False, target="turn:1/call:1/arg:city", note="?")
-        bob.review(one(store, "simple_2", 1), verdict=2, criterion="completeness")
-        bob.review(one(store, "simple_3"), tags=["only a tag"])
+        alice.review(one(store), Said(verdict=True))
+        bob.review(one(store), Said(verdict=False, tags=["x"]))
+        carol.review(one(store), Said(verdict=False, act="adjudicate", fault="model"))
+        alice.review(one(store, "simple_1"), Said(verdict="unsure"))
+        alice.review(one(store, "simple_2", 1), Said(verdict=False, target="turn:1/call:1/arg:city", note="?"))
+        bob.review(one(store, "simple_2", 1), Said(verdict=2, criterion="completeness"))
+        bob.review(one(store, "simple_3"), Said(tags=["only a tag"]))
         bob.undo()
         by_steps = contents(store)
     with Store.open(workspace, "alice") as store:
@@ -124,8 +130,8 @@ def test_updating_item_by_item_ends_like_loading_everything(workspace: Workspace
 
 def test_disputed_items_have_no_effective_verdict(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        reviewer(store).review(one(store), verdict=True)
-        reviewer(store, "bob").review(one(store), verdict=False)
+        reviewer(store).review(one(store), Said(verdict=True))
+        reviewer(store, "bob").review(one(store), Said(verdict=False))
         row = store.row(one(store))
         assert row is not None
         assert (row.human, row.effective) == ("disputed", None)
@@ -134,7 +140,7 @@ def test_disputed_items_have_no_effective_verdict(workspace: Workspace) -> None:
 
 def test_all_pairs_judged_right_make_the_item_right(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        reviewer(store).review(one(store), verdict=True, target="turn:1/call:1")
+        reviewer(store).review(one(store), Said(verdict=True, target="turn:1/call:1"))
         row = store.row(one(store))
         assert row is not None
         assert (row.official, row.effective) == (False, True)
@@ -142,7 +148,7 @@ def test_all_pairs_judged_right_make_the_item_right(workspace: Workspace) -> Non
 
 def test_a_changed_prediction_makes_reviews_stale_but_keeps_them(tmp_path: Path, workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        reviewer(store).review(store.find("simple_0", _run(store, "maple-8b"))[0], verdict=True, note="kept")
+        reviewer(store).review(store.find("simple_0", _run(store, "maple-8b"))[0], Said(verdict=True, note="kept"))
     plan = write_run(tmp_path / "maple-8b", [{"prediction_hash": "another"}, *ROWS[1:]])
     import_runs(workspace, [plan], read)
     with Store.open(workspace, "alice") as store:
@@ -152,7 +158,7 @@ def test_a_changed_prediction_makes_reviews_stale_but_keeps_them(tmp_path: Path,
         assert (row.stale, row.human, row.you, row.effective) == (True, None, None, False)
         assert [(opinion.verdict, opinion.stale) for opinion in store.detail(item).opinions] == [(True, True)]
         assert store.sql("SELECT stale, note FROM reviews")[1] == [(True, "kept")]
-        reviewer(store).review(item, verdict=True)
+        reviewer(store).review(item, Said(verdict=True))
         fresh = store.row(item)
         assert fresh is not None
         assert (fresh.stale, fresh.human) == (False, True)
@@ -164,8 +170,8 @@ def _run(store: Store, model: str) -> int:
 
 def test_reviews_of_items_that_are_not_here_are_kept(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        key = store.detail(one(store)).key.model_copy(update={"id": "elsewhere"})
-        Journal(workspace, "alice").append(key, verdict=True)
+        key = store.detail(one(store)).key._replace(id="elsewhere")
+        Journal(workspace, "alice").append(key, Said(verdict=True))
         assert store.refresh_reviews() == 1
         assert store.sql("SELECT item, run, id, verdict FROM reviews")[1] == [(None, None, "elsewhere", "true")]
 
@@ -173,6 +179,7 @@ def test_reviews_of_items_that_are_not_here_are_kept(workspace: Workspace) -> No
 _OTHER = """
 import sys
 from pathlib import Path
+from fcreview.review import Said
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviewer import Reviewer
 from fcreview.store.store import Store
@@ -181,7 +188,7 @@ workspace = Workspace(Path(sys.argv[1]))
 with Store.open(workspace, sys.argv[2]) as store:
     reviewer = Reviewer(store, Journal(workspace, sys.argv[2]))
     for number in range(40):
-        reviewer.review(store.find(f"simple_{number % 4}")[0], verdict=number % 3 == 0, note=str(number))
+        reviewer.review(store.find(f"simple_{number % 4}")[0], Said(verdict=number % 3 == 0, note=str(number)))
 """
 
 
@@ -189,7 +196,7 @@ with Store.open(workspace, sys.argv[2]) as store:
 def test_processes_that_review_the_same_run_at_once_lose_nothing(workspace: Workspace, names: tuple[str, str]) -> None:
     with Store.open(workspace, "carol") as store:
         processes = [subprocess.Popen([sys.executable, "-c", _OTHER, str(workspace.root), name]) for name in names]
-        reviewer(store, "carol").review(one(store), verdict=True)
+        reviewer(store, "carol").review(one(store), Said(verdict=True))
         assert [process.wait() for process in processes] == [0, 0]
         store.refresh_reviews()
         assert store.sql("SELECT count(*) FROM reviews")[1] == [(81,)]
@@ -202,8 +209,8 @@ def test_processes_that_review_the_same_run_at_once_lose_nothing(workspace: Work
 
 def test_another_process_of_the_same_annotator_can_be_undone(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store, Store.open(workspace, "alice") as other:
-        first = reviewer(store).review(one(store), verdict=True)
-        second = reviewer(other).review(one(other, "simple_1"), verdict=True)
+        first = reviewer(store).review(one(store), Said(verdict=True))
+        second = reviewer(other).review(one(other, "simple_1"), Said(verdict=True))
         acts = reviewer(store)
         assert [event.event for event in (acts.undo(), acts.undo()) if event] == [second.event, first.event]
 
@@ -211,7 +218,7 @@ def test_another_process_of_the_same_annotator_can_be_undone(workspace: Workspac
 def test_a_replaced_journal_is_read_anew(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         acts = reviewer(store)
-        acts.review(one(store), verdict=True)
+        acts.review(one(store), Said(verdict=True))
         store.refresh_reviews()
         journal = workspace.reviews / "alice.jsonl"
         journal.with_suffix(".old").write_bytes(b"")
@@ -225,25 +232,25 @@ def test_a_review_that_cannot_be_saved_does_not_show(workspace: Workspace) -> No
         acts = reviewer(store)
         (workspace.reviews / "alice.jsonl").mkdir()
         with pytest.raises(JournalError, match="not saved"):
-            acts.review(one(store), verdict=True)
+            acts.review(one(store), Said(verdict=True))
         assert store.sql("SELECT count(*) FROM reviews")[1] == [(0,)]
         with pytest.raises(KeyError):
-            acts.review(12345678901, verdict=True)
+            acts.review(12345678901, Said(verdict=True))
 
 
 def test_labels_come_in_chunks_with_every_item_once(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         acts = reviewer(store)
-        acts.review(one(store), verdict=True, golden_fix={"city": "Hangzhou"})
-        acts.review(one(store), verdict=False, target="turn:1/call:1")
-        chunks = list(labels(store, chunk=3))
+        acts.review(one(store), Said(verdict=True, golden_fix={"city": "Hangzhou"}))
+        acts.review(one(store), Said(verdict=False, target="turn:1/call:1"))
+        chunks = list(store.labels(View(), 3))
         rows = [row for chunk in chunks for row in chunk]
         assert [len(chunk) for chunk in chunks] == [4, 3, 2]
         assert all(tuple(row) == COLUMNS for row in rows)
         assert [row["target"] for row in rows[:3]] == ["item", "turn:1/call:1", "item"]
         assert rows[0]["effective"] is True
         assert rows[1]["human"] is False
-        chosen = [row["id"] for chunk in labels(store, "official:pass") for row in chunk]
+        chosen = [row["id"] for chunk in store.labels(View(where="official:pass")) for row in chunk]
         assert chosen == ["simple_1", "simple_3"] * 2
     with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError, match="blind"):
-        labels(store)
+        store.labels(View())

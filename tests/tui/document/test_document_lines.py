@@ -6,8 +6,8 @@ import pytest
 
 from fcreview.calls.table import argument_rows
 from fcreview.model import Accept, Call, Message, Verdict
+from fcreview.review import Opinion
 from fcreview.sanitise import visible, width
-from fcreview.store.rows import Opinion
 from fcreview.tui.document.calls import around, changed
 from fcreview.tui.document.header import header_line
 from fcreview.tui.text.lines import plain
@@ -116,7 +116,7 @@ def test_a_rule_that_was_not_computed_says_why() -> None:
 
 
 def test_hidden_verdicts_leave_no_trace() -> None:
-    of = detail(WEATHER, opinions=[Opinion("bob", "item", "correct", False, note="Bob's word")])
+    of = detail(WEATHER, opinions=[Opinion(annotator="bob", verdict=False, note="Bob's word")])
     of.item.extra["answers"] = "Hangzhou"
     shown = "\n".join(text(of, hidden=True))
     for word in ("checker", "judge", "✗", "value_error", "Bob", "answers"):
@@ -161,7 +161,9 @@ def test_hostile_text_is_drawn_as_pictures_and_is_no_markup() -> None:
     of.verdicts = [official, Verdict("judge", HOSTILE, by=HOSTILE)]
     of.extra = {HOSTILE: HOSTILE}
     of.messages = [Message(0, -1, "user", HOSTILE, HOSTILE), Message(0, 0, "assistant", HOSTILE)]
-    shown = detail(of, opinions=[Opinion("alice", HOSTILE, "correct", HOSTILE, tags=[HOSTILE], note=HOSTILE)])
+    shown = detail(
+        of, opinions=[Opinion(annotator="alice", target=HOSTILE, verdict=HOSTILE, tags=[HOSTILE], note=HOSTILE)]
+    )
     lines = [*text(shown, dialogue=True), plain(header_line(shown, 0, 1, 200))]
     assert all(line == visible(line) for line in lines)
     assert any("[bold]x[/bold]" in line for line in lines)

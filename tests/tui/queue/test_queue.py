@@ -114,7 +114,7 @@ async def test_a_verdict_shows_in_the_queue_and_counts_in_the_exit(make_app, set
         await pilot.press("q")
     assert app.return_value == 1
     events, _ = read_journals(app.session.store.workspace)
-    assert [(event.model().key.id, event.model().verdict) for event in events] == [("simple_1", True)]
+    assert [(event.key.id, event.verdict) for event in events] == [("simple_1", True)]
 
 
 async def test_an_undone_verdict_does_not_count(make_app, settled):

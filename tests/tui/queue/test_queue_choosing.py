@@ -183,7 +183,7 @@ async def test_folding_from_inside_leads_back_to_the_group(make_app, settled):
 
 async def test_the_runs_that_were_opened_are_not_a_part_of_the_filter(make_app, settled):
     runs = {"maple-8b": some(), "birch-70b": some()[:3], "elm-3b": some()[:5]}
-    async with make_app(runs=runs, view=View(where="run:1,2 (official:fail)")).run_test(size=NARROW) as pilot:
+    async with make_app(runs=runs, view=View(where="official:fail", runs=(1, 2))).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
         assert " filter official:fail " in lines[2]
         assert "2 runs" in lines[0] and " of 15 reviewed" in lines[0]

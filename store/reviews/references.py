@@ -1,0 +1,115 @@
+"""Which items of the store a review is about, and what the roll-up must know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fcreview.review import ItemKey
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+class Reference(NamedTuple):
+    """An item that a key names, as it is in the store now."""
+
+    item: int
+    prediction_hash: str
+    golden_hash: str
+
+
+@dataclass(slots=True)
+class Parts:
+    """What is known of the parts of one item."""
+
+    pairs: dict[int, int]
+    """Call pairs by turn, from 0."""
+    said: dict[tuple[str, str, str], str]
+    """Automatic verdicts as JSON text by target, criterion and source."""
+
+
+# Not through the views `pairs` and `verdicts`: those take every item apart before one is chosen.
+_PAIRS = "SELECT item, p.turn, count(*) FROM (SELECT item, unnest(pairs) AS p {chosen}) GROUP BY item, p.turn"
+_VERDICTS = (
+    "SELECT item, v.target, v.criterion, v.source, CAST(v.value AS VARCHAR)"
+    " FROM (SELECT item, unnest(verdicts) AS v {chosen})"
+)
+_CHOSEN = "FROM item_rows WHERE item IN ({items})"
+_NO_PARTS = Parts({}, {})
+
+
+class References:
+    """Finds items by key, and keeps what it found."""
+
+    def __init__(self, connection: DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._found: dict[ItemKey, list[Reference]] = {}
+        self._parts: dict[int, Parts] = {}
+        self._runs: dict[tuple[str, ...], list[int]] = {}
+        self._names: dict[int, tuple[str, str, str, str]] = {}
+        for run, *names in self._rows("SELECT run, benchmark, generation, language, model FROM runs"):
+            benchmark, generation, language, model = names
+            self._names[run] = (benchmark, generation, language, model)
+            self._runs.setdefault(self._names[run], []).append(run)
+
+    def of(self, key: ItemKey) -> list[Reference]:
+        """The items with this key: none, or several where runs of one model share it. As far as `find` was asked."""
+        return self._found.get(key, [])
+
+    def parts(self, item: int) -> Parts:
+        """As far as `find_parts` was asked."""
+        return self._parts.get(item, _NO_PARTS)
+
+    def named(self, item: int) -> tuple[ItemKey, str, str]:
+        """(key, prediction hash, golden hash) of an item; KeyError if there is none with this number."""
+        rows = self._rows(
+            "SELECT run, category, id, prediction_hash, golden_hash FROM item_rows WHERE item = $1", [item]
+        )
+        if not rows:
+            raise KeyError(item)
+        run, category, name, prediction_hash, golden_hash = rows[0]
+        return ItemKey(*self._names[run], category, name), prediction_hash or "", golden_hash or ""
+
+    def find(self, key: ItemKey) -> None:
+        """One key; looks through runs of its model only."""
+        if key in self._found:
+            return
+        runs = self._runs.get(key[:4], [])
+        rows = self._rows(
+            "SELECT item, prediction_hash, golden_hash FROM item_rows"
+            f" WHERE run IN ({', '.join(map(str, runs)) or 'NULL'}) AND id = $1 AND category = $2 ORDER BY item",
+            [key.id, key.category],
+        )
+        self._found[key] = [Reference(item, prediction or "", golden or "") for item, prediction, golden in rows]
+
+    def find_many(self, keys: Sequence[ItemKey]) -> None:
+        """Many keys in one pass."""
+        self._found.update({key: [] for key in keys})
+        if not keys:
+            return
+        names = ", ".join(f"unnest(${place}::VARCHAR[]) AS {name}" for place, name in enumerate(ItemKey._fields, 2))
+        found = self._rows(
+            "SELECT k.place, i.item, i.prediction_hash, i.golden_hash FROM items i JOIN"
+            f" (SELECT unnest(range($1::BIGINT)) AS place, {names}) k USING ({', '.join(ItemKey._fields)})"
+            " ORDER BY i.item",
+            [len(keys), *(list(column) for column in zip(*keys, strict=True))],
+        )
+        for place, item, prediction_hash, golden_hash in found:
+            self._found[keys[place]].append(Reference(item, prediction_hash or "", golden_hash or ""))
+
+    def find_parts(self, keys: Sequence[ItemKey]) -> None:
+        """The number of call pairs of each turn, and automatic verdicts on parts and on other criteria."""
+        items = [each.item for key in keys for each in self.of(key) if each.item not in self._parts]
+        if not items:
+            return
+        self._parts.update({item: Parts({}, {}) for item in items})
+        chosen = _CHOSEN.format(items=", ".join(map(str, items)))  # our own numbers; so that only their part is read
+        for item, turn, count in self._rows(_PAIRS.format(chosen=chosen)):
+            self._parts[item].pairs[turn] = count
+        for item, target, criterion, source, value in self._rows(_VERDICTS.format(chosen=chosen)):
+            self._parts[item].said[target, criterion, source] = value
+
+    def _rows(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._connection.execute(text, list(values)).fetchall()

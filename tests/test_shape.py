@@ -27,9 +27,6 @@ EXCEPTIONS = {
     "parameters importers/hammerbench/read.py _fill_legacy": "being grouped",
     "parameters tui/app.py __init__": "being grouped",
     "parameters tui/document/texts.py text_block": "being grouped",
-    "circle fcreview.exporters.base fcreview.exporters.csv fcreview.exporters.jsonl fcreview.exporters.registry": (
-        "exports are getting a protocol"
-    ),
 }
 """`<rule> <what it is on>`: why it may be."""
 

@@ -9,8 +9,9 @@ from typing import Any
 from fcreview.calls.face import align, align_turns, first_difference
 from fcreview.importers.bfcl import files, scores, trajectory
 from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.check.evaluate import RULES, Evaluation, decode_display, evaluate
+from fcreview.importers.bfcl.check.evaluate import Evaluation, decode_display, evaluate
 from fcreview.importers.bfcl.check.kinds import NOTES
+from fcreview.importers.bfcl.check.texts import RULES
 from fcreview.importers.bfcl.dataset import content_hash, text_of
 from fcreview.importers.common.jsonl import Record
 from fcreview.model import Call, ImportIssue, Item, Message, Pair, Verdict

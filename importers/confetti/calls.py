@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from fcreview.calls.face import align, first_difference
-from fcreview.importers.bfcl.rules import RULES
+from fcreview.importers.bfcl.check.texts import RULES
 from fcreview.importers.confetti.binary import check, golden_call, make_case
 from fcreview.importers.confetti.soft import parameter_scores, soft_score
 from fcreview.importers.confetti.sources import Sources

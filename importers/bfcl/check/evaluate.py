@@ -1,8 +1,4 @@
-"""The verdict of the benchmark's own rules on one record, recomputed without running anything.
-
-What other modules use is here: `evaluate`, `decode_display`, and by name from their own files
-`golden_calls`, `parse_call_text` and `RULES`.
-"""
+"""The verdict of the benchmark's own rules on one record, recomputed without running anything."""
 
 from __future__ import annotations
 
@@ -14,15 +10,10 @@ from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.check.call import Failure, check_any_order, check_one
 from fcreview.importers.bfcl.check.kinds import kind_of
 from fcreview.importers.bfcl.check.prepare import Unusable, language_of, prepare
-from fcreview.importers.bfcl.decode.call_text import parse_call_text
 from fcreview.importers.bfcl.decode.choose import decode
 from fcreview.importers.bfcl.decode.decoding import Calls, Undecodable, WrongFormat
-from fcreview.importers.bfcl.golden import golden_calls
-from fcreview.importers.bfcl.rules import RULES
 from fcreview.model import Call, Pair
 from fcreview.values import json_safe
-
-__all__ = ["RULES", "Evaluation", "decode_display", "evaluate", "golden_calls", "parse_call_text"]
 
 Shown = list[tuple[str, dict[str, Any] | None]]
 SCALARS = frozenset({str, int, bool, type(None)})

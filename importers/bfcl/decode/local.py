@@ -1,4 +1,4 @@
-"""Text formats of locally served function-calling models (formats/bfcl section 5, D3).
+"""Text formats of locally served function-calling models (the evaluator's `local_inference` handlers).
 
 Each function takes the whole text and gives calls; Undecodable and WrongFormat as everywhere.
 """

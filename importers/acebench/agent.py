@@ -8,9 +8,9 @@ from typing import Any
 
 from fcreview.calls.face import align, first_difference
 from fcreview.importers.acebench.check_agent import check_end_state, process_accuracy
+from fcreview.importers.acebench.check_value import RULES
 from fcreview.importers.acebench.decode import Undecodable, readable
 from fcreview.importers.acebench.history import read_history
-from fcreview.importers.acebench.rules import RULES
 from fcreview.model import Accept, Call, ImportIssue, Item, Message, Role, Verdict
 
 

@@ -11,8 +11,7 @@ from fcreview.importers.common.guard import digest, documents, guarded
 from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.complexfuncbench.calls import CallVerdict, judge_calls, uncovered
 from fcreview.importers.complexfuncbench.log import Log, read_log
-from fcreview.importers.complexfuncbench.metrics import domain
-from fcreview.importers.complexfuncbench.sample import GoldenPath, golden_path, made
+from fcreview.importers.complexfuncbench.sample import GoldenPath, domain, golden_path, made
 from fcreview.model import ImportIssue, Item, Pair, Source, Verdict
 from fcreview.plan import RunPlan
 

@@ -15,8 +15,8 @@ from fcreview.importers.common.guard import digest, guarded
 from fcreview.importers.common.jsonl import Record as Line
 from fcreview.importers.common.jsonl import excerpt, records
 from fcreview.importers.generic.chat import predicted, read_chat
+from fcreview.importers.generic.find import as_record
 from fcreview.importers.generic.schema import Alternatives, GoldenCall, Header, Record
-from fcreview.importers.generic.shape import as_record
 from fcreview.model import Accept, Call, ImportIssue, Item, Pair, Verdict
 from fcreview.plan import RunPlan
 from fcreview.values import json_safe

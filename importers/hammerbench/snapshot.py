@@ -7,12 +7,20 @@ from typing import Any
 
 import orjson
 
-from fcreview.calls.face import align, first_difference
+from fcreview.calls.face import Rules, align, first_difference
 from fcreview.importers.hammerbench.check import Snapshot, check
 from fcreview.importers.hammerbench.parse import parse
-from fcreview.importers.hammerbench.rules import RULES
 from fcreview.model import Accept, Call, Item, Message, Verdict
 from fcreview.values import json_safe
+
+
+def normalise(text: str) -> str:
+    """Case, blanks and closing marks aside."""
+    return " ".join(text.strip(".?!。！ ").lower().split())
+
+
+RULES = Rules(normalise=normalise)
+"""For the argument diff; verdicts go by similarity."""
 
 
 @dataclass(slots=True)

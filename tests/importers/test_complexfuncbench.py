@@ -14,9 +14,8 @@ from fcreview.figures import Scored
 from fcreview.importers.complexfuncbench.calls import judge_calls
 from fcreview.importers.complexfuncbench.figures import figures
 from fcreview.importers.complexfuncbench.log import read_log
-from fcreview.importers.complexfuncbench.metrics import domain
 from fcreview.importers.complexfuncbench.rules import error_word, format_error, gate, rule_equal
-from fcreview.importers.complexfuncbench.sample import golden_path, made
+from fcreview.importers.complexfuncbench.sample import domain, golden_path, made
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model import Item
 

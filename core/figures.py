@@ -33,7 +33,8 @@ class Scored:
     """Criterion -> value, of verdicts on the whole item or its response."""
     parts: Sequence[tuple[str, str, Any]] = ()
     """(target, criterion, value) of verdicts on calls, arguments and turns."""
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """The item's `Extra.more`: what the benchmark's importer has put there for its figures."""
     n_golden: int = 0
     n_predicted: int = 0
     n_functions: int = 0

@@ -50,7 +50,7 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
         for plan in part.plans:
             plan.importer, plan.version = importer.name, importer.version
             if plan.run.benchmark == importer.name:
-                plan.run.settings.setdefault("title", importer.title)
+                plan.run.title = plan.run.title or importer.title
         plans += part.plans
         found.issues += part.issues
         found.claimed |= part.claimed

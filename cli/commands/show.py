@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -46,7 +46,7 @@ def show(
     with opened(Place([path], data, workspace)) as session:
         chosen = one_item(session, item, run)
         if as_json:
-            emit_json(session.store.detail(chosen))
+            emit_json(item_json(session.store.detail(chosen)))
         else:
             print_item(session, chosen, full=full)
 
@@ -74,6 +74,22 @@ def one_item(session: Session, named: str, run: str | None) -> int:
 def _ids(session: Session, run: str | None) -> list[str]:
     rows = rows_of(session, session.view(run=run), SEARCHED)
     return list(dict.fromkeys(row.id for row in rows))
+
+
+def item_json(detail: ItemDetail) -> dict[str, Any]:
+    """The detail's own fields. In `item.extra` all names stand beside each other, those of the benchmark too."""
+    extra = detail.item.extra.as_json()
+    if "state_differences" in extra:
+        sides = extra["state_differences"].items()
+        extra["state_differences"] = {
+            name: {"model": both["predicted"], "ground_truth": both["golden"]} for name, both in sides
+        }
+    extra = {**extra.pop("more", {}), **extra}
+    return _shallow(detail) | {"item": _shallow(detail.item) | {"extra": extra}}
+
+
+def _shallow(value: Any) -> dict[str, Any]:
+    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 def print_item(session: Session, item: int, *, full: bool = False) -> None:

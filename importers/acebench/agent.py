@@ -41,7 +41,7 @@ def fill(
     sequences = milestones if milestones and isinstance(milestones[0], list) else [milestones]
     item.golden = _calls("golden", [str(part) for part in sequences[0]], range(len(sequences[0])))
     if len(sequences) > 1:
-        item.extra["other milestone sequences"] = sequences[1:]
+        item.extra.more["other milestone sequences"] = sequences[1:]
     item.pairs = align(item.golden, item.predicted, RULES, ordered=True)
     item.diff_function, item.diff_argument, item.first_difference = first_difference(
         item.pairs, item.golden, item.predicted
@@ -55,7 +55,7 @@ def fill(
     item.verdicts.append(Verdict("rule", counted, criterion="process_accuracy", by="milestones"))
     if not outcome.valid:
         item.diff_function, item.diff_argument = outcome.function, outcome.argument
-    item.extra |= {"end state": record.get("result"), "golden end state": answer.get("ground_truth")}
+    item.extra.more |= {"end state": record.get("result"), "golden end state": answer.get("ground_truth")}
 
 
 def _calls(side: Any, texts: list[str], steps: Sequence[int]) -> list[Call]:

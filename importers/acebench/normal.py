@@ -55,7 +55,7 @@ def _text(record: dict[str, Any], key: str) -> str:
 
 
 def _special(item: Item, reply: Any, golden: Any, category: str, judged: bool) -> None:
-    item.extra["expected"] = {"phrase": PHRASES[category], "must name": golden}
+    item.extra.more["expected"] = {"phrase": PHRASES[category], "must name": golden}
     if judged:
         _verdict(item, check_special(reply, golden, category))
 
@@ -74,7 +74,7 @@ def _normal(item: Item, reply: Any, golden: Any, turn: int, judged: bool) -> Non
     if alternatives:
         item.golden = golden_calls(alternatives[0], item.functions, turn)
     if len(alternatives) > 1:
-        item.extra["other accepted answers"] = alternatives[1:]
+        item.extra.more["other accepted answers"] = alternatives[1:]
     item.pairs = align(item.golden, item.predicted, RULES)
     if alternatives:
         found = first_difference(item.pairs, item.golden, item.predicted)

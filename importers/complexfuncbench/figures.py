@@ -30,7 +30,7 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
     found += [Figure("error types", str(name), count, "count") for name, count in errors.most_common()]
     kinds = Counter(kind for row in known for kind in _kinds(row))
     found += [Figure("wrong parameters by type", name, count, "count") for name, count in kinds.most_common()]
-    steps = [row.extra["counts"] for row in known if isinstance(row.extra.get("counts"), dict)]
+    steps = [row.more["counts"] for row in known if isinstance(row.more.get("counts"), dict)]
     taken = sum(_count(one, "real_turn_num") for one in steps)
     shortest = sum(_count(one, "total_turn_num") for one in steps)
     if shortest:
@@ -50,7 +50,7 @@ def _printed(table: str, values: Mapping[str, Any], note: str) -> list[Figure]:
 
 
 def _row(item: Scored) -> Row:
-    counts = item.extra.get("counts")
+    counts = item.more.get("counts")
     counts = counts if isinstance(counts, dict) else {}
     return Row(
         item.category,
@@ -79,7 +79,7 @@ def _correct_calls(item: Scored, recorded: int) -> int:
 
 
 def _kinds(item: Scored) -> list[str]:
-    wrong = item.extra.get("wrong parameters")
+    wrong = item.more.get("wrong parameters")
     return [str(kind) for kind in wrong.values()] if isinstance(wrong, dict) else []
 
 

@@ -80,7 +80,7 @@ def _without_record(name: str, file: Path, known: dict[str, Any] | None) -> Item
     """A sample that only has a log: the run ended without an answer and nothing was stored."""
     item = Item(id=name, category=domain(name), file=str(file), line=1)
     item.rule_note = NOTE
-    item.extra["outcome"] = "no record: the run ended without an answer, only a log was left"
+    item.extra.more["outcome"] = "no record: the run ended without an answer, only a log was left"
     item.issues.append(
         ImportIssue(str(file), None, "a log without a result record: no official verdict", item=name, severity="notice")
     )
@@ -201,23 +201,23 @@ def _extra(
 ) -> None:
     counts = record.get("count_dict")
     if isinstance(counts, dict):
-        item.extra["counts"] = counts
-        item.extra["steps"] = (
+        item.extra.more["counts"] = counts
+        item.extra.more["steps"] = (
             f"{counts.get('real_turn_num')} taken, {golden.steps or counts.get('total_turn_num')} on the golden path"
         )
     left = uncovered(golden, verdicts)
     if left:
-        item.extra["golden calls not covered"] = [call.name for call in left]
+        item.extra.more["golden calls not covered"] = [call.name for call in left]
     wrong = _wrong_parameters(item)
     if wrong:
-        item.extra["wrong parameters"] = wrong
+        item.extra.more["wrong parameters"] = wrong
     corrections = sum(verdict.tier == "format" for verdict in verdicts)
     if corrections:
-        item.extra["format errors"] = corrections
+        item.extra.more["format errors"] = corrections
     if log is not None and log.tries > 1:
-        item.extra["tries in the log"] = log.tries
+        item.extra.more["tries in the log"] = log.tries
     if log is not None and log.surplus:
-        item.extra["surplus call"] = log.surplus
+        item.extra.more["surplus call"] = log.surplus
 
 
 def _wrong_parameters(item: Item) -> dict[str, str]:

@@ -29,7 +29,7 @@ def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sou
         ]
     link = sources.links.get(known)
     if link:
-        item.extra["chain"] = {"turn": link.turn, "position": link.index + 1, "length": link.length}
+        item.extra.more["chain"] = {"turn": link.turn, "position": link.index + 1, "length": link.length}
     if golden is None:
         item.rule_note = "no golden answer found"
         return
@@ -97,4 +97,4 @@ def _hallucination(item: Item, judged: dict[str, Any] | None) -> None:
             Verdict("judge", name in flagged, f"{place}/arg:{name}", "hallucinated", None, text, by) for name in names
         ]
     if strays or len(lists) != len(item.predicted):
-        item.extra["judge's raw reply"] = judged.get("response")
+        item.extra.more["judge's raw reply"] = judged.get("response")

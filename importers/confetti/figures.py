@@ -47,14 +47,14 @@ def _soft(row: Scored) -> float | None:
 
 
 def _chains(scores: list[tuple[Scored, float]]) -> list[Figure]:
-    linked = [(row, score) for row, score in scores if isinstance(row.extra.get("chain"), dict)]
-    turns = {str(row.extra["chain"]["turn"]): row for row, _ in linked}
-    products = chain_scores((str(row.extra["chain"]["turn"]), score) for row, score in linked)
+    linked = [(row, score) for row, score in scores if isinstance(row.more.get("chain"), dict)]
+    turns = {str(row.more["chain"]["turn"]): row for row, _ in linked}
+    products = chain_scores((str(row.more["chain"]["turn"]), score) for row, score in linked)
     if not products:
         return []
     found = [Figure("function calling", "soft accuracy, chain product per turn", mean(list(products.values())))]
     tables: dict[str, Callable[[Scored], str]] = {
-        "by chain length": lambda row: length_group(row.extra["chain"]["length"]),
+        "by chain length": lambda row: length_group(row.more["chain"]["length"]),
         "by functions offered": lambda row: _bucket(row.n_functions, (9, 19), ("1-9", "10-19", "20+")),
         "by user turns": lambda row: _bucket(row.n_turns, (5, 10), ("1-5", "6-10", "11+")),
     }
@@ -70,7 +70,7 @@ def _bucket(value: int, limits: tuple[int, int], names: tuple[str, str, str]) ->
 
 def _confusion(acts: Sequence[Scored]) -> list[Figure]:
     """Per label: how often both sides have it, only the golden one, only the prediction."""
-    pairs = [(row.values.get("dialog_act"), row.extra.get("golden dialog acts")) for row in acts]
+    pairs = [(row.values.get("dialog_act"), row.more.get("golden dialog acts")) for row in acts]
     known = [(ours, theirs) for ours, theirs in pairs if isinstance(ours, list) and isinstance(theirs, list)]
     words = {"both": "golden and predicted", "only_golden": "golden only", "only_predicted": "predicted only"}
     return [

@@ -78,8 +78,8 @@ def _dialog_act(item: Item, result: Any, answer: Row | None, known: str, sources
     item.messages.append(Message(turn, step, "assistant", text))
     golden = answer.get("ground_truth") if answer else None
     if answer:
-        item.extra["golden dialog acts"] = golden
-        item.extra["golden reply"] = answer.get("ground_truth_content")
+        item.extra.more["golden dialog acts"] = golden
+        item.extra.more["golden reply"] = answer.get("ground_truth_content")
     judged = sources.act_judge.get(known)
     if judged is None:
         item.rule_note = "no judge labels: nothing to compare the golden labels with"

@@ -75,7 +75,7 @@ def _fill(item: Item, record: Record) -> None:
     if record.predicted is not None:
         item.predicted = [predicted(call, call.turn, call.step, at) for at, call in _numbered(record.predicted)]
     item.tokens_in, item.tokens_out, item.latency = record.tokens_in, record.tokens_out, record.latency
-    item.extra = dict(record.extra)
+    item.extra.more = dict(record.extra)
     item.verdicts = [
         Verdict(v.source, v.value, v.target, v.criterion, v.error_type, v.rationale, v.by) for v in record.verdicts
     ]

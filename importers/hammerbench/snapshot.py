@@ -122,14 +122,14 @@ def _slots(item: Item, given: Given, call: dict[str, Any] | None) -> None:
     properties = _object(_object(tool, "parameters"), "properties")
     states = {n: (_state(golden, n), _state(ours, n)) for n in dict.fromkeys([*properties, *golden, *ours])}
     open_ones = {n: pair for n, pair in states.items() if pair != ("filled", "filled")}
-    item.extra["slots"] = f"{len(states) - len(open_ones)} of {len(states)} filled on both sides"
+    item.extra.more["slots"] = f"{len(states) - len(open_ones)} of {len(states)} filled on both sides"
     for name, (theirs, mine) in open_ones.items():
-        item.extra[f"slot {name}"] = f"golden {theirs}, predicted {mine}"
+        item.extra.more[f"slot {name}"] = f"golden {theirs}, predicted {mine}"
     old = {n: given.earlier[n] for n, value in golden.items() if n in given.earlier and given.earlier[n] != value}
     if old:
-        item.extra["overridden slots, value before"] = old
+        item.extra.more["overridden slots, value before"] = old
     if should_decline(item.category, given.label):
-        item.extra["expected"] = "decline: no offered tool fits"
+        item.extra.more["expected"] = "decline: no offered tool fits"
 
 
 def _object(value: dict[str, Any], key: str) -> dict[str, Any]:

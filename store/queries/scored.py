@@ -25,8 +25,8 @@ RECORDED: dict[FigureSource, tuple[Source, ...]] = {
 }
 """Whose values count for a source, later ones over earlier: a judge's are recorded with both. People's come on top."""
 _ITEMS = """
-SELECT i.item, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type, i.extra,
-       i.n_golden, i.n_predicted, i.n_turns, coalesce(len(i.functions), 0),
+SELECT i.item, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type,
+       i.extra->'$.more', i.n_golden, i.n_predicted, i.n_turns, coalesce(len(i.functions), 0),
        list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)])
 FROM item_rows i WHERE i.run = ? ORDER BY i.seq
 """
@@ -49,7 +49,8 @@ class _Stored:
     judge: bool | None
     error_type: str | None
     rule_error_type: str | None
-    extra: str | None
+    more: str | None
+    """The benchmark's own values, as JSON text."""
     n_golden: int
     n_predicted: int
     n_turns: int
@@ -99,7 +100,7 @@ def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
         error_type=kind if valid is False else None,
         values=values,
         parts=[(target, criterion, value) for (target, criterion), value in parts.items()],
-        extra=_json(row.extra) or {},
+        more=_json(row.more) or {},
         n_golden=row.n_golden,
         n_predicted=row.n_predicted,
         n_functions=row.n_functions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import orjson
@@ -34,13 +35,12 @@ EXAMPLES = 3
 def run_infos(connection: DuckDBPyConnection, workspace: Workspace) -> dict[int, Run]:
     """The runs by number, without counts."""
     infos = {}
-    for run, path, settings, metrics, benchmark, generation, language, model, dataset in connection.execute(
-        "SELECT run, path, settings, official_metrics, benchmark, generation, language, model, dataset"
-        " FROM runs ORDER BY run"
-    ).fetchall():
-        place = str(workspace.full(path))
-        names = (benchmark, generation, language, model)
-        infos[run] = Run(*names, place, dataset, orjson.loads(settings), orjson.loads(metrics))
+    names = [field.name for field in fields(Run)]
+    for run, *values in connection.execute(f"SELECT run, {', '.join(names)} FROM runs ORDER BY run").fetchall():
+        row = dict(zip(names, values, strict=True))
+        row["path"] = str(workspace.full(row["path"]))
+        row |= {name: orjson.loads(row[name]) for name in ("settings", "official_metrics")}
+        infos[run] = Run(**row)
     return infos
 
 

@@ -81,6 +81,15 @@ def test_an_item_as_json_has_everything(cli: Cli, one_run: Path) -> None:
     assert {verdict["source"] for verdict in detail["item"]["verdicts"]} >= {"official"}
 
 
+def test_in_json_what_a_benchmark_adds_stands_side_by_side(cli: Cli, tmp_path: Path, samples: Path) -> None:
+    run = samples / "bfcl/result/maple-8b"
+    done = cli("show", run, "multi_turn_base_0", "--json", "--data", samples / "bfcl/data", "--workspace", tmp_path)
+    extra = done.objects[0]["item"]["extra"]
+    assert {"failing_turn", "state_differences", "involved_classes", "score_record"} <= extra.keys()
+    assert all(both.keys() == {"model", "ground_truth"} for both in extra["state_differences"].values())
+    assert extra["score_record"].keys() == {"file", "line", "offset", "length"}
+
+
 def test_an_unknown_item_is_told_with_near_ones(cli: Cli, one_run: Path) -> None:
     done = cli("show", one_run, "simple_pyton_1")
     assert (done.code, done.out) == (1, "")

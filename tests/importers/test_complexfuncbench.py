@@ -89,7 +89,7 @@ def test_printed_figures_equal_the_official_output(run: list[Item], bench: Path)
     rows = [
         Scored(
             item.id, item.category, None, item.official, item.error_type,
-            {v.criterion: v.value for v in item.verdicts if v.target == "response"}, extra=item.extra,
+            {v.criterion: v.value for v in item.verdicts if v.target == "response"}, more=item.extra.more,
         )
         for item in run
     ]  # fmt: skip

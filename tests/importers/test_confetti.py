@@ -38,7 +38,7 @@ def test_soft_scores_equal_the_soft_file_call_by_call(run: list[Item]) -> None:
 
 
 def test_chains_are_recovered(run: list[Item]) -> None:
-    lengths = [item.extra["chain"]["length"] for item in run if item.category == "conversationsclean"]
+    lengths = [item.extra.more["chain"]["length"] for item in run if item.category == "conversationsclean"]
     assert len(lengths) == 506
     assert sum(1 / length for length in lengths) == pytest.approx(313)
 

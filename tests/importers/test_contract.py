@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 import shutil
 from pathlib import Path
@@ -45,7 +46,7 @@ def test_the_sample_run_is_read_whole_and_without_complaint(samples: Path, name:
     for item in items:
         assert item.id and item.category and item.messages and item.prediction_hash
         assert item.file and Path(item.file).is_file() and item.line >= 1
-        orjson.dumps(json_safe(item.extra))
+        orjson.dumps(json_safe(item.extra.as_json()))
         for pair in item.pairs:
             assert pair.golden is not None or pair.predicted is not None
         assert all(verdict.source in ("official", "rule", "judge") for verdict in item.verdicts)
@@ -79,12 +80,20 @@ def test_reading_twice_gives_the_same(samples: Path, name: str) -> None:
 def test_figures_are_numbers_from_any_rows(samples: Path, name: str) -> None:
     for plan in discover([samples / name], format=name).plans:
         items = [one for one in read_plan(plan) if isinstance(one, Item)]
-        odd = {"values": {"soft_score": "x"}, "extra": {"counts": 5}}
+        odd = {"values": {"soft_score": "x"}, "more": {"counts": 5}}
         rows = [Scored(i.id, i.category, i.group, i.rule, **odd) for i in items]  # type: ignore[arg-type]
         for source in (rows, [], [Scored("a", "b", None, None)]):
             for figure in figures(source, plan.run):
                 assert isinstance(figure, Figure)
                 assert figure.value is None or isinstance(figure.value, (int, float))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_plan_reads_the_same_in_another_process(samples: Path, name: str) -> None:
+    for plan in discover([samples / name], format=name).plans:
+        sent = pickle.loads(pickle.dumps(plan))  # noqa: S301
+        assert (sent.private, sent.files, sent.run) == (plan.private, plan.files, plan.run)
+        assert list(read_plan(sent)) == list(read_plan(plan))
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -103,7 +112,7 @@ def test_damage_is_survived_and_said(
     lost = whole - len(items)
     assert lost <= 0 or issues, f"{harmed}: {lost} items are gone and nothing says so"
     for item in items:
-        orjson.dumps(json_safe(item.extra))
+        orjson.dumps(json_safe(item.extra.as_json()))
 
 
 def harm(folder: Path, damage: str, chance: random.Random) -> str:

@@ -194,8 +194,8 @@ def test_ids_split_from_the_right_and_external_knowledge_is_marked() -> None:
 def test_slots_have_three_states_and_overridden_ones_show_the_old_value(samples: Path) -> None:
     (plan,) = discover([samples / "hammerbench/logs/en/maple-8b.json"]).plans
     found = {item.id: item for item in items(plan)}
-    assert found["mSv_0_2"].extra["overridden slots, value before"] == {"time": "8"}
-    assert found["Based_0_1"].extra["slot start"] == "golden absent, predicted empty"
-    assert found["ST_Perfect_0_1"].extra["slots"] == "3 of 3 filled on both sides"
+    assert found["mSv_0_2"].extra.more["overridden slots, value before"] == {"time": "8"}
+    assert found["Based_0_1"].extra.more["slot start"] == "golden absent, predicted empty"
+    assert found["ST_Perfect_0_1"].extra.more["slots"] == "3 of 3 filled on both sides"
     assert found["ir_ST_Perfect_0_1"].rule is True
     assert found["ir_ST_Perfect_1_1"].rule_error_type == "not_declined"

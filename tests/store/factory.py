@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from fcreview.extra import Extra
 from fcreview.model import Accept, ArgumentDiff, Call, ImportIssue, Item, Message, Pair, Run, Verdict
 from fcreview.plan import RunPlan
 from fcreview.store.importing.import_runs import import_runs
@@ -66,7 +67,7 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
                 yield ImportIssue(str(path), number + 1, row["issue"], raw=line.decode())
             else:
                 place = {"file": str(path), "line": number + 1, "offset": offset, "length": len(line)}
-                yield make_item(number, **{**place, **row})
+                yield make_item(number, **{**place, **row, "extra": Extra.from_json(row.get("extra"))})
             offset += len(line)
 
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from fcreview.model import ImportIssue, Item, Verdict
+from fcreview.extra import Extra
+from fcreview.model import PASSING, ImportIssue, Item, Verdict
 from fcreview.review import Opinion
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.scene import words
-from fcreview.tui.document.state import FIELD
 from fcreview.tui.document.texts import text_block
 from fcreview.tui.text.lines import Line, Part, column, labelled, rule, size_text, spread, wrap_text
 from fcreview.tui.text.theme import symbols, verdict_style
@@ -21,14 +21,8 @@ from fcreview.tui.text.theme import symbols, verdict_style
 RATIONALE_ROWS = 8
 SHORT = 48
 """Characters of a field that are shown without saying how many there are."""
-ANSWERS = ("accepted_answers", "final_answer")
-"""In `Item.extra`, where a final answer is judged and not calls: a list of texts, and the text that was given."""
-PASSING = ("correct", "equivalent", "func_ok", "args_ok", "args_ok_llm", "name_matches")
-"""Criteria on which true means right; on others it means yes."""
 WHOLE = ("item", "response")
 """Targets that are the whole item, or its last words."""
-SHOWN_ELSEWHERE = ("failing_turn", "score_record", *ANSWERS)
-"""Fields that are not listed again: the turn is marked, the score file's record belongs to the raw records."""
 
 
 def verdict_blocks(detail: ItemDetail, options: Options) -> list[Block]:
@@ -101,8 +95,8 @@ def checker_lines(item: Item, cells: int) -> list[Line]:
             lines += _paragraph(" " * 10, measures(item, name), cells, "dim")
         return lines
     lines += _paragraph("", said_rule or said_official, cells)
-    failing = item.extra.get("failing_turn")
-    if type(failing) is int:
+    failing = item.extra.failing_turn
+    if failing is not None:
         count = f"fails in turn {failing + 1}; the benchmark's own words count turns from 0"
         lines += _paragraph("", count, cells, "dim")
     for source in ("official", "rule"):
@@ -177,11 +171,11 @@ def verdict_words(value: Any) -> str:
 
 def answer_blocks(item: Item, options: Options) -> list[Block]:
     """The golden answers and the one that was given below each other, where that is what is judged."""
-    accepted, given = (item.extra.get(name) for name in ANSWERS)
-    if not isinstance(accepted, list):
+    accepted, given = item.extra.accepted_answers, item.extra.final_answer
+    if accepted is None:
         return []
     golden = " or ".join(json.dumps(each, ensure_ascii=False, default=str) for each in accepted)
-    said = given if isinstance(given, str) else "(none)" if given is None else json.dumps(given, default=str)
+    said = "(none)" if given is None else given
     return [
         Block("answer", lambda cells: [rule((("final answer", "strong"),), cells)], title="final answer"),
         text_block("answer/golden", "golden", golden, options, style="golden", title="golden answers"),
@@ -192,8 +186,7 @@ def answer_blocks(item: Item, options: Options) -> list[Block]:
 def extra_blocks(item: Item, options: Options) -> list[Block]:
     """The benchmark's own fields, a line each, long ones opened in the pager; what tells the outcome is left out while
     verdicts are hidden."""
-    elsewhere = SHOWN_ELSEWHERE + ((FIELD,) if item.extra.get("failing_turn") is not None else ())
-    fields = {name: value for name, value in item.extra.items() if name not in elsewhere}
+    fields = _more(item.extra)
     if options.hidden or not fields:
         return []
     names = min(max(width(visible(name)) for name in fields), 24)
@@ -214,6 +207,15 @@ def extra_blocks(item: Item, options: Options) -> list[Block]:
             )
         )
     return blocks
+
+
+def _more(extra: Extra) -> dict[str, Any]:
+    """What is not shown elsewhere: the benchmark's own fields, a state that belongs to no turn, what was left out."""
+    known = extra.as_json()
+    fields = {"redacted": True} if extra.redacted else {}
+    if extra.failing_turn is None and "state_differences" in known:
+        fields["state_differences"] = known["state_differences"]
+    return fields | extra.more
 
 
 def _field_lines(name: str, text: str, cells: int) -> list[Line]:

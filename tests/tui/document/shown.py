@@ -78,5 +78,5 @@ def turns() -> Item:
         made.golden.append(golden("mv", 0, turn, source="a", to="b"))
         made.predicted.append(predicted("mv", 0, turn, source="a", to="b" if turn != 1 else "c"))
     made.pairs = align_turns(made.golden, made.predicted)
-    made.extra["failing_turn"] = 1
+    made.extra.failing_turn = 1
     return made

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.calls.align import align, align_turns
+from fcreview.extra import Extra
 from fcreview.model import Accept, Call, Item, Message, Run, Verdict
 from fcreview.plan import RunPlan
 from fcreview.store.importing.import_runs import import_runs
@@ -42,7 +43,7 @@ def simple(number: int) -> Item:
 
 
 def multi_turn() -> Item:
-    made = Item("multi_turn_0", "multi_turn", n_turns=4, n_steps=8, official=False, extra={"failing_turn": 1})
+    made = Item("multi_turn_0", "multi_turn", n_turns=4, n_steps=8, official=False, extra=Extra(failing_turn=1))
     for turn in range(4):
         made.messages += [
             Message(turn, -1, "user", f"Please do part {turn}."),

@@ -89,23 +89,6 @@ class RunRow:
 
 
 @dataclass(slots=True)
-class Cluster:
-    """Failures alike: same error type, function and argument."""
-
-    error_type: str
-    function: str | None
-    argument: str | None
-    count: int
-    examples: list[str]
-    """A few item ids."""
-    where: str
-    """A filter that selects exactly these items."""
-    terms: tuple[str, str, str] = ("", "", "")
-    """Of that filter what is said of error type, function and argument: `error:value_error:string`. Each stands for
-    exactly its value among all clusters of the view, so a term alone selects all clusters with that value."""
-
-
-@dataclass(slots=True)
 class ItemDetail:
     """Everything the item screen shows."""
 

@@ -11,12 +11,12 @@ from fcreview.cli.commands.show import one_item
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, RunOption, WorkspaceOption
-from fcreview.cli.output import emit, emit_json, note, word
+from fcreview.cli.output import emit, emit_json, note
 from fcreview.criteria import SCALES
 from fcreview.review import CORRECT, FAULTS, Fault, Said
 from fcreview.sanitise import visible
 from fcreview.targets import FORMS, ITEM, is_address, part_of
-from fcreview.words import count_of
+from fcreview.words import count_of, word
 
 if TYPE_CHECKING:
     from fcreview.review import Event

@@ -13,9 +13,10 @@ from fcreview.cli.commands.items import rows_of
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError
 from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WorkspaceOption
-from fcreview.cli.output import cells, emit, emit_json, word
+from fcreview.cli.output import cells, emit, emit_json
 from fcreview.cli.session import Session
 from fcreview.sanitise import visible
+from fcreview.words import word
 
 if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail

@@ -8,12 +8,13 @@ from typing import Any
 import orjson
 from duckdb import DuckDBPyConnection
 
+from fcreview.clusters import Cluster
 from fcreview.model import Run
 from fcreview.store.filters.keys import ERROR
 from fcreview.store.filters.narrowing import FAILING, exactly, narrowed
 from fcreview.store.queries.pages import FROM, condition
 from fcreview.store.reviews.effective import EFFECTIVE
-from fcreview.store.rows import Cluster, RunRow, View
+from fcreview.store.rows import RunRow, View
 from fcreview.store.workspace import Workspace
 
 _FACETS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,3 +55,16 @@ class Options:
 
     def folded(self, key: str, default: bool) -> bool:
         return not self.open_all and self.folds.get(key, default)
+
+
+class BlockSource:
+    """Blocks as what a `Layout` is made of."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = blocks
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def lines(self, index: int, cells: int) -> Sequence[Line]:
+        return self.blocks[index].lines(cells)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SEARCHED = 20_000
 """Items whose ids are looked through for 'did you mean'."""
-HINT = "enter to open"
+WHOLE = "whole with --full"
 
 
 def show(
@@ -102,22 +102,11 @@ def item_lines(detail: ItemDetail, annotator: str, width: int, *, full: bool = F
     """The item as lines of safe text. Without `full`, long texts show their head and their size."""
     from fcreview.tui.document.blocks import Options
     from fcreview.tui.document.document import document
-    from fcreview.tui.text.lines import Line, plain
-
-    @dataclass(frozen=True, slots=True)
-    class Printed(Options):
-        """Turns are all open: nobody can unfold them here."""
-
-        def folded(self, key: str, default: bool) -> bool:
-            return default and not self.open_all and "/" in key
-
-    def text(line: Line) -> str:
-        parts = [(part.replace(HINT, "whole with --full") if part.startswith("…") else part, "") for part, _ in line]
-        return plain(tuple(parts))
+    from fcreview.tui.text.lines import plain
 
     yield heading(detail)
-    for block in document(detail, annotator, Printed(dialogue=full, open_all=full)):
-        yield from _whole(block, width) if full and block.folded and block.full else map(text, block.lines(width))
+    for block in document(detail, annotator, Options(dialogue=full, open_all=full, in_print=WHOLE)):
+        yield from _whole(block, width) if full and block.folded and block.full else map(plain, block.lines(width))
 
 
 def heading(detail: ItemDetail) -> str:

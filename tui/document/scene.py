@@ -21,7 +21,7 @@ class Scene:
     messages: dict[int, list[Message]] = field(default_factory=lambda: defaultdict(list))
     turns: int = 1
     failing: int | None = None
-    """The turn the checker stopped at, from 0."""
+    """The turn the benchmark's evaluation stopped at, from 0."""
 
     @property
     def long(self) -> bool:

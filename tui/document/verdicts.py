@@ -1,4 +1,4 @@
-"""What was said about an item: checker, judge, people; and what is known besides."""
+"""What was said about an item: official, rule, judge, people; and what is known besides."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from fcreview.tui.document.scene import words
 from fcreview.tui.document.texts import text_block
 from fcreview.tui.text.lines import Line, Part, column, labelled, rule, size_text, spread, wrap_text
 from fcreview.tui.text.theme import symbols, verdict_style
+from fcreview.words import word
 
 RATIONALE_ROWS = 8
 SHORT = 48
@@ -26,12 +27,12 @@ WHOLE = ("item", "response")
 
 
 def verdict_blocks(detail: ItemDetail, options: Options) -> list[Block]:
-    """Checker and judge: empty while they are hidden from a blind annotator."""
+    """Official, rule and judge: empty while they are hidden from a blind annotator."""
     if options.hidden:
         return []
     judges = judged(detail.item)
     return [
-        Block("checker", partial(checker_lines, detail.item), title="checker"),
+        Block("verdicts", partial(verdict_lines, detail.item), title="verdicts"),
         *(Block(f"judge:{at}", partial(judge_lines, v), title="judge") for at, v in enumerate(judges)),
     ]
 
@@ -68,7 +69,7 @@ def value_words(value: Any, criterion: str) -> str:
         return "yes" if value else "no"
     if isinstance(value, bool) or value is None:
         return symbols().verdict(value)
-    return verdict_words(value) or "none"
+    return word(value) or "none"
 
 
 def _of(item: Item, source: str) -> Verdict | None:
@@ -76,13 +77,12 @@ def _of(item: Item, source: str) -> Verdict | None:
     return next((v for v in of_item if v.target == "item"), of_item[0] if of_item else None)
 
 
-def checker_lines(item: Item, cells: int) -> list[Line]:
+def verdict_lines(item: Item, cells: int) -> list[Line]:
     """One paragraph if official and rule say the same, one each and a plain word if they do not."""
     official, rule_verdict = _of(item, "official"), _of(item, "rule")
     said_official = _reason(official, item.error_type)
     said_rule = _reason(rule_verdict, item.rule_error_type)
-    parts: list[Part] = [("checker", "strong"), (f" {symbols().rule * 2} ", "dim")]
-    parts += [_mark("official", item.official), ("  ", ""), _mark("rule", item.rule)]
+    parts: list[Part] = [_mark("official", item.official), ("  ", ""), _mark("rule", item.rule)]
     both = item.official is not None and item.rule is not None
     reasons = bool(item.error_type and item.rule_error_type and item.error_type != item.rule_error_type)
     differ = both and (item.official != item.rule or reasons)
@@ -146,7 +146,7 @@ def _opinion_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> l
     lines = [rule((("reviews", "strong"),), cells)]
     for opinion in opinions:
         who = "you" if opinion.annotator == annotator else visible(opinion.annotator)
-        parts = [verdict_words(opinion.verdict)] if opinion.verdict is not None else []
+        parts = [word(opinion.verdict)] if opinion.verdict is not None else []
         parts += [f"on {words(visible(opinion.target))}"] if opinion.target != "item" else []
         parts += [visible(opinion.criterion)] if opinion.criterion != "correct" else []
         parts += [f"wrong: {opinion.fault}"] if opinion.fault else []
@@ -159,14 +159,6 @@ def _opinion_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> l
         if opinion.note:
             lines += _paragraph("  note  ", opinion.note, cells, "dim")
     return lines
-
-
-def verdict_words(value: Any) -> str:
-    if value is True:
-        return "pass"
-    if value is False:
-        return "fail"
-    return visible(", ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
 def answer_blocks(item: Item, options: Options) -> list[Block]:
@@ -197,7 +189,7 @@ def extra_blocks(item: Item, options: Options) -> list[Block]:
         blocks.append(
             Block(
                 f"extra:{name}",
-                partial(_field_lines, column(visible(name), names)[0], text),
+                partial(_field_lines, column(visible(name), names)[0], text, options.opens("opens it")),
                 stop=long,
                 foldable=long,
                 folded=long,
@@ -218,9 +210,9 @@ def _more(extra: Extra) -> dict[str, Any]:
     return fields | extra.more
 
 
-def _field_lines(name: str, text: str, cells: int) -> list[Line]:
+def _field_lines(name: str, text: str, opens: str, cells: int) -> list[Line]:
     head = visible(text[: cells * 2])
-    size = f"  {size_text(text)}, enter opens it" if len(text) > SHORT else ""
+    size = f"  {size_text(text)}, {opens}" if len(text) > SHORT else ""
     left: Line = ((f"  {name}  ", "dim"), (head, ""))
     return [spread(left, ((size, "dim"),), cells)]
 

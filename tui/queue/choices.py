@@ -46,7 +46,7 @@ def run_choices(runs: Sequence[RunRow], selected: int | None, blind: bool = Fals
     if not blind:
         columns.append((Column("official", right=True), lambda run: (rate(run.official_pass, run.official_known), "")))
         if any(run.rule_known for run in runs):
-            columns.append((Column("checker", right=True), lambda run: (rate(run.rule_pass, run.rule_known), "")))
+            columns.append((Column("rule", right=True), lambda run: (rate(run.rule_pass, run.rule_known), "")))
         columns.append(
             (Column("corrected", right=True), lambda run: (rate(run.effective_pass, run.effective_known), "strong"))
         )

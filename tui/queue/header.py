@@ -82,7 +82,7 @@ def run_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind
 
 
 def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False) -> Line:
-    """Official and corrected rate, the checker's where it has one, and the number of import issues."""
+    """Official and corrected rate, the recomputed one where there is one, and the number of import issues."""
     if runs is None:
         return ((" reading the store ", "dim"),)
     total = rates(runs)
@@ -92,7 +92,7 @@ def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False
     else:
         left += [(" official ", "dim"), (rate(*total.official), "strong")]
         if total.rule[1]:
-            left += [GAP, ("checker ", "dim"), (rate(*total.rule), "strong")]
+            left += [GAP, ("rule ", "dim"), (rate(*total.rule), "strong")]
         left += [GAP, ("corrected ", "dim"), (rate(*total.effective), "strong")]
     right: Line = ((count_of(total.issues, "import issue") + " ", "warn"),) if total.issues else ()
     return spread(tuple(left), right, cells)

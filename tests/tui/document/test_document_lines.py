@@ -25,7 +25,7 @@ def test_an_item_at_80_columns() -> None:
         '! location  "Hangzhou, China" or "Hangzhou"   "Hangzhou, CN"',
         "            none of 2 accepted values",
         "+ days      (none)                            3",
-        "── checker ── official ✗  rule ✗ ──────────────────────────────────────────────",
+        "── official ✗  rule ✗ ─────────────────────────────────────────────────────────",
         "  value_error:string: 'hangzhoucn' is none of 'hangzhou'",
         "── judge gpt-4o ── ✗ ──────────────────────────────────────────────────────────",
         "  CN is not a city",
@@ -106,7 +106,7 @@ def test_official_and_rule_that_differ_are_both_told() -> None:
     of = item([golden("f")], [predicted("f")], official=False, rule=True, error_type="value_error:string")
     of.verdicts = [Verdict("official", False, error_type="value_error:string"), Verdict("rule", True)]
     lines = text(detail(of))
-    assert "── checker ── official ✗  rule ✓  they differ ─" in "".join(lines)
+    assert "── official ✗  rule ✓  they differ ─" in "".join(lines)
     assert "  official  value_error:string" in lines
     assert "  rule      passes" in lines
 
@@ -120,7 +120,7 @@ def test_hidden_verdicts_leave_no_trace() -> None:
     of = detail(WEATHER, opinions=[Opinion(annotator="bob", verdict=False, note="Bob's word")])
     of.item.extra.more["answers"] = "Hangzhou"
     shown = "\n".join(text(of, hidden=True))
-    for word in ("checker", "judge", "✗", "value_error", "Bob", "answers"):
+    for word in ("official", "rule ", "judge", "✗", "value_error", "Bob", "answers"):
         assert word not in shown
     assert "✗" not in plain(header_line(of, 2, 640, 80, hidden=True))
     del of.item.extra.more["answers"]

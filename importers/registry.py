@@ -19,7 +19,12 @@ PLUGINS = (
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
     ),
     Plugin("acebench", "ACEBench", "data_CATEGORY_result.json below result_en or result_zh"),
-    Plugin("hammerbench", "HammerBench", "JSON arrays of {id, input, predict, label}, or folders with MT_res.json"),
+    Plugin(
+        "hammerbench",
+        "HammerBench",
+        "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
+        version=2,
+    ),
     Plugin("confetti", "CONFETTI", "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json"),
     Plugin(
         "complexfuncbench", "ComplexFuncBench", "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}"

@@ -16,7 +16,6 @@ from fcreview.importers.hammerbench.dialogue import EXTERNAL, user
 from fcreview.importers.hammerbench.figures import figures
 from fcreview.importers.hammerbench.files import split_id
 from fcreview.importers.hammerbench.parse import family, parse
-from fcreview.importers.hammerbench.rouge import similarity
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model import Item
 from fcreview.plan import RunPlan
@@ -158,18 +157,6 @@ def test_parser_families_by_path() -> None:
 def test_any_text_parses_or_stays_text(text: str, parser: str) -> None:
     found = parse(text, parser)
     assert found is None or "name" in found
-
-
-def test_rouge_as_used() -> None:
-    assert similarity("Oslo", "oslo.", "en") == pytest.approx(0.999999995)
-    assert similarity("24.0", "24", "en") == pytest.approx(2 / 3, abs=1e-6)
-    assert similarity("4月13日", "4月12日", "zh") == pytest.approx(0.75, abs=0.01)
-    assert similarity(" ", "x", "en") == 0.0
-
-
-@given(st.text(max_size=40), st.text(max_size=40), st.sampled_from(["en", "zh"]))
-def test_similarity_is_between_0_and_1(a: str, b: str, language: str) -> None:
-    assert 0.0 <= similarity(a, b, language) <= 1.0
 
 
 def test_args_ok_rules() -> None:

@@ -19,8 +19,8 @@ def detail() -> ItemDetail:
     given = [Call("predicted", "cd", None, raw=TALE, decode_error="no call in it")]
     messages = [Message(0, -1, "user", "Go."), Message(0, 0, "tool", LONG, "ls"), Message(0, 1, "assistant", TALE)]
     item = Item("turn_0", "multi", messages=messages, golden=wanted, predicted=given, pairs=align(wanted, given))
-    item.extra = {"config": {"deep": [LONG]}}
-    row = QueueRow(1, 1, 0, item.id, "multi", "m", False, False, None, None, None, False, None, None, None, "", 1, 1, 0)
+    item.extra.more = {"config": {"deep": [LONG]}}
+    row = QueueRow(item=1, run=1, seq=0, id=item.id, category="multi", model="m", official=False, rule=False)
     key = ItemKey(benchmark="b", generation="g", language="en", model="m", category="multi", id=item.id)
     return ItemDetail(row, key, Run("b", "g", "en", "m", "runs"), item)
 

@@ -17,6 +17,7 @@ PLUGINS = (
         "bfcl",
         "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
+        version=2,
     ),
     Plugin("acebench", "ACEBench", "data_CATEGORY_result.json below result_en or result_zh"),
     Plugin(

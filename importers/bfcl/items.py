@@ -32,6 +32,8 @@ class Context:
     generation: str
     category: str
     model: str
+    early: bool = False
+    """Scored while native arguments of Java and JavaScript calls were turned into text."""
     by: str = ""
     """Name of the score file, and its path."""
     score_file: str = ""
@@ -125,7 +127,15 @@ def _single(item: Item, context: Context, record: dict[str, Any], known: Known) 
     if category == "format_sensitivity" and (parts := files.split_format_id(item.id)):
         config, category = parts[1], files.split_id(parts[2])[0]
         item.extra.more |= {"config": parts[1], "original": parts[2]}
-    found = evaluate(result, case, generation=context.rules, category=category, config=config, model=context.model)
+    found = evaluate(
+        result,
+        case,
+        generation=context.rules,
+        category=category,
+        config=config,
+        model=context.model,
+        early=context.early,
+    )
     item.messages = trajectory.single_messages(record, known.opening)
     if found.predicted is None:
         found.predicted = _predicted(found, result, case)

@@ -58,7 +58,8 @@ def _category(plan: RunPlan, name: str, parts: CategoryFiles) -> Iterator[Item |
     scored = _scores(parts.scores, name, found, data)
     if scored is not None:
         plan.run.official_metrics[name] = scored.header
-    category = Category(items.Context(generation, name, plan.run.model), data, found, scored, False)
+    context = items.Context(generation, name, plan.run.model, files.is_early((parts.results or parts.scores)[0]))
+    category = Category(context, data, found, scored, False)
     category.renamed = name.startswith(("memory", "web_search", "format_sensitivity"))
     _check(category)
     yield from found.issues

@@ -42,13 +42,20 @@ class Evaluation:
 
 
 def evaluate(
-    result: Any, case: Case, *, generation: str, category: str, config: str | None = None, model: str = ""
+    result: Any,
+    case: Case,
+    *,
+    generation: str,
+    category: str,
+    config: str | None = None,
+    model: str = "",
+    early: bool = False,
 ) -> Evaluation:
     """Verdict and decoded calls of a record's `result`.
 
     `generation` is "V1" to "V4"; `config` the configuration part of a format-sensitivity id
     (`ret_fmt=json&...`); `model` the folder's name, asked for the output format where the record does not
-    tell. Never raises for bad content.
+    tell; `early` as for `decode`. Never raises for bad content.
     """
     v1 = generation == "V1"
     if category == "format_sensitivity":
@@ -56,7 +63,7 @@ def evaluate(
     kind, note = kind_of(category, v1)
     language = language_of(category) if kind not in ("irrelevance", "relevance") else "python"
     try:
-        calls, native = decode(result, language=language, v1=v1, config=config, model=model)
+        calls, native = decode(result, language=language, v1=v1, config=config, model=model, early=early)
     except (Undecodable, WrongFormat) as error:
         return _undecoded(error, kind, note, _no_golden(case, kind))
     except (RecursionError, MemoryError) as error:

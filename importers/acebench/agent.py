@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fcreview.calls.face import align, first_difference
+from fcreview.calls.align import align
+from fcreview.calls.first_difference import first_difference
 from fcreview.importers.acebench.check_agent import check_end_state, process_accuracy
 from fcreview.importers.acebench.check_value import RULES
 from fcreview.importers.acebench.decode import Undecodable, readable

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.calls.face import Rules
+from fcreview.calls.rules import Rules
 
 TYPES: dict[str, type] = {
     **dict.fromkeys(("string", "any"), str),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fcreview.calls.face import align, first_difference
+from fcreview.calls.align import align
+from fcreview.calls.first_difference import first_difference
 from fcreview.importers.acebench.check_normal import PHRASES, Outcome, check, check_special
 from fcreview.importers.acebench.check_value import RULES
 from fcreview.importers.acebench.decode import CallTuple, Undecodable, decode, readable

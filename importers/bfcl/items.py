@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from fcreview.calls.face import align, align_turns, first_difference
+from fcreview.calls.align import align, align_turns
+from fcreview.calls.first_difference import first_difference
 from fcreview.extra import Extra, RecordPlace
 from fcreview.importers.bfcl import files, scores, trajectory
 from fcreview.importers.bfcl.case import Case

@@ -13,6 +13,8 @@ from typing import Any
 
 from fcreview.figures import Figure, Scored
 from fcreview.model import Run
+from fcreview.review import CORRECT
+from fcreview.targets import call_of
 
 SAMPLES = {"Hotels": 150, "Flights": 150, "Car-Rental": 150, "Attraction": 150, "Cross": 400}
 """Denominators of the official success rate, whatever is in the file."""
@@ -74,7 +76,7 @@ def _score(value: Any) -> int | None:
 def _correct_calls(item: Scored, recorded: int) -> int:
     """The recorded number, moved by what people said of single calls."""
     said = {target: value for target, criterion, value in item.parts if criterion == "equivalent"}
-    people = {target: value for target, criterion, value in item.parts if criterion == "correct" and "/call:" in target}
+    people = {target: value for target, criterion, value in item.parts if criterion == CORRECT and call_of(target)}
     return recorded + sum(bool(value) - bool(said.get(target)) for target, value in people.items())
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fcreview.calls.face import diff_call, first_difference
+from fcreview.calls.diff import diff_call
+from fcreview.calls.first_difference import first_difference
 from fcreview.importers.common.guard import digest, documents, guarded
 from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.complexfuncbench.calls import CallVerdict, judge_calls, uncovered
@@ -14,6 +15,7 @@ from fcreview.importers.complexfuncbench.log import Log, read_log
 from fcreview.importers.complexfuncbench.sample import GoldenPath, domain, golden_path, made
 from fcreview.model import ImportIssue, Item, Pair, Source, Verdict
 from fcreview.plan import RunPlan
+from fcreview.targets import RESPONSE, call_address
 
 NOTE = "success depended on live replies and a judge: it is imported, not recomputed"
 JUDGE = "gpt-4o (as published)"
@@ -159,7 +161,7 @@ def _call_verdicts(pairs: list[Pair], verdicts: list[CallVerdict]) -> list[Verdi
             Verdict(
                 source,
                 verdict.ok,
-                f"turn:1/call:{position + 1}",
+                call_address(0, position),
                 "equivalent",
                 verdict.error_type,
                 verdict.rationale,
@@ -193,7 +195,7 @@ def _scores(item: Item, record: dict[str, Any]) -> None:
         score, reason = entry.get("score"), entry.get("reason")
         value = score if score in (0, 1, 2) else None
         text = f"{reason or ''}" + ("" if value is not None else f" (recorded score {score}: no usable verdict)")
-        item.verdicts.append(Verdict("judge", value, "response", criterion, None, text.strip() or None, JUDGE))
+        item.verdicts.append(Verdict("judge", value, RESPONSE, criterion, None, text.strip() or None, JUDGE))
 
 
 def _extra(

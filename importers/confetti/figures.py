@@ -13,6 +13,7 @@ from math import prod
 from fcreview.figures import DECIDED, Figure, Scored, pass_rate
 from fcreview.importers.confetti.find import ACTS, CALLS
 from fcreview.model import Run
+from fcreview.targets import call_of
 
 LABELS = (
     "agent_function_calling",
@@ -87,7 +88,7 @@ def _validity(calls: Sequence[Scored]) -> list[Figure]:
         named = [target for target, criterion, value in row.parts if criterion == "name_matches" and value]
         said = [(target, value) for target, criterion, value in row.parts if criterion == "hallucinated"]
         for call in named:
-            own = [(target, value) for target, value in said if target.partition("/arg:")[0] == call]
+            own = [(target, value) for target, value in said if call_of(target) == call]
             actions.append(([target for target, _ in own], [target for target, value in own if value]))
     valid, judged = parameter_validity(actions)
     if not judged:

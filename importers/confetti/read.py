@@ -16,6 +16,7 @@ from fcreview.importers.confetti.find import CALLS, RESULTS
 from fcreview.importers.confetti.sources import Sources, load
 from fcreview.model import ImportIssue, Item, Message, Role, Verdict
 from fcreview.plan import RunPlan
+from fcreview.targets import RESPONSE
 
 Row = dict[str, Any]
 USUAL = (None, "text", "function_result")
@@ -89,7 +90,7 @@ def _dialog_act(item: Item, result: Any, answer: Row | None, known: str, sources
     by = str(judged.get("judge_model") or "judge")
     reply = judged.get("response")
     said = str(reply) if reply is not None else None
-    item.verdicts.append(Verdict("judge", labels, "response", "dialog_act", None, said, by))
+    item.verdicts.append(Verdict("judge", labels, RESPONSE, "dialog_act", None, said, by))
     if isinstance(golden, list):
         item.rule = acts_match(labels, golden)
         item.rule_error_type = None if item.rule else "dialog_act:no_overlap"

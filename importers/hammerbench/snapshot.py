@@ -7,7 +7,9 @@ from typing import Any
 
 import orjson
 
-from fcreview.calls.face import Rules, align, first_difference
+from fcreview.calls.align import align
+from fcreview.calls.first_difference import first_difference
+from fcreview.calls.rules import Rules
 from fcreview.importers.hammerbench.check import Snapshot, check
 from fcreview.importers.hammerbench.parse import parse
 from fcreview.model import Accept, Call, Item, Message, Verdict

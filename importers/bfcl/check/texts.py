@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fcreview.calls.face import Rules
+from fcreview.calls.rules import Rules
 from fcreview.values import brief
 
 _ignored = re.compile(r"[ ,./\-_*^]").sub

@@ -10,9 +10,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 
-from fcreview.figures import DECIDED, Figure, Scored, pass_rate
+from fcreview.figures import Figure, Scored, pass_rate
 from fcreview.importers.confetti.find import ACTS, CALLS
 from fcreview.model import Run
+from fcreview.review import OWN
 from fcreview.targets import call_of
 
 LABELS = (
@@ -40,9 +41,10 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
 
 
 def _soft(row: Scored) -> float | None:
-    """A person's verdict on the record counts as a soft score of 1 or 0, unless they gave a score."""
-    if row.values.get(DECIDED) and row.valid is not None:
-        return float(row.valid)
+    """A person who overrules the verdict on the record gives it a soft score of 1 or 0, unless they gave a score."""
+    own = row.overruled.get(OWN)
+    if isinstance(own, bool):
+        return float(own)
     value = row.values.get("soft_score")
     return float(value) if isinstance(value, (int, float)) else None
 

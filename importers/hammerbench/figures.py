@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fcreview.figures import DECIDED, Figure, Scored, Unit
+from fcreview.figures import Figure, Scored, Unit
 from fcreview.model import Run
+from fcreview.review import OWN
 
 FROM_BADCASE = ("Func_Acc", "Args_Acc", "PR", "SR")
 """What badcase.csv is enough for."""
@@ -37,8 +38,9 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
 def _row(item: Scored, criterion: str = "args_ok") -> Row:
     values = item.values
     func_ok, args_ok = bool(values.get("func_ok")), bool(values.get(criterion))
-    if values.get(DECIDED):
-        func_ok, args_ok = func_ok or bool(item.valid), bool(item.valid)
+    own = item.overruled.get(OWN)
+    if isinstance(own, bool):
+        func_ok, args_ok = func_ok or own, own
     return Row(
         func_ok,
         args_ok,

@@ -24,15 +24,16 @@ NAME = "bfcl"
 MAX_SIBLINGS = 500
 _SUFFIXES = (".json", ".jsonl", ".csv")
 
-Group = dict[tuple[Path, str], list[Named]]
+ByFolder = dict[tuple[Path, str], list[Named]]
+"""Model folder and generation -> its files."""
 
 
 def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
     """The BFCL runs among `files`, with their scores and datasets; files of BFCL that are not read are claimed."""
     peek = lru_cache(maxsize=None)(head)
     found = Found()
-    results: Group = {}
-    scores: Group = {}
+    results: ByFolder = {}
+    scores: ByFolder = {}
     questions: dict[Path, None] = {}
     ignored: dict[tuple[Path, str], int] = {}
     for path in files:
@@ -70,7 +71,7 @@ def _ignored_folder(path: Path) -> Path:
     return path.parent
 
 
-def _plans(results: Group, scores: Group, peek: Any) -> Iterator[RunPlan]:
+def _plans(results: ByFolder, scores: ByFolder, peek: Any) -> Iterator[RunPlan]:
     used: set[Path] = set()
     for (folder, generation), given in results.items():
         counterpart, issues = _counterpart(folder, generation, "score", given, peek)

@@ -22,7 +22,7 @@ from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.rows import View
 from fcreview.store.store import Store
-from tests.store.factory import import_items
+from tests.store.factory import Imported
 
 NOTE = '=HYPERLINK("http://x","y")\nsecond; "line"'
 ROWS: list[dict[str, Any]] = [
@@ -34,8 +34,8 @@ ROWS: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    workspace, _ = import_items(tmp_path / "runs", {"maple-8b": ROWS})
+def store(tmp_path: Path, imported: Imported) -> Iterator[Store]:
+    workspace = imported(tmp_path / "runs", {"maple-8b": ROWS})
     with Store.open(workspace, "alice") as opened:
         alice, bob = (Reviewer(opened, Journal(workspace, name)) for name in ("alice", "bob"))
         first, second, third, _ = (opened.find(str(row["id"]))[0] for row in ROWS)

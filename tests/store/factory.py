@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.rows import ImportSummary
 from fcreview.store.workspace import Workspace, find_workspace
 
+Imported = Callable[[Path, dict[str, list[dict[str, Any]]]], Workspace]
+"""The fixture `imported`: a place and rows by model give a workspace."""
 WEATHER = {"name": "get_weather", "description": "Weather of a city.", "parameters": {"type": "dict", "properties": {}}}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -58,10 +59,12 @@ def multi_turn() -> Item:
     return made
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    """Three simple items and a multi-turn one, in this order."""
-    results = tmp_path / "simple_result.json"
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three simple items and a multi-turn one, in this order, imported once."""
+    place = tmp_path_factory.mktemp("items") / "run"
+    place.mkdir()
+    results = place / "simple_result.json"
     lines = [
         json.dumps({"id": f"simple_{n}", "result": [{"get_weather": {"city": "Hangzhou"}}]}) + "\n" for n in range(4)
     ]
@@ -70,7 +73,14 @@ def workspace(tmp_path: Path) -> Workspace:
     for number, item in enumerate(items):
         item.file, item.line = str(results), number + 1
         item.offset, item.length = sum(map(len, lines[:number])), len(lines[number])
-    ws = find_workspace(tmp_path, tmp_path)
-    run = Run("bfcl", "V4", "en", "gpt-4o", str(tmp_path))
+    ws = find_workspace(place, place)
+    run = Run("bfcl", "V4", "en", "gpt-4o", str(place))
     import_runs(ws, [RunPlan(run, [results])], lambda plan: iter(items), jobs=1)
-    return ws
+    return place
+
+
+@pytest.fixture
+def workspace(template: Path, tmp_path: Path) -> Workspace:
+    """A copy of it."""
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
+    return find_workspace(tmp_path, tmp_path)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fcreview.cli.errors import ReaderGoneError, UsageError
-from fcreview.sanitise import clip, pad, visible, width
+from fcreview.columns import GAP, column_sizes, filled
+from fcreview.sanitise import clip, visible
 from fcreview.values import json_safe
-from fcreview.words import verdict
 
 if TYPE_CHECKING:
     from fcreview.exporters.base import Content
@@ -134,11 +134,6 @@ def cut(line: str) -> str:
     return clip(line, cells()) if sys.stdout.isatty() else line
 
 
-def word(value: Any) -> str:
-    """A verdict in plain text: pass, fail, `-` for none, unsure, disputed, a number or labels."""
-    return visible(verdict(value))
-
-
 def text_of(value: Any) -> str:
     """One table cell."""
     if value is None:
@@ -154,14 +149,10 @@ def aligned(
     """A table as lines; `rows` hold visible text. Columns in `right` are numbers. The last column ends where its text
     ends; on a terminal lines are cut at its width. Columns other than the last are at most `widest` cells."""
     body = [list(row) for row in rows]
-    last = len(headers) - 1
-    sizes = [max([width(head), *(width(row[at]) for row in body)]) for at, head in enumerate(headers)]
-    sizes = [min(size, widest) if at < last else size for at, size in enumerate(sizes)]
+    sizes = column_sizes(headers, body, widest=widest)
     return [cut(laid_out(row, sizes, right)) for row in [list(headers), *body]]
 
 
 def laid_out(row: Sequence[str], sizes: Sequence[int], right: Sequence[int] = ()) -> str:
-    parts = []
-    for at, (text, size) in enumerate(zip(row, sizes, strict=True)):
-        parts.append(" " * max(size - width(text), 0) + clip(text, size) if at in right else pad(text, size))
-    return "  ".join(parts).rstrip()
+    cells = enumerate(zip(row, sizes, strict=True))
+    return (" " * GAP).join(filled(clip(text, size), size, right=at in right) for at, (text, size) in cells).rstrip()

@@ -16,10 +16,6 @@ FigureSource = Literal["official", "rule", "corrected"]
 SOURCES: tuple[FigureSource, ...] = ("official", "rule", "corrected")
 
 
-DECIDED = "decided"
-"""Key in `Scored.values`: a person decided the item, so that `valid` outweighs the other values."""
-
-
 @dataclass(slots=True)
 class Scored:
     """An item as one source sees it."""
@@ -33,7 +29,12 @@ class Scored:
     """Criterion -> value, of verdicts on the whole item or its response."""
     parts: Sequence[tuple[str, str, Any]] = ()
     """(target, criterion, value) of verdicts on calls, arguments and turns."""
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    overruled: Mapping[tuple[str, str], Any] = field(default_factory=dict)
+    """(target, criterion) -> what people say where it differs from what the benchmark says; None while they differ
+    among themselves. A verdict that is confirmed is not here, so that confirming one changes no figure. `valid`,
+    `values` and `parts` hold these values already; this says which other figures follow."""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """The item's `Extra.more`: what the benchmark's importer has put there for its figures."""
     n_golden: int = 0
     n_predicted: int = 0
     n_functions: int = 0

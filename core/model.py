@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from fcreview.extra import Extra
+
 Side = Literal["golden", "predicted"]
 Role = Literal["system", "user", "assistant", "tool", "state", "log"]
 """`state` is a snapshot of the environment, `log` a remark of the benchmark's runner: the model saw neither."""
@@ -92,6 +94,10 @@ class Pair:
     """Only what is not `=`; every other argument of the two calls is equal."""
 
 
+PASSING = ("correct", "equivalent", "func_ok", "args_ok", "args_ok_llm", "name_matches")
+"""Criteria on which true means right and is marked so; true on any other means yes."""
+
+
 @dataclass(slots=True)
 class Verdict:
     """What a source says of a target on a criterion.
@@ -102,7 +108,9 @@ class Verdict:
     source: Source
     value: Any
     target: str = "item"
+    """`item`, `turn:2`, `turn:2/call:1`, `turn:2/call:1/arg:city` or `response`; turns and calls count from 1."""
     criterion: str = "correct"
+    """`correct` of `item` is the verdict that counts; any other is shown beside it by its name, see `PASSING`."""
     error_type: str | None = None
     rationale: str | None = None
     by: str | None = None
@@ -156,8 +164,8 @@ class Item:
     """Where the first failure lies: clusters are made of (error_type, diff_function, diff_argument)."""
     first_difference: str | None = None
     """One line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
-    extra: dict[str, Any] = field(default_factory=dict)
-    """What only this benchmark has; JSON, shown as named fields on the item screen."""
+    extra: Extra = field(default_factory=Extra)
+    """What there is besides: the turn that failed, a final answer, the benchmark's own fields."""
     prediction_hash: str = ""
     golden_hash: str = ""
     file: str = ""
@@ -181,17 +189,14 @@ class Run:
     dataset: str | None = None
     """Where questions and golden answers came from; None if none was found."""
     settings: dict[str, Any] = field(default_factory=dict)
+    """Name -> any JSON: how the model was run, as far as the files say. Listed, never looked into by name."""
     official_metrics: dict[str, Any] = field(default_factory=dict)
     """As the score files state them: `{category: {"accuracy": 0.9, "correct_count": 9, "total_count": 10}}`."""
-
-    @property
-    def title(self) -> str:
-        """The benchmark's name as people write it."""
-        title = self.settings.get("title")
-        return title if isinstance(title, str) else self.benchmark
+    title: str = ""
+    """The benchmark's name as people write it; an importer may leave that to its registry line."""
 
     @property
     def kind(self) -> str:
         """`BFCL V4`, `ACEBench v1 zh`: English goes without saying."""
         language = self.language if self.language != "en" else ""
-        return " ".join(word for word in (self.title, self.generation, language) if word)
+        return " ".join(word for word in (self.title or self.benchmark, self.generation, language) if word)

@@ -10,12 +10,10 @@ from collections.abc import Iterable, Mapping, Reversible, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.review import CORRECT, PARTS, UNSURE, Event, Opinion
+from fcreview.review import CORRECT, OWN, PARTS, UNSURE, Event, Opinion
 from fcreview.rollup import DISPUTED, SETTLED, DecidedBy, agreed, rolled_up
 from fcreview.targets import ITEM
 
-OWN = (ITEM, CORRECT)
-"""The verdict on the item itself, as against its parts and other criteria."""
 ROLLING = (CORRECT, "equivalent")
 """Pass/fail criteria of parts that say something of the item; of two on one part the first counts."""
 

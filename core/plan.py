@@ -23,8 +23,9 @@ class RunPlan:
     reason: str = ""
     """Why these files are taken for this benchmark: shown by `fcreview doctor`."""
     issues: list[ImportIssue] = field(default_factory=list)
-    extra: dict[str, Any] = field(default_factory=dict)
-    """For the importer's own use between `find` and `read`."""
+    private: Any = None
+    """What the importer's `find` has found out for its `read`, usually a dataclass of its own. It can be pickled, since
+    runs are read in other processes; nobody but the importer looks at it."""
     importer: str = ""
     """Key of the importer that reads it, as in `--format`."""
     needs_scores: bool = True

@@ -26,6 +26,8 @@ Fault = Literal["model", "golden", "checker", "judge", "simulator", "question"]
 FAULTS: tuple[Fault, ...] = ("model", "golden", "checker", "judge", "simulator", "question")
 CORRECT = "correct"
 UNSURE = "unsure"
+OWN = (ITEM, CORRECT)
+"""The verdict on the item itself, as against its parts and other criteria."""
 VERSION = 1
 
 Kind = Literal["text", "texts", "object", "value"]

@@ -30,7 +30,7 @@ def agreed(verdicts: Iterable[Any]) -> Any:
     held = [value for value in verdicts if value is not None and value != UNSURE]
     if not held:
         return None
-    return held[0] if all(_alike(held[0], other) for other in held[1:]) else DISPUTED
+    return held[0] if all(alike(held[0], other) for other in held[1:]) else DISPUTED
 
 
 def automatic(verdicts: Mapping[Source, Any]) -> Any:
@@ -38,11 +38,11 @@ def automatic(verdicts: Mapping[Source, Any]) -> Any:
     return next((verdicts[source] for source in SCORING if verdicts.get(source) is not None), None)
 
 
-def effective(verdicts: Mapping[Source, Any], human: Any = None, decided_by: DecidedBy | None = None) -> Any:
-    """The verdict that counts: people's if they settled it, none while they differ, else the automatic one."""
+def effective(own: Any, human: Any = None, decided_by: DecidedBy | None = None) -> Any:
+    """The verdict that counts: people's if they settled it, none while they differ, else the benchmark's `own`."""
     if decided_by in SETTLED:
         return human
-    return None if decided_by == DISPUTED else automatic(verdicts)
+    return None if decided_by == DISPUTED else own
 
 
 def rolled_up(verdicts: Mapping[str, Any], pairs: Mapping[int, int]) -> bool | None:
@@ -80,7 +80,8 @@ def _call(said: Sequence[tuple[str | None, Any]]) -> bool | None:
     return False if any(value is False for _, value in said) else None
 
 
-def _alike(one: Any, other: Any) -> bool:
+def alike(one: Any, other: Any) -> bool:
+    """Whether two verdicts say the same; labels in any order."""
     if isinstance(one, list) and isinstance(other, list):
         return set(map(repr, one)) == set(map(repr, other))
     return type(one) is type(other) and bool(one == other)

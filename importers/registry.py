@@ -17,9 +17,15 @@ PLUGINS = (
         "bfcl",
         "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
+        version=2,
     ),
     Plugin("acebench", "ACEBench", "data_CATEGORY_result.json below result_en or result_zh"),
-    Plugin("hammerbench", "HammerBench", "JSON arrays of {id, input, predict, label}, or folders with MT_res.json"),
+    Plugin(
+        "hammerbench",
+        "HammerBench",
+        "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
+        version=2,
+    ),
     Plugin("confetti", "CONFETTI", "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json"),
     Plugin(
         "complexfuncbench", "ComplexFuncBench", "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}"
@@ -50,7 +56,7 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
         for plan in part.plans:
             plan.importer, plan.version = importer.name, importer.version
             if plan.run.benchmark == importer.name:
-                plan.run.settings.setdefault("title", importer.title)
+                plan.run.title = plan.run.title or importer.title
         plans += part.plans
         found.issues += part.issues
         found.claimed |= part.claimed

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fcreview.store.reviews.effective import EFFECTIVE
+
 if TYPE_CHECKING:
     from fcreview.model import Item, Run
     from fcreview.review import Event, ItemKey, Opinion
@@ -26,34 +28,42 @@ class View:
     """Only these runs (`runs.run`); empty for all of the workspace."""
 
 
-@dataclass(slots=True)
-class QueueRow:
-    """One line of the queue: small columns only."""
+def column(sql: str, *, telling: bool = False, json: bool = False) -> dict[str, Any]:
+    """Where a field of `QueueRow` comes from: SQL over `item_rows i LEFT JOIN human h`. `telling`: it says what others
+    found, so a blind annotator who has not decided gets None. `json`: the column holds JSON text."""
+    return {"sql": sql, "telling": telling, "json": json}
 
-    item: int
+
+@dataclass(slots=True, kw_only=True)
+class QueueRow:
+    """One line of the queue: small columns only. The one list of them: a field added here is read from the store and
+    stands in `items --json`."""
+
+    item: int = field(metadata=column("i.item"))
     """Row key in the store, `items.item`. Changes with a re-import: never kept outside a session."""
-    run: int
-    seq: int
-    id: str
-    category: str
-    model: str
-    official: bool | None
-    rule: bool | None
-    judge: bool | None
-    you: Any
+    run: int = field(metadata=column("i.run"))
+    seq: int = field(metadata=column("i.seq"))
+    id: str = field(metadata=column("i.id"))
+    category: str = field(metadata=column("i.category"))
+    group: str | None = field(default=None, metadata=column('i."group"'))
+    model: str = ""
+    """Of the run."""
+    official: bool | None = field(default=None, metadata=column("i.official", telling=True))
+    rule: bool | None = field(default=None, metadata=column("i.rule", telling=True))
+    judge: bool | None = field(default=None, metadata=column("i.judge", telling=True))
+    you: Any = field(default=None, metadata=column("h.you", json=True))
     """This annotator's verdict on item/correct: true, false, "unsure" or None."""
-    human: Any
-    """All annotators: true, false, "disputed" or None."""
-    effective: bool | None
-    error_type: str | None
-    rule_error_type: str | None
-    first_difference: str | None
-    question: str
-    n_golden: int
-    n_predicted: int
-    n_issues: int
-    stale: bool = False
-    group: str | None = None
+    human: Any = field(default=None, metadata=column("h.human", telling=True, json=True))
+    """All annotators: true, false, "unsure", "disputed" or None."""
+    effective: bool | None = field(default=None, metadata=column(EFFECTIVE, telling=True))
+    error_type: str | None = field(default=None, metadata=column("i.error_type", telling=True))
+    rule_error_type: str | None = field(default=None, metadata=column("i.rule_error_type", telling=True))
+    n_golden: int = field(default=0, metadata=column("i.n_golden"))
+    n_predicted: int = field(default=0, metadata=column("i.n_predicted"))
+    n_issues: int = field(default=0, metadata=column("i.n_issues"))
+    stale: bool = field(default=False, metadata=column("coalesce(h.stale, false)"))
+    first_difference: str | None = field(default=None, metadata=column("i.first_difference", telling=True))
+    question: str = field(default="", metadata=column("i.question"))
 
 
 @dataclass(slots=True)
@@ -76,23 +86,6 @@ class RunRow:
     """One a category: {category, n} and pass and known counts by official, rule and effective, named as above."""
     yours: int = 0
     """Items with a current verdict of the annotator who asks."""
-
-
-@dataclass(slots=True)
-class Cluster:
-    """Failures alike: same error type, function and argument."""
-
-    error_type: str
-    function: str | None
-    argument: str | None
-    count: int
-    examples: list[str]
-    """A few item ids."""
-    where: str
-    """A filter that selects exactly these items."""
-    terms: tuple[str, str, str] = ("", "", "")
-    """Of that filter what is said of error type, function and argument: `error:value_error:string`. Each stands for
-    exactly its value among all clusters of the view, so a term alone selects all clusters with that value."""
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ CREATE TABLE runs (
     benchmark VARCHAR, generation VARCHAR, language VARCHAR, model VARCHAR,
     path VARCHAR,                    -- relative to the workspace's place where it lies below it, else absolute
     dataset VARCHAR,
+    title VARCHAR,                   -- the benchmark as people write it
     settings JSON,
     official_metrics JSON,
     version INTEGER,                 -- of the importer that read it
@@ -41,7 +42,7 @@ CREATE TABLE item_rows (
     prediction_hash VARCHAR USING COMPRESSION fsst, golden_hash VARCHAR USING COMPRESSION fsst,
     file VARCHAR USING COMPRESSION dictionary, line BIGINT, "offset" BIGINT, length BIGINT,
     functions VARCHAR[],             -- functions.hash
-    extra JSON,
+    extra JSON,                      -- see core/extra.py: {failing_turn, state_differences, ..., more: {...}}
     messages STRUCT(turn INTEGER, step INTEGER, role VARCHAR, content VARCHAR, name VARCHAR)[],
     calls STRUCT(side VARCHAR, turn INTEGER, step INTEGER, "index" INTEGER, name VARCHAR, arguments JSON,
                  raw VARCHAR, decode_error VARCHAR)[],

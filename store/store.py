@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import duckdb
 
+from fcreview.clusters import Cluster
 from fcreview.figures import FigureSource, Scored
 from fcreview.model import ImportIssue, Item
 from fcreview.review import ItemKey
@@ -20,7 +21,7 @@ from fcreview.store.queries.scored import scored
 from fcreview.store.queries.sqlguard import run_sql
 from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
 from fcreview.store.reviews.tables import ReviewTables, follow
-from fcreview.store.rows import Cluster, ItemDetail, QueueRow, RunRow, View
+from fcreview.store.rows import ItemDetail, QueueRow, RunRow, View
 from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")

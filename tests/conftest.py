@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import settings
+
+from fcreview.store.workspace import Workspace, find_workspace
+from tests.store.factory import Imported, import_items
 
 ROOT = Path(__file__).resolve().parent.parent
+
+settings.register_profile("default", max_examples=60, deadline=None)
+settings.register_profile("long", max_examples=2000, deadline=None)
+settings.load_profile(os.environ.get("FCREVIEW_EXAMPLES") or "default")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What uses benchmark files or starts the program is marked so by the fixture it asks for."""
+    for item in items:
+        for name in {"bench", "process"}.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(name)
 
 
 def bench_folder() -> Path:
@@ -25,3 +43,19 @@ def bench() -> Path:
 @pytest.fixture(scope="session")
 def samples() -> Path:
     return ROOT / "sample_runs"
+
+
+@pytest.fixture(scope="session")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
+    """As `import_items` of tests/store/factory.py, but what was imported once is copied the next time."""
+    templates: dict[str, Path] = {}
+
+    def make(place: Path, runs: dict[str, list[dict[str, Any]]]) -> Workspace:
+        key = json.dumps(runs)
+        if key not in templates:
+            templates[key] = tmp_path_factory.mktemp("imported") / "runs"
+            import_items(templates[key], runs)
+        shutil.copytree(templates[key], place, dirs_exist_ok=True)
+        return find_workspace(place)
+
+    return make

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
-from textual.app import App
+from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
@@ -14,13 +14,30 @@ from fcreview.store.rows import View
 from fcreview.tui import keys
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.queue import QueueScreen
-from fcreview.tui.screens.small import LEAST, SmallScreen
 from fcreview.tui.session import Session
+from fcreview.tui.text.lines import fit
+from fcreview.tui.widgets.document import LineBar
 
 if TYPE_CHECKING:
     from fcreview.store.reviewer import Reviewer
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
+
+
+LEAST = (60, 15)
+"""Columns and rows."""
+
+
+class SmallScreen(Screen[None]):
+    """Shown while the terminal is too small to show anything well."""
+
+    def compose(self) -> ComposeResult:
+        yield LineBar()
+
+    def on_resize(self) -> None:
+        cells, rows = self.app.size
+        says = f"{cells}x{rows}: fcreview needs {LEAST[0]}x{LEAST[1]}"
+        self.query_one(LineBar).show(fit(((says, "warn"),), cells))
 
 
 class FcreviewApp(App[int]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,10 +20,10 @@ from fcreview.cli.options import (
     WhereOption,
     WorkspaceOption,
 )
-from fcreview.cli.output import cut, emit, emit_json, laid_out, note, text_of, word
+from fcreview.cli.output import cut, emit, emit_json, laid_out, note, text_of
 from fcreview.cli.session import Session
 from fcreview.sanitise import visible, width
-from fcreview.words import count_of
+from fcreview.words import count_of, word
 
 if TYPE_CHECKING:
     from fcreview.store.rows import QueueRow, RunRow, View
@@ -73,31 +74,14 @@ def rows_of(session: Session, view: View, limit: int | None) -> Iterator[QueueRo
 
 
 def fields_of(row: QueueRow, run: RunRow) -> dict[str, Any]:
-    """The JSON object of an item. Verdicts are true, false or null; `human` may be "disputed" or "unsure"."""
-    return {
-        "run": row.run,
-        "model": row.model,
-        "benchmark": run.info.benchmark,
-        "generation": run.info.generation,
-        "language": run.info.language,
-        "category": row.category,
-        "id": row.id,
-        "group": row.group,
-        "official": row.official,
-        "rule": row.rule,
-        "judge": row.judge,
-        "you": row.you,
-        "human": row.human,
-        "effective": row.effective,
-        "error_type": row.error_type,
-        "rule_error_type": row.rule_error_type,
-        "n_golden": row.n_golden,
-        "n_predicted": row.n_predicted,
-        "n_issues": row.n_issues,
-        "stale": row.stale,
-        "first_difference": row.first_difference,
-        "question": row.question,
-    }
+    """The JSON object of an item: the fields of `QueueRow` and of its run. Verdicts are true, false or null; `human`
+    may be "disputed" or "unsure"."""
+    fields = asdict(row)
+    for internal in ("item", "seq"):
+        del fields[internal]
+    info = run.info
+    names = {"benchmark": info.benchmark, "generation": info.generation, "language": info.language}
+    return {"run": row.run, "model": row.model, **names, **fields}
 
 
 def print_rows(session: Session, view: View, limit: int | None) -> None:

@@ -11,22 +11,17 @@ from fcreview.cli.commands.show import one_item
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, RunOption, WorkspaceOption
-from fcreview.cli.output import emit, emit_json, note, word
-from fcreview.review import FAULTS, UNSURE, Fault, Said
+from fcreview.cli.output import emit, emit_json, note
+from fcreview.criteria import SCALES
+from fcreview.review import CORRECT, FAULTS, Fault, Said
 from fcreview.sanitise import visible
 from fcreview.targets import FORMS, ITEM, is_address, part_of
-from fcreview.words import count_of
+from fcreview.words import count_of, word
 
 if TYPE_CHECKING:
     from fcreview.review import Event
     from fcreview.store.rows import ItemDetail
 
-SCALES: dict[str, dict[str, Any]] = {
-    name: {"pass": True, "fail": False, "unsure": UNSURE} for name in ("correct", "equivalent")
-}
-SCALES["hallucinated"] = {"yes": True, "no": False, "unsure": UNSURE}
-SCALES |= {name: {"0": 0, "1": 1, "2": 2, "unsure": UNSURE} for name in ("completeness", "correctness")}
-"""What may be said on which criterion, and how it is stored."""
 GOLDEN_WRONG = "golden-wrong"
 
 
@@ -46,7 +41,7 @@ def label(
         str,
         typer.Option("--target", metavar="ADDRESS", help=f"{FORMS}."),
     ] = ITEM,
-    criterion: Annotated[str, typer.Option("--criterion", metavar="NAME", help=f"{', '.join(SCALES)}.")] = "correct",
+    criterion: Annotated[str, typer.Option("--criterion", metavar="NAME", help=f"{', '.join(SCALES)}.")] = CORRECT,
     fault: Annotated[
         str | None,
         typer.Option(
@@ -109,12 +104,12 @@ def _value(verdict: str | None, criterion: str, fault: str | None) -> tuple[Any,
     if verdict is None:
         return None, who
     if verdict == GOLDEN_WRONG:
-        if criterion != "correct" or fault not in (None, "golden"):
+        if criterion != CORRECT or fault not in (None, "golden"):
             raise UsageError("golden-wrong is a verdict on 'correct' and names the fault itself")
         return True, "golden"
     scale = SCALES[criterion]
     if verdict not in scale:
-        words = [*scale, GOLDEN_WRONG] if criterion == "correct" else list(scale)
+        words = [*scale, GOLDEN_WRONG] if criterion == CORRECT else list(scale)
         raise UsageError(f"no verdict {verdict!r} on {criterion}: there are {', '.join(words)}")
     return scale[verdict], who
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,9 +13,10 @@ from fcreview.cli.commands.items import rows_of
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError
 from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WorkspaceOption
-from fcreview.cli.output import cells, emit, emit_json, word
+from fcreview.cli.output import cells, emit, emit_json
 from fcreview.cli.session import Session
 from fcreview.sanitise import visible
+from fcreview.words import word
 
 if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 SEARCHED = 20_000
 """Items whose ids are looked through for 'did you mean'."""
-HINT = "enter to open"
+WHOLE = "whole with --full"
 
 
 def show(
@@ -46,7 +47,7 @@ def show(
     with opened(Place([path], data, workspace)) as session:
         chosen = one_item(session, item, run)
         if as_json:
-            emit_json(session.store.detail(chosen))
+            emit_json(item_json(session.store.detail(chosen)))
         else:
             print_item(session, chosen, full=full)
 
@@ -76,6 +77,22 @@ def _ids(session: Session, run: str | None) -> list[str]:
     return list(dict.fromkeys(row.id for row in rows))
 
 
+def item_json(detail: ItemDetail) -> dict[str, Any]:
+    """The detail's own fields. In `item.extra` all names stand beside each other, those of the benchmark too."""
+    extra = detail.item.extra.as_json()
+    if "state_differences" in extra:
+        sides = extra["state_differences"].items()
+        extra["state_differences"] = {
+            name: {"model": both["predicted"], "ground_truth": both["golden"]} for name, both in sides
+        }
+    extra = {**extra.pop("more", {}), **extra}
+    return _shallow(detail) | {"item": _shallow(detail.item) | {"extra": extra}}
+
+
+def _shallow(value: Any) -> dict[str, Any]:
+    return {each.name: getattr(value, each.name) for each in fields(value)}
+
+
 def print_item(session: Session, item: int, *, full: bool = False) -> None:
     for line in item_lines(session.store.detail(item), session.annotator, cells(), full=full):
         emit(line)
@@ -85,22 +102,11 @@ def item_lines(detail: ItemDetail, annotator: str, width: int, *, full: bool = F
     """The item as lines of safe text. Without `full`, long texts show their head and their size."""
     from fcreview.tui.document.blocks import Options
     from fcreview.tui.document.document import document
-    from fcreview.tui.text.lines import Line, plain
-
-    @dataclass(frozen=True, slots=True)
-    class Printed(Options):
-        """Turns are all open: nobody can unfold them here."""
-
-        def folded(self, key: str, default: bool) -> bool:
-            return default and not self.open_all and "/" in key
-
-    def text(line: Line) -> str:
-        parts = [(part.replace(HINT, "whole with --full") if part.startswith("…") else part, "") for part, _ in line]
-        return plain(tuple(parts))
+    from fcreview.tui.text.lines import plain
 
     yield heading(detail)
-    for block in document(detail, annotator, Printed(dialogue=full, open_all=full)):
-        yield from _whole(block, width) if full and block.folded and block.full else map(text, block.lines(width))
+    for block in document(detail, annotator, Options(dialogue=full, open_all=full, in_print=WHOLE)):
+        yield from _whole(block, width) if full and block.folded and block.full else map(plain, block.lines(width))
 
 
 def heading(detail: ItemDetail) -> str:

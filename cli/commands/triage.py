@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,11 +12,23 @@ from fcreview.cli.common import Place, opened
 from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
 from fcreview.cli.output import cut, emit, emit_json, laid_out
 from fcreview.cli.session import Session
+from fcreview.clusters import (
+    ARGUMENT,
+    ERROR,
+    FUNCTION,
+    GROUPINGS,
+    Cluster,
+    ClusterGroup,
+    grouped,
+    named,
+    place_of,
+    shared,
+)
 from fcreview.sanitise import clip, visible, width
 from fcreview.words import count_of, rate
 
 if TYPE_CHECKING:
-    from fcreview.store.rows import Cluster, View
+    from fcreview.store.rows import View
 
 GROUPS = 10
 PLACES = 3
@@ -26,20 +38,13 @@ SIZES = (6, 5, 36, 27)
 """Columns of the table: count, share, error and where, examples; with their gaps 80 cells."""
 
 
-@dataclass(slots=True)
-class Group:
-    """Clusters with the same error type."""
+@dataclass(frozen=True, slots=True)
+class FailingPlace:
+    """Where in the calls items of one error type fail alike."""
 
-    error_type: str
-    count: int = 0
-    clusters: list[Cluster] = field(default_factory=list)
-
-    @property
-    def examples(self) -> list[str]:
-        """One of each of the largest clusters first: they differ most."""
-        firsts = [cluster.examples[0] for cluster in self.clusters[:PLACES] if cluster.examples]
-        others = [name for cluster in self.clusters[:PLACES] for name in cluster.examples[1:]]
-        return [*firsts, *others][:PLACES]
+    where: str
+    count: int
+    examples: list[str]
 
 
 def triage(
@@ -94,7 +99,7 @@ def print_triage(session: Session, view: View, clusters: Sequence[Cluster], limi
         return
     emit()
     emit(cut(laid_out(["count", "share", "error type, function · argument", "examples"], SIZES, right=(0, 1))))
-    groups = rolled_up(clusters)
+    groups = grouped(clusters, ERROR)
     for group in groups[:limit]:
         for line in lines_of(group, failing):
             emit(cut(line))
@@ -124,51 +129,30 @@ def summary(session: Session, view: View, failing: int) -> list[str]:
     return [" · ".join(parts)]
 
 
-def rolled_up(clusters: Iterable[Cluster]) -> list[Group]:
-    """By error type, most items first."""
-    groups: dict[str, Group] = {}
-    for cluster in clusters:
-        group = groups.setdefault(cluster.error_type, Group(cluster.error_type))
-        group.count += cluster.count
-        group.clusters.append(cluster)
-    return sorted(groups.values(), key=lambda group: -group.count)
-
-
-def lines_of(group: Group, failing: int) -> list[str]:
+def lines_of(group: ClusterGroup, failing: int) -> list[str]:
     """The error type, and below it the functions and arguments that several of its items share."""
-    name = visible(group.error_type) or "(no error type given)"
-    lines = [_row(group.count, f"{100 * group.count / failing:.0f} %", name, group.examples)]
-    return lines + [_row(count, "", "  " + place, examples) for place, count, examples in places(group)]
+    name = visible(group.name or "") or "(no error type given)"
+    lines = [_row(group.count, f"{100 * group.count / failing:.0f} %", name, examples_of(group))]
+    return lines + [_row(place.count, "", "  " + place.where, place.examples) for place in places(group)]
 
 
-def places(group: Group) -> list[tuple[str, int, list[str]]]:
-    """(where, count, examples): functions with arguments that fail repeatedly, and arguments that fail in several
-    functions; most items first, each with two or more."""
-    named = [cluster for cluster in group.clusters if cluster.function or cluster.argument]
-    found = [
-        (
-            " · ".join(visible(part) for part in (cluster.function, cluster.argument) if part),
-            cluster.count,
-            _others(cluster),
-        )
-        for cluster in named
-        if cluster.count > 1
-    ]
-    spread: dict[str, list[Cluster]] = {}
-    for cluster in named:
-        if cluster.count == 1 and cluster.argument:
-            spread.setdefault(cluster.argument, []).append(cluster)
-    shared = [
-        (
-            f"{len(of)} functions · {visible(argument)}",
-            len(of),
-            [name for cluster in of[1:] for name in cluster.examples],
-        )
-        for argument, of in spread.items()
-        if len(of) > 1
-    ]
-    both = sorted(found + shared, key=lambda place: -place[1])[:PLACES]
-    return both[:1] + [place for place in both[1:] if place[1] >= GOOD_PART * group.count]
+def examples_of(group: ClusterGroup) -> list[str]:
+    """One of each of the largest clusters first: they differ most."""
+    firsts = [cluster.examples[0] for cluster in group.clusters[:PLACES] if cluster.examples]
+    others = [name for cluster in group.clusters[:PLACES] for name in cluster.examples[1:]]
+    return [*firsts, *others][:PLACES]
+
+
+def places(group: ClusterGroup) -> list[FailingPlace]:
+    """Functions with arguments that fail repeatedly, and arguments that fail in several functions; most items first,
+    each with two or more."""
+    speaking = named(group.clusters, ERROR)
+    found = [FailingPlace(place_of(each, ERROR), each.count, _others(each)) for each in speaking if each.count > 1]
+    for argument, of in shared((each for each in speaking if each.count == 1), ARGUMENT).items():
+        where = f"{count_of(len(of), GROUPINGS[FUNCTION])} · {visible(argument)}"
+        found.append(FailingPlace(where, len(of), [name for cluster in of[1:] for name in cluster.examples]))
+    most = sorted(found, key=lambda place: -place.count)[:PLACES]
+    return most[:1] + [place for place in most[1:] if place.count >= GOOD_PART * group.count]
 
 
 def _others(cluster: Cluster) -> list[str]:

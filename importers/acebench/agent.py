@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fcreview.calls.face import align, first_difference
+from fcreview.calls.align import align
+from fcreview.calls.first_difference import first_difference
 from fcreview.importers.acebench.check_agent import check_end_state, process_accuracy
+from fcreview.importers.acebench.check_value import RULES
 from fcreview.importers.acebench.decode import Undecodable, readable
 from fcreview.importers.acebench.history import read_history
-from fcreview.importers.acebench.rules import RULES
 from fcreview.model import Accept, Call, ImportIssue, Item, Message, Role, Verdict
 
 
@@ -41,7 +42,7 @@ def fill(
     sequences = milestones if milestones and isinstance(milestones[0], list) else [milestones]
     item.golden = _calls("golden", [str(part) for part in sequences[0]], range(len(sequences[0])))
     if len(sequences) > 1:
-        item.extra["other milestone sequences"] = sequences[1:]
+        item.extra.more["other milestone sequences"] = sequences[1:]
     item.pairs = align(item.golden, item.predicted, RULES, ordered=True)
     item.diff_function, item.diff_argument, item.first_difference = first_difference(
         item.pairs, item.golden, item.predicted
@@ -55,7 +56,7 @@ def fill(
     item.verdicts.append(Verdict("rule", counted, criterion="process_accuracy", by="milestones"))
     if not outcome.valid:
         item.diff_function, item.diff_argument = outcome.function, outcome.argument
-    item.extra |= {"end state": record.get("result"), "golden end state": answer.get("ground_truth")}
+    item.extra.more |= {"end state": record.get("result"), "golden end state": answer.get("ground_truth")}
 
 
 def _calls(side: Any, texts: list[str], steps: Sequence[int]) -> list[Call]:

@@ -1,7 +1,8 @@
-"""ACEBench's checker for normal categories: calls against golden calls, and one call against one.
+"""ACEBench's checkers for single replies: calls against golden calls (normal categories), or fixed phrases and names
+that must stand in the text, case and all (special categories).
 
-Source of the rules: the released normal checker (revision e6db74b). There is no one-to-one assignment: one call
-may satisfy two golden calls, and another none.
+Source of the rules: the released normal and special checkers (revision e6db74b). There is no one-to-one assignment: one
+call may satisfy two golden calls, and another none. English phrases are asked of Chinese replies too.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ class Outcome:
 
 PASS = Outcome(True)
 UNCLEAR = "simple_function_checker:unclear"
+PHRASES = {
+    "special_incomplete": "Missing necessary parameters",
+    "special_error_param": "There is incorrect value",
+    "special_irrelevant": "the limitations of the function",
+}
 
 
 def check(calls: list[CallTuple], golden: Any, functions: list[dict[str, Any]]) -> Outcome:
@@ -105,3 +111,20 @@ def _argument(name: str, value: Any, golden: Any, declared: dict[str, Any]) -> t
         return None if skip else value_check(name, value, golden, kind, items)
     except (KeyError, TypeError) as error:
         return "type_error", f"{name}: the declared type cannot be checked ({error})"
+
+
+def check_special(reply: Any, golden: Any, category: str) -> Outcome:
+    """`golden`: `{api: [missing parameters]}`, `{parameter: [wrong values]}` or, for irrelevant, a sentence that
+    is not used."""
+    text = reply if isinstance(reply, str) else ""
+    phrase = PHRASES[category]
+    if phrase not in text:
+        return Outcome(False, "error_detection", f"the reply does not say {phrase!r}")
+    outcome = PASS
+    if category != "special_irrelevant" and isinstance(golden, dict):
+        for name, words in golden.items():
+            wanted = [name, *words] if category == "special_incomplete" else list(words)
+            absent = [str(word) for word in wanted if str(word) not in text]
+            if absent:
+                outcome = Outcome(False, "error_correction", f"not named: {', '.join(absent)}", name, absent[0])
+    return outcome

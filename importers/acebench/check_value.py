@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fcreview.calls.rules import Rules
+
 TYPES: dict[str, type] = {
     **dict.fromkeys(("string", "any"), str),
     **dict.fromkeys(("integer", "int", "number"), int),
@@ -29,6 +31,10 @@ class Enumeration:
 
 def normalise(text: str) -> str:
     return text.translate(_DELETED).lower()
+
+
+RULES = Rules(normalise=normalise)
+"""For the argument diff: the checker itself only asks that one text contains the other."""
 
 
 def python_type(declared: Any) -> type:

@@ -41,11 +41,11 @@ def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
                 text = "a score file without its results: only failures stand in it, so no items were made"
                 found.issues.append(ImportIssue(str(path), None, text))
             continue
-        found.plans.append(_plan(name, lang, kinds, folders[(name, lang)], data))
-    for plan in found.plans:
+        plan = _plan(name, lang, kinds, folders[(name, lang)], data)
+        found.plans.append(plan)
         found.claimed.update(plan.files)
-        for place in plan.extra["data"]:
-            found.claimed.update(Path(place).rglob("data_*.json"))
+        if plan.run.dataset:
+            found.claimed.update(Path(plan.run.dataset).rglob("data_*.json"))
     return found
 
 
@@ -64,7 +64,6 @@ def _plan(name: str, lang: str, kinds: dict[str, list[Path]], folder: Path, data
         results=results,
         scores=scores,
         reason=f"{len(results)} files data_<category>_result.json under {folder.name}",
-        extra={"data": [str(place) for place in places[:1]]},
     )
     for place in places[:1]:
         for category in categories:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fcreview.calls.face import align, first_difference
-from fcreview.importers.acebench import check_normal, check_special
+from fcreview.calls.align import align
+from fcreview.calls.first_difference import first_difference
+from fcreview.importers.acebench.check_normal import PHRASES, Outcome, check, check_special
+from fcreview.importers.acebench.check_value import RULES
 from fcreview.importers.acebench.decode import CallTuple, Undecodable, decode, readable
-from fcreview.importers.acebench.rules import RULES
-from fcreview.importers.acebench.transcript import messages
 from fcreview.model import Accept, Call, Item, Message, Verdict
+
+_START = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
+"""A question is a transcript whose lines start with `user:` or `system:` (the assistant)."""
 
 
 def fill(
@@ -53,9 +56,9 @@ def _text(record: dict[str, Any], key: str) -> str:
 
 
 def _special(item: Item, reply: Any, golden: Any, category: str, judged: bool) -> None:
-    item.extra["expected"] = {"phrase": check_special.PHRASES[category], "must name": golden}
+    item.extra.more["expected"] = {"phrase": PHRASES[category], "must name": golden}
     if judged:
-        _verdict(item, check_special.check(reply, golden, category))
+        _verdict(item, check_special(reply, golden, category))
 
 
 def _normal(item: Item, reply: Any, golden: Any, turn: int, judged: bool) -> None:
@@ -72,7 +75,7 @@ def _normal(item: Item, reply: Any, golden: Any, turn: int, judged: bool) -> Non
     if alternatives:
         item.golden = golden_calls(alternatives[0], item.functions, turn)
     if len(alternatives) > 1:
-        item.extra["other accepted answers"] = alternatives[1:]
+        item.extra.more["other accepted answers"] = alternatives[1:]
     item.pairs = align(item.golden, item.predicted, RULES)
     if alternatives:
         found = first_difference(item.pairs, item.golden, item.predicted)
@@ -80,9 +83,9 @@ def _normal(item: Item, reply: Any, golden: Any, turn: int, judged: bool) -> Non
     if not judged:
         return
     if calls is None:
-        _verdict(item, check_normal.Outcome(False, "wrong_output_format", problem))
+        _verdict(item, Outcome(False, "wrong_output_format", problem))
     else:
-        _verdict(item, check_normal.check(calls, golden, item.functions))
+        _verdict(item, check(calls, golden, item.functions))
 
 
 def _decoded(reply: Any) -> tuple[list[CallTuple] | None, str | None]:
@@ -106,7 +109,7 @@ def golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: 
     return calls
 
 
-def _verdict(item: Item, outcome: check_normal.Outcome) -> None:
+def _verdict(item: Item, outcome: Outcome) -> None:
     item.rule, item.rule_error_type = outcome.valid, outcome.error_type
     if not outcome.valid:
         item.diff_function = outcome.function or item.diff_function
@@ -114,3 +117,27 @@ def _verdict(item: Item, outcome: check_normal.Outcome) -> None:
     item.verdicts.append(
         Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by="ACEBench rules")
     )
+
+
+def messages(question: str, *, time: str = "", profile: str = "") -> list[Message]:
+    """One turn a user line; a text may itself hold line feeds. Time and profile stand first, as the model was told
+    them."""
+    found: list[Message] = []
+    if time:
+        found.append(Message(0, -1, "system", time, "time"))
+    if profile:
+        found.append(Message(0, -1, "system", profile, "profile"))
+    starts = list(_START.finditer(question))
+    if not starts:
+        return [*found, Message(0, -1, "user", question.strip())]
+    turn, step = -1, 0
+    for position, start in enumerate(starts):
+        end = starts[position + 1].start() if position + 1 < len(starts) else len(question)
+        text = question[start.end() : end].rstrip("\n")
+        if start[1] == "user":
+            turn, step = turn + 1, 0
+            found.append(Message(turn, -1, "user", text))
+        else:
+            found.append(Message(max(turn, 0), step, "assistant", text))
+            step += 1
+    return found

@@ -26,7 +26,8 @@ class Case:
     question: str = ""
     """One line for lists."""
     extra: dict[str, Any] = field(default_factory=dict)
-    """initial_config, involved_classes, missed_function, path, scenario, source ..."""
+    """Fields of the question and the answer that have no other place here, shown under *more*: initial_config,
+    involved_classes, missed_function, path, scenario, source ..."""
     prepared: dict[str, Any] = field(default_factory=dict)
     """The checker's cache for this case (compiled golden values, parameters by function); filled on first use."""
     judged: dict[str, Any] = field(default_factory=dict)

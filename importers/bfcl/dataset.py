@@ -131,9 +131,7 @@ def make_case(
         extra.update((key, value) for key, value in answer.items() if key not in _OWN_FIELDS)
     turns = as_turns(record.get("question"))
     case = Case(item, category, turns, documents, truth, question=one_line(turns), extra=extra)
-    if category.startswith(("memory", "web_search")):
-        extra["accepted_answers"] = truth
-    else:
+    if not category.startswith(("memory", "web_search")):
         case.golden = golden_calls(truth, category, generation, documents)
     if truth is not None:
         case.golden_hash = content_hash(truth)

@@ -159,6 +159,12 @@ def model_folder(path: Path) -> Path:
     return folder
 
 
+def is_early(path: Path) -> bool:
+    """Whether a V1 file was scored by the first rules: the results published until the middle of July 2024 lie in
+    `result-BFCL`, their scores in `score-BFCL`; no file says when."""
+    return not {"result-bfcl", "score-bfcl"}.isdisjoint(part.lower() for part in path.parts[:-1])
+
+
 def is_outer(folder: Path) -> bool:
     """Whether a folder is named like the outer folders `result`, `score`, `result-BFCL`, `my_scores` ..."""
     return _OUTER.fullmatch(folder.name) is not None

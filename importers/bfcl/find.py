@@ -15,7 +15,7 @@ from typing import Any
 
 from fcreview.importers.bfcl import files as names
 from fcreview.importers.bfcl.files import Kind, Named
-from fcreview.importers.bfcl.locate import below, locate
+from fcreview.importers.bfcl.locate import Categories, CategoryFiles, below, locate
 from fcreview.importers.common.jsonl import head
 from fcreview.model import ImportIssue, Run
 from fcreview.plan import Found, RunPlan
@@ -24,15 +24,16 @@ NAME = "bfcl"
 MAX_SIBLINGS = 500
 _SUFFIXES = (".json", ".jsonl", ".csv")
 
-Group = dict[tuple[Path, str], list[Named]]
+ByFolder = dict[tuple[Path, str], list[Named]]
+"""Model folder and generation -> its files."""
 
 
 def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
     """The BFCL runs among `files`, with their scores and datasets; files of BFCL that are not read are claimed."""
     peek = lru_cache(maxsize=None)(head)
     found = Found()
-    results: Group = {}
-    scores: Group = {}
+    results: ByFolder = {}
+    scores: ByFolder = {}
     questions: dict[Path, None] = {}
     ignored: dict[tuple[Path, str], int] = {}
     for path in files:
@@ -70,7 +71,7 @@ def _ignored_folder(path: Path) -> Path:
     return path.parent
 
 
-def _plans(results: Group, scores: Group, peek: Any) -> Iterator[RunPlan]:
+def _plans(results: ByFolder, scores: ByFolder, peek: Any) -> Iterator[RunPlan]:
     used: set[Path] = set()
     for (folder, generation), given in results.items():
         counterpart, issues = _counterpart(folder, generation, "score", given, peek)
@@ -112,18 +113,17 @@ def _common(given: Sequence[Named]) -> Path:
 def _plan(
     place: Path, folder: Path, generation: str, results: list[Named], scores: list[Named], issues: list[ImportIssue]
 ) -> RunPlan:
-    categories: dict[str, dict[str, list[Path]]] = {}
+    categories: Categories = {}
     for named in sorted([*results, *scores], key=lambda named: names.ORDER.get(named.category, len(names.ORDER))):
-        parts = categories.setdefault(named.category, {"result": [], "score": []})
-        parts[named.kind].append(named.path)
+        parts = categories.setdefault(named.category, CategoryFiles())
+        (parts.results if named.kind == "result" else parts.scores).append(named.path)
     run = Run(NAME, generation, "en", names.model_name(folder), str(place))
     sure = any(named.sure for named in [*results, *scores])
     reason = f"{len(results)} result and {len(scores)} score files named as BFCL {generation} names them"
     if not sure:
         reason = "file names and keys are like BFCL's, but no name states the version"
     plan = RunPlan(run, [n.path for n in results], [n.path for n in scores], confidence=1.0 if sure else 0.6,
-                   reason=reason, issues=issues)  # fmt: skip
-    plan.extra["categories"] = categories
+                   reason=reason, issues=issues, private=categories)  # fmt: skip
     if generation not in names.GENERATIONS:
         what = f"BFCL {generation} is newer than this importer: read and checked by V4's rules"
         plan.issues.append(ImportIssue(str(place), None, what))

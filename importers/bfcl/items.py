@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from fcreview.calls.face import align, align_turns, first_difference
+from fcreview.calls.align import align, align_turns
+from fcreview.calls.first_difference import first_difference
+from fcreview.extra import Extra, RecordPlace
 from fcreview.importers.bfcl import files, scores, trajectory
 from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.check.evaluate import RULES, Evaluation, decode_display, evaluate
+from fcreview.importers.bfcl.check.evaluate import Evaluation, decode_display, evaluate
 from fcreview.importers.bfcl.check.kinds import NOTES
+from fcreview.importers.bfcl.check.texts import RULES
 from fcreview.importers.bfcl.dataset import content_hash, text_of
 from fcreview.importers.common.jsonl import Record
 from fcreview.model import Call, ImportIssue, Item, Message, Pair, Verdict
@@ -30,6 +33,8 @@ class Context:
     generation: str
     category: str
     model: str
+    early: bool = False
+    """Scored while native arguments of Java and JavaScript calls were turned into text."""
     by: str = ""
     """Name of the score file, and its path."""
     score_file: str = ""
@@ -48,54 +53,62 @@ class Context:
             self.kind = "agentic"
 
 
-def build(
-    context: Context,
-    name: str,
-    record: dict[str, Any],
-    case: Case,
-    opening: list[Message],
-    official: bool | None,
-    entry: scores.Entry | None,
-    place: tuple[str, Record],
-) -> Item:
-    """The item with its messages, calls, pairs and verdicts. `place` is the file and line it stands at."""
-    result = record.get("result")
+@dataclass(slots=True)
+class Known:
+    """What there is of one item besides its result record."""
+
+    id: str
+    case: Case
+    opening: list[Message]
+    """The case's messages, shared by all runs."""
+    official: bool | None
+    entry: scores.Entry | None
+    """The score file's, where the item failed."""
+    file: str
+    stands: Record
+    """Line, offset and length in the file."""
+
+
+def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
+    """The item with its messages, calls, pairs and verdicts."""
+    result, case, official, stands = record.get("result"), known.case, known.official, known.stands
     tokens_in, tokens_out = record.get("input_token_count"), record.get("output_token_count")
     latency = record.get("latency")
-    file, stands = place
     item = Item(
-        name,
+        known.id,
         context.category,
         question=case.question,
-        messages=opening,
+        messages=known.opening,
         golden=case.golden,
         functions=case.functions,
         official=official,
         tokens_in=tokens_in if type(tokens_in) is int else _whole(tokens_in),
         tokens_out=tokens_out if type(tokens_out) is int else _whole(tokens_out),
         latency=latency if type(latency) is float else _total(latency),
-        extra=dict(case.extra),
+        extra=Extra(more=dict(case.extra)),
         prediction_hash=content_hash(result),
         golden_hash=case.golden_hash,
-        file=file,
+        file=known.file,
         line=stands.line,
         offset=stands.offset,
         length=stands.length,
     )
     if not record.keys() <= KNOWN:
         for key in record.keys() - KNOWN:
-            item.extra[key] = record[key]
+            item.extra.more[key] = record[key]
             context.unknown.setdefault(key, item.line)
     if context.category == "rest":
-        item.extra["redacted"] = True
+        item.extra.redacted = True
     if "traceback" in record:
-        item.extra["traceback"] = record["traceback"]
+        item.extra.more["traceback"] = record["traceback"]
     if official is not None:
-        item.verdicts.append(Verdict("official", True, by=context.by) if official else _failed(item, entry, context))
+        item.verdicts.append(
+            Verdict("official", True, by=context.by) if official else _failed(item, known.entry, context)
+        )
     if context.kind == "single":
-        _single(item, context, record, case, opening)
+        _single(item, context, record, known)
     else:
-        _turns(item, context, record, case, opening, entry)
+        _turns(item, context, record, known)
     return item
 
 
@@ -105,23 +118,26 @@ def _failed(item: Item, entry: scores.Entry | None, context: Context) -> Verdict
         return Verdict("official", False, by=context.by)
     item.error_type = scores.error_type(entry.record)
     if entry.length:
-        item.extra["score_record"] = {
-            "file": context.score_file,
-            "line": entry.line,
-            "offset": entry.offset,
-            "length": entry.length,
-        }
+        item.extra.score_record = RecordPlace(context.score_file, entry.line, entry.offset, entry.length)
     return Verdict("official", False, "item", "correct", item.error_type, scores.rationale(entry.record), context.by)
 
 
-def _single(item: Item, context: Context, record: dict[str, Any], case: Case, opening: list[Message]) -> None:
-    result = record.get("result")
+def _single(item: Item, context: Context, record: dict[str, Any], known: Known) -> None:
+    result, case = record.get("result"), known.case
     category, config = context.category, None
     if category == "format_sensitivity" and (parts := files.split_format_id(item.id)):
         config, category = parts[1], files.split_id(parts[2])[0]
-        item.extra["config"], item.extra["original"] = parts[1], parts[2]
-    found = evaluate(result, case, generation=context.rules, category=category, config=config, model=context.model)
-    item.messages = trajectory.single_messages(record, opening)
+        item.extra.more |= {"config": parts[1], "original": parts[2]}
+    found = evaluate(
+        result,
+        case,
+        generation=context.rules,
+        category=category,
+        config=config,
+        model=context.model,
+        early=context.early,
+    )
+    item.messages = trajectory.single_messages(record, known.opening)
     if found.predicted is None:
         found.predicted = _predicted(found, result, case)
         if case.golden or found.predicted:
@@ -186,24 +202,18 @@ def _difference(item: Item, pairs: list[Pair], found: Evaluation | None) -> None
     item.first_difference = text[:300] if text else None
 
 
-def _turns(
-    item: Item,
-    context: Context,
-    record: dict[str, Any],
-    case: Case,
-    opening: list[Message],
-    entry: scores.Entry | None,
-) -> None:
+def _turns(item: Item, context: Context, record: dict[str, Any], known: Known) -> None:
     """A multi-turn or agentic item: its verdicts are imported only."""
+    case, entry = known.case, known.entry
     decode = partial(decode_display, model=context.model, generation=context.rules)
-    found = trajectory.follow(record, opening, decode, case.functions)
+    found = trajectory.follow(record, known.opening, decode, case.functions)
     item.messages, item.predicted = found.messages, found.calls
     item.n_turns, item.n_steps = found.n_turns, found.n_steps
     item.rule_note = NOTES[context.kind]
     pairs: list[Pair] = []
     if context.kind == "agentic":
-        if found.final_answer is not None:
-            item.extra["final_answer"] = found.final_answer
+        item.extra.accepted_answers = case.answer if isinstance(case.answer, list) else None
+        item.extra.final_answer = found.final_answer
         if item.official is not None:
             told = item.verdicts[0]
             item.verdicts.append(
@@ -212,9 +222,8 @@ def _turns(
     else:
         pairs = item.pairs = align_turns(case.golden, found.calls, RULES)
     if entry is not None and item.official is False:
-        details = scores.turn_details(entry.record)
-        item.extra.update(details)
-        failing = details.get("failing_turn")
+        scores.turn_details(entry.record, item.extra)
+        failing = item.extra.failing_turn
         if failing is not None:
             told = item.verdicts[0]
             item.verdicts.append(
@@ -228,17 +237,16 @@ def _turns(
         _difference(item, pairs, None)
 
 
-def degraded(
-    context: Context, name: str, case: Case, official: bool | None, place: tuple[str, Record], why: str
-) -> Item:
+def degraded(context: Context, known: Known, why: str) -> Item:
     """What is left of an item whose record could not be made sense of."""
-    item = Item(name, context.category, question=case.question, official=official)
+    case, stands = known.case, known.stands
+    item = Item(known.id, context.category, question=case.question, official=known.official)
     item.functions, item.golden, item.golden_hash = case.functions, case.golden, case.golden_hash
-    item.file, item.line, item.offset, item.length = place[0], place[1].line, place[1].offset, place[1].length
+    item.file, item.line, item.offset, item.length = known.file, stands.line, stands.offset, stands.length
     item.rule_note = why
-    if official is not None:
-        item.verdicts.append(Verdict("official", official, by=context.by))
-    item.issues.append(ImportIssue(place[0], place[1].line, why, item=name, severity="error"))
+    if known.official is not None:
+        item.verdicts.append(Verdict("official", known.official, by=context.by))
+    item.issues.append(ImportIssue(known.file, stands.line, why, item=known.id, severity="error"))
     return item
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -39,13 +40,28 @@ _FORMAT_STEMS = (
 )
 
 
+@dataclass(slots=True)
+class CategoryFiles:
+    """What one category of a run is read from."""
+
+    results: list[Path] = field(default_factory=list)
+    scores: list[Path] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    """Of the dataset; several for format sensitivity only."""
+
+
+Categories = dict[str, CategoryFiles]
+"""`RunPlan.private` of a BFCL run: by category, in the order in which they are read."""
+
+
 def locate(plan: RunPlan, asked: Sequence[Path], opened: Sequence[Path], peek: Any) -> None:
-    """Sets `plan.data`, `plan.run.dataset` and `plan.extra["sources"]`: {category: [Source]}.
+    """Sets `plan.data`, `plan.run.dataset` and the categories' sources.
 
     `asked` are the folders that were given and those below them: if one of them fits, no other place is looked at.
     `opened` are folders with question files at the paths that were opened.
     """
-    wanted = {category: _stems(category) for category in plan.extra["categories"]}
+    categories: Categories = plan.private
+    wanted = {category: _stems(category) for category in categories}
     stems = list(dict.fromkeys(stem for parts in wanted.values() for stem in parts))
     generation = plan.run.generation
     fitting = _fitting(asked, generation, stems, peek)
@@ -62,9 +78,8 @@ def locate(plan: RunPlan, asked: Sequence[Path], opened: Sequence[Path], peek: A
             if source is not None and peek_is_question(source.questions, peek):
                 sources[stem] = source
                 break
-    plan.extra["sources"] = {
-        category: [sources[stem] for stem in parts if stem in sources] for category, parts in wanted.items()
-    }
+    for category, parts in wanted.items():
+        categories[category].sources = [sources[stem] for stem in parts if stem in sources]
     plan.data = list(dict.fromkeys(path for source in sources.values() for path in source.files))
     documents = dict.fromkeys(source.documents for source in sources.values() if source.documents)
     if any(category.startswith(("multi_turn", "memory", "web_search")) for category in wanted):
@@ -197,9 +212,10 @@ def _matches(folder: Path, plan: RunPlan) -> tuple[int, int]:
     """(equal, compared) over questions and golden answers embedded in the first failing entries of each score file."""
     equal = compared = 0
     generation = plan.run.generation
-    for category, parts in plan.extra["categories"].items():
+    categories: Categories = plan.private
+    for category, parts in categories.items():
         source = source_in(folder, generation, files.question_stem(category))
-        for path in parts["score"]:
+        for path in parts.scores:
             entries = (record.value for record in records(path) if isinstance(record, Record))
             for entry, _ in zip(entries, range(SAMPLE), strict=False):
                 prompt = entry.get("prompt") if isinstance(entry, dict) else None

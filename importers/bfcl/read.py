@@ -15,7 +15,7 @@ from typing import Any
 from fcreview.importers.bfcl import dataset, files, items, results, scores
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.dataset import Dataset
-from fcreview.importers.bfcl.locate import same_question
+from fcreview.importers.bfcl.locate import Categories, CategoryFiles, same_question
 from fcreview.importers.common.jsonl import Record
 from fcreview.model import ImportIssue, Item, Message
 from fcreview.plan import RunPlan
@@ -30,7 +30,6 @@ _BAD_CONTENT = (ValueError, TypeError, KeyError, AttributeError, IndexError, Ove
 class Category:
     """One category of a run while it is read."""
 
-    plan: RunPlan
     context: items.Context
     data: Dataset
     found: results.Results
@@ -46,19 +45,21 @@ class Category:
 
 def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """The items of a run, category by category, in dataset order. Sets `plan.run.official_metrics` on the way."""
-    for name, parts in plan.extra["categories"].items():
+    categories: Categories = plan.private
+    for name, parts in categories.items():
         yield from _category(plan, name, parts)
 
 
-def _category(plan: RunPlan, name: str, parts: dict[str, list[Path]]) -> Iterator[Item | ImportIssue]:
+def _category(plan: RunPlan, name: str, parts: CategoryFiles) -> Iterator[Item | ImportIssue]:
     generation = plan.run.generation
-    data = _dataset(plan, name)
+    data = _dataset(plan.run.generation, name, parts.sources)
     yield from data.issues
-    found = results.load(parts["result"], name)
-    scored = _scores(parts["score"], name, found, data)
+    found = results.load(parts.results, name)
+    scored = _scores(parts.scores, name, found, data)
     if scored is not None:
         plan.run.official_metrics[name] = scored.header
-    category = Category(plan, items.Context(generation, name, plan.run.model), data, found, scored, False)
+    context = items.Context(generation, name, plan.run.model, files.is_early((parts.results or parts.scores)[0]))
+    category = Category(context, data, found, scored, False)
     category.renamed = name.startswith(("memory", "web_search", "format_sensitivity"))
     _check(category)
     yield from found.issues
@@ -72,17 +73,16 @@ def _category(plan: RunPlan, name: str, parts: dict[str, list[Path]]) -> Iterato
         yield from _without_result(category, [entry for item, entry in failing.items() if item not in found.found])
     for key, line in category.context.unknown.items():
         what = f"unknown field {key!r}: kept with the items"
-        file = str(parts["result"][0]) if parts["result"] else str(plan.run.path)
+        file = str(parts.results[0]) if parts.results else str(plan.run.path)
         yield ImportIssue(file, line, what, severity="notice")
 
 
-def _dataset(plan: RunPlan, category: str) -> Dataset:
-    sources = plan.extra["sources"].get(category, [])
+def _dataset(generation: str, category: str, sources: list[dataset.Source]) -> Dataset:
     if category != "format_sensitivity":
-        return dataset.load(sources[0], plan.run.generation, category) if sources else Dataset()
-    prefix = f"BFCL_{plan.run.generation.lower()}_"
+        return dataset.load(sources[0], generation, category) if sources else Dataset()
+    prefix = f"BFCL_{generation.lower()}_"
     return dataset.merged(
-        dataset.load(source, plan.run.generation, source.questions.stem.removeprefix(prefix)) for source in sources
+        dataset.load(source, generation, source.questions.stem.removeprefix(prefix)) for source in sources
     )
 
 
@@ -164,16 +164,16 @@ def _item(category: Category, name: str, entry: scores.Entry | None) -> Item:
     if category.scores is not None:
         official = False if entry is not None else (True if category.passes else None)
     value = category.found.value(name)
-    place = (str(path), record)
+    known = items.Known(name, case, opening, official, entry, str(path), record)
     try:
         if value is None:
             raise ValueError("the file changed while it was read")
         if isinstance(value, dict) and "result" not in value:
             raise ValueError("it has no field 'result'")
-        item = items.build(category.context, name, value, case, opening, official, entry, place)
+        item = items.build(category.context, known, value)
     except _BAD_CONTENT as error:
         why = f"the record could not be interpreted: {type(error).__name__}: {error}"
-        item = items.degraded(category.context, name, case, official, place, why)
+        item = items.degraded(category.context, known, why)
     if "result" not in (value or ()):
         issues.append(ImportIssue(str(path), record.line, "the record has no result", item=name))
     if issues:
@@ -249,12 +249,13 @@ def _without_result(category: Category, entries: list[scores.Entry]) -> Iterator
         name = names[id(entry)]
         issues: list[ImportIssue] = []
         case, opening = _case(category, name, entry, str(scored.path), entry.line, issues)
-        place = (str(scored.path), Record(entry.line, entry.offset, entry.length, None))
+        place = Record(entry.line, entry.offset, entry.length, None)
+        known = items.Known(name, case, opening, False, entry, str(scored.path), place)
         try:
-            item = items.build(category.context, name, _as_result(entry), case, opening, False, entry, place)
+            item = items.build(category.context, known, _as_result(entry))
         except _BAD_CONTENT as error:
             why = f"the score entry could not be interpreted: {type(error).__name__}: {error}"
-            item = items.degraded(category.context, name, case, False, place, why)
+            item = items.degraded(category.context, known, why)
         item.issues += issues
         yield item
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from fcreview.extra import Extra, StateDifference
 from fcreview.importers.bfcl import files
 from fcreview.importers.common.jsonl import excerpt, records
 from fcreview.model import ImportIssue
@@ -185,31 +186,40 @@ def _collect(error: Any, lines: list[str]) -> None:
         lines.append(str(error))
 
 
-def turn_details(record: dict[str, Any]) -> dict[str, Any]:
-    """What a multi-turn entry says of the turn that failed, as fields of `Item.extra`:
-
-    `failing_turn` (from 0), `state_differences` {attribute: {model, ground_truth}}, `missing_responses` [text],
-    `golden_outputs` (a list of outputs a turn up to the failing one, or those of the failing turn alone).
-    """
+def turn_details(record: dict[str, Any], into: Extra) -> None:
+    """What a multi-turn entry says of the turn that failed: that turn, the state that differs after it, and in `more`
+    `missing_responses` [text] and `golden_outputs` (a list of outputs a turn up to the failing one) or
+    `golden_outputs_of_turn` (of the failing turn alone)."""
     error = record.get("error")
     if not isinstance(error, dict):
-        return {}
-    found: dict[str, Any] = {}
+        return
     details: Any = error.get("details")
     if not isinstance(details, dict):
         details = {}
     executed = error.get("execution_result") or details.get("execution_result")
     match = _TURN.search(rationale(record) or "")
     if match:
-        found["failing_turn"] = int(match[1][:6])
+        into.failing_turn = int(match[1][:6])
     elif isinstance(executed, list) and executed and "mismatch" in (error_type(record) or ""):
-        found["failing_turn"] = len(executed) - 1
-    if details.get("differences"):
-        found["state_differences"] = details["differences"]
+        into.failing_turn = len(executed) - 1
+    _differences(details.get("differences"), into)
     if details.get("missing_items"):
-        found["missing_responses"] = details["missing_items"]
+        into.more["missing_responses"] = details["missing_items"]
     if isinstance(executed, list):
-        found["golden_outputs"] = [turn.get("ground_truth") for turn in executed if isinstance(turn, dict)]
+        into.more["golden_outputs"] = [turn.get("ground_truth") for turn in executed if isinstance(turn, dict)]
     elif (outputs := details.get("ground_truth_response (only the current turn)")) is not None:
-        found["golden_outputs_of_turn"] = outputs
-    return found
+        into.more["golden_outputs_of_turn"] = outputs
+
+
+def _differences(found: Any, into: Extra) -> None:
+    """`{attribute: {"model": value, "ground_truth": value}}`; what has another form is kept as it is."""
+    if isinstance(found, dict):
+        sides = {"model", "ground_truth"}
+        good = {name: both for name, both in found.items() if isinstance(both, dict) and both.keys() >= sides}
+        if good:
+            into.state_differences = {
+                n: StateDifference(both["ground_truth"], both["model"]) for n, both in good.items()
+            }
+        found = {name: both for name, both in found.items() if name not in good}
+    if found:
+        into.more["other state differences"] = found

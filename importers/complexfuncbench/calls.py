@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.calls.face import align
+from fcreview.calls.align import align
 from fcreview.importers.complexfuncbench.log import Comparison, Log, LogTurn
 from fcreview.importers.complexfuncbench.rules import FREE, GENERIC_REPLY, error_word, format_error, gate, rule_equal
 from fcreview.importers.complexfuncbench.sample import GoldenPath, Made

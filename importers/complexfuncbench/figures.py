@@ -1,15 +1,24 @@
-"""ComplexFuncBench's printed figures, the same over the records that are there, and error tables."""
+"""ComplexFuncBench's figures: as printed officially (fixed denominators), the same over the records that are there, and
+error tables.
+
+Source: the released `print_results.py` (commit c37b284).
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fcreview.figures import Figure, Scored
-from fcreview.importers.complexfuncbench.metrics import Row, official, present
 from fcreview.model import Run
+from fcreview.review import CORRECT
+from fcreview.targets import call_of
 
+SAMPLES = {"Hotels": 150, "Flights": 150, "Car-Rental": 150, "Attraction": 150, "Cross": 400}
+"""Denominators of the official success rate, whatever is in the file."""
+TOTAL = sum(SAMPLES.values())
 FIXED = "divided by 150 samples a domain (Cross 400, all 1000), whatever is in the file"
 
 
@@ -23,7 +32,7 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
     found += [Figure("error types", str(name), count, "count") for name, count in errors.most_common()]
     kinds = Counter(kind for row in known for kind in _kinds(row))
     found += [Figure("wrong parameters by type", name, count, "count") for name, count in kinds.most_common()]
-    steps = [row.extra["counts"] for row in known if isinstance(row.extra.get("counts"), dict)]
+    steps = [row.more["counts"] for row in known if isinstance(row.more.get("counts"), dict)]
     taken = sum(_count(one, "real_turn_num") for one in steps)
     shortest = sum(_count(one, "total_turn_num") for one in steps)
     if shortest:
@@ -43,7 +52,7 @@ def _printed(table: str, values: Mapping[str, Any], note: str) -> list[Figure]:
 
 
 def _row(item: Scored) -> Row:
-    counts = item.extra.get("counts")
+    counts = item.more.get("counts")
     counts = counts if isinstance(counts, dict) else {}
     return Row(
         item.category,
@@ -67,10 +76,63 @@ def _score(value: Any) -> int | None:
 def _correct_calls(item: Scored, recorded: int) -> int:
     """The recorded number, moved by what people said of single calls."""
     said = {target: value for target, criterion, value in item.parts if criterion == "equivalent"}
-    people = {target: value for target, criterion, value in item.parts if criterion == "correct" and "/call:" in target}
+    people = {target: value for target, criterion, value in item.parts if criterion == CORRECT and call_of(target)}
     return recorded + sum(bool(value) - bool(said.get(target)) for target, value in people.items())
 
 
 def _kinds(item: Scored) -> list[str]:
-    wrong = item.extra.get("wrong parameters")
+    wrong = item.more.get("wrong parameters")
     return [str(kind) for kind in wrong.values()] if isinstance(wrong, dict) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    domain: str
+    success: bool
+    correct_calls: int
+    golden_calls: int
+    completeness: int | None = None
+    """0-2; None, -1 and -2 stand for no usable verdict."""
+    correctness: int | None = None
+
+
+def official(rows: Sequence[Row]) -> dict[str, float | dict[str, float]]:
+    """Under the names that are printed, in percent; a domain without a success is absent from the first table."""
+    successes: dict[str, int] = defaultdict(int)
+    for row in rows:
+        if row.success:
+            successes[row.domain] += 1
+    return {
+        "Domain Success Rate": {name: count / SAMPLES.get(name, 150) * 100 for name, count in successes.items()},
+        "Domain Call Accuracy": call_accuracy_by_domain(rows),
+        "Overall Success Rate": sum(successes.values()) / TOTAL * 100,
+        "Overall Call Accuracy": call_accuracy(rows),
+        "Complete Score": mean_score([row.completeness for row in rows]),
+        "Correct Score": mean_score([row.correctness for row in rows]),
+    }
+
+
+def present(rows: Sequence[Row]) -> dict[str, float | dict[str, float]]:
+    """The same figures over the records that are there."""
+    domains = list(dict.fromkeys(row.domain for row in rows))
+    rates = {name: success_rate([row for row in rows if row.domain == name]) for name in domains}
+    return official(rows) | {"Domain Success Rate": rates, "Overall Success Rate": success_rate(rows)}
+
+
+def success_rate(rows: Sequence[Row]) -> float:
+    return sum(row.success for row in rows) / len(rows) * 100 if rows else 0.0
+
+
+def call_accuracy(rows: Sequence[Row]) -> float:
+    golden = sum(row.golden_calls for row in rows)
+    return sum(row.correct_calls for row in rows) / golden * 100 if golden else 0.0
+
+
+def call_accuracy_by_domain(rows: Sequence[Row]) -> dict[str, float]:
+    domains = list(dict.fromkeys(row.domain for row in rows))
+    return {name: call_accuracy([row for row in rows if row.domain == name]) for name in domains}
+
+
+def mean_score(scores: Sequence[int | None]) -> float:
+    usable = [score for score in scores if score in (0, 1, 2)]
+    return sum(usable) / len(usable) if usable else 0.0

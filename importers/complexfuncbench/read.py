@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fcreview.calls.face import diff_call, first_difference
+from fcreview.calls.diff import diff_call
+from fcreview.calls.first_difference import first_difference
 from fcreview.importers.common.guard import digest, documents, guarded
 from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.complexfuncbench.calls import CallVerdict, judge_calls, uncovered
 from fcreview.importers.complexfuncbench.log import Log, read_log
-from fcreview.importers.complexfuncbench.metrics import domain
-from fcreview.importers.complexfuncbench.sample import GoldenPath, golden_path, made
+from fcreview.importers.complexfuncbench.sample import GoldenPath, domain, golden_path, made
 from fcreview.model import ImportIssue, Item, Pair, Source, Verdict
 from fcreview.plan import RunPlan
+from fcreview.targets import RESPONSE, call_address
 
 NOTE = "success depended on live replies and a judge: it is imported, not recomputed"
 JUDGE = "gpt-4o (as published)"
@@ -81,7 +82,7 @@ def _without_record(name: str, file: Path, known: dict[str, Any] | None) -> Item
     """A sample that only has a log: the run ended without an answer and nothing was stored."""
     item = Item(id=name, category=domain(name), file=str(file), line=1)
     item.rule_note = NOTE
-    item.extra["outcome"] = "no record: the run ended without an answer, only a log was left"
+    item.extra.more["outcome"] = "no record: the run ended without an answer, only a log was left"
     item.issues.append(
         ImportIssue(str(file), None, "a log without a result record: no official verdict", item=name, severity="notice")
     )
@@ -160,7 +161,7 @@ def _call_verdicts(pairs: list[Pair], verdicts: list[CallVerdict]) -> list[Verdi
             Verdict(
                 source,
                 verdict.ok,
-                f"turn:1/call:{position + 1}",
+                call_address(0, position),
                 "equivalent",
                 verdict.error_type,
                 verdict.rationale,
@@ -194,7 +195,7 @@ def _scores(item: Item, record: dict[str, Any]) -> None:
         score, reason = entry.get("score"), entry.get("reason")
         value = score if score in (0, 1, 2) else None
         text = f"{reason or ''}" + ("" if value is not None else f" (recorded score {score}: no usable verdict)")
-        item.verdicts.append(Verdict("judge", value, "response", criterion, None, text.strip() or None, JUDGE))
+        item.verdicts.append(Verdict("judge", value, RESPONSE, criterion, None, text.strip() or None, JUDGE))
 
 
 def _extra(
@@ -202,23 +203,23 @@ def _extra(
 ) -> None:
     counts = record.get("count_dict")
     if isinstance(counts, dict):
-        item.extra["counts"] = counts
-        item.extra["steps"] = (
+        item.extra.more["counts"] = counts
+        item.extra.more["steps"] = (
             f"{counts.get('real_turn_num')} taken, {golden.steps or counts.get('total_turn_num')} on the golden path"
         )
     left = uncovered(golden, verdicts)
     if left:
-        item.extra["golden calls not covered"] = [call.name for call in left]
+        item.extra.more["golden calls not covered"] = [call.name for call in left]
     wrong = _wrong_parameters(item)
     if wrong:
-        item.extra["wrong parameters"] = wrong
+        item.extra.more["wrong parameters"] = wrong
     corrections = sum(verdict.tier == "format" for verdict in verdicts)
     if corrections:
-        item.extra["format errors"] = corrections
+        item.extra.more["format errors"] = corrections
     if log is not None and log.tries > 1:
-        item.extra["tries in the log"] = log.tries
+        item.extra.more["tries in the log"] = log.tries
     if log is not None and log.surplus:
-        item.extra["surplus call"] = log.surplus
+        item.extra.more["surplus call"] = log.surplus
 
 
 def _wrong_parameters(item: Item) -> dict[str, str]:

@@ -9,6 +9,11 @@ from typing import Any
 from fcreview.model import Accept, Call, Message
 
 
+def domain(sample_id: str) -> str:
+    """`Car-Rental` of `Car-Rental-12`: the item's category."""
+    return sample_id.rpartition("-")[0]
+
+
 @dataclass(slots=True)
 class GoldenPath:
     calls: list[Call] = field(default_factory=list)

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.calls.face import align, first_difference
-from fcreview.importers.bfcl.rules import RULES
+from fcreview.calls.align import align
+from fcreview.calls.first_difference import first_difference
+from fcreview.calls.paths import child
+from fcreview.importers.bfcl.check.texts import RULES
 from fcreview.importers.confetti.binary import check, golden_call, make_case
 from fcreview.importers.confetti.soft import parameter_scores, soft_score
 from fcreview.importers.confetti.sources import Sources
 from fcreview.model import Call, Item, Verdict
-
-PLACE = "turn:{}/call:1"
+from fcreview.targets import argument_address, call_address
 
 
 def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sources: Sources) -> None:
@@ -29,7 +30,7 @@ def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sou
         ]
     link = sources.links.get(known)
     if link:
-        item.extra["chain"] = {"turn": link.turn, "position": link.index + 1, "length": link.length}
+        item.extra.more["chain"] = {"turn": link.turn, "position": link.index + 1, "length": link.length}
     if golden is None:
         item.rule_note = "no golden answer found"
         return
@@ -54,20 +55,24 @@ def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sou
 
 
 def _soft(item: Item, golden: Any, given: dict[str, Any] | None) -> None:
-    place = PLACE.format(item.n_turns)
+    turn = item.n_turns - 1
     name, accepted = next(iter(golden[0].items())) if golden else ("", {})
     call = item.predicted[0] if len(item.predicted) == 1 and item.predicted[0].arguments is not None else None
     matches = call is not None and call.name == name
     ours = parameter_scores(accepted, call.arguments or {}) if call is not None and matches else {}
     item.verdicts.append(Verdict("rule", soft_score(matches, ours), criterion="soft_score", by="token F1"))
-    item.verdicts += [Verdict("rule", s, f"{place}/arg:{n}", "soft_score", by="token F1") for n, s in ours.items()]
+    item.verdicts += [Verdict("rule", s, _argument(turn, 0, n), "soft_score", by="token F1") for n, s in ours.items()]
     if given is not None:
         item.verdicts.append(Verdict("official", given.get("soft_score"), criterion="soft_score", by="soft score file"))
         scores = given.get("param_scores")
         for parameter, score in scores.items() if isinstance(scores, dict) else ():
             item.verdicts.append(
-                Verdict("official", score, f"{place}/arg:{parameter}", "soft_score", by="soft score file")
+                Verdict("official", score, _argument(turn, 0, parameter), "soft_score", by="soft score file")
             )
+
+
+def _argument(turn: int, position: int, name: str) -> str:
+    return argument_address(turn, position, child("", name))
 
 
 def _hallucination(item: Item, judged: dict[str, Any] | None) -> None:
@@ -86,15 +91,18 @@ def _hallucination(item: Item, judged: dict[str, Any] | None) -> None:
     every = [name for one in lists for name in one]
     item.verdicts.append(Verdict("judge", every, criterion="hallucinated", rationale=text, by=by))
     golden = item.golden[0].name if item.golden else None
-    places = {pair.predicted: number for number, pair in enumerate(item.pairs, 1)}
+    turn = item.n_turns - 1
+    positions = {pair.predicted: position for position, pair in enumerate(item.pairs)}
     strays = set(every)
     for call, flagged in zip(item.predicted, lists, strict=False):
-        place = f"turn:{item.n_turns}/call:{places.get(call.index, call.index + 1)}"
+        position = positions.get(call.index, call.index)
         names = list(call.arguments or {})
         strays -= set(names)
-        item.verdicts.append(Verdict("judge", call.name == golden, place, "name_matches", by=by))
+        matches = Verdict("judge", call.name == golden, call_address(turn, position), "name_matches", by=by)
+        item.verdicts.append(matches)
         item.verdicts += [
-            Verdict("judge", name in flagged, f"{place}/arg:{name}", "hallucinated", None, text, by) for name in names
+            Verdict("judge", name in flagged, _argument(turn, position, name), "hallucinated", None, text, by)
+            for name in names
         ]
     if strays or len(lists) != len(item.predicted):
-        item.extra["judge's raw reply"] = judged.get("response")
+        item.extra.more["judge's raw reply"] = judged.get("response")

@@ -52,7 +52,8 @@ def chains(calls: Iterable[dict[str, Any]], acts: Iterable[dict[str, Any]]) -> d
 def _link(records: list[dict[str, Any]], acts: list[dict[str, Any]]) -> dict[str, Link] | None:
     position, links = 0, {}
     for act in acts:
-        names = [name for name in map(call_name, act.get("ground_truth_content") or []) if name]
+        said = act.get("ground_truth_content")
+        names = [name for name in map(call_name, said if isinstance(said, list) else []) if name]
         here = records[position : position + len(names)]
         if [_golden_name(record) for record in here] != names:
             return None

@@ -1,13 +1,23 @@
-"""CONFETTI runs among files: a model folder with results of its two categories."""
+"""CONFETTI runs among files: a model folder with results of its two categories, under BFCL v2 names, and the extension
+files beside the scores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from fcreview.importers.confetti.files import BESIDE_SCORES, METRICS, QUESTIONS, RESULTS, dataset_folder, score_folder
 from fcreview.model import ImportIssue, Run
 from fcreview.plan import Found, RunPlan
+
+CALLS, ACTS = "conversationsclean", "dialogacts"
+RESULTS = {f"BFCL_v2_{name}_result.json": name for name in (CALLS, ACTS)}
+SCORES = {f"BFCL_v2_{name}_score.json": name for name in (CALLS, ACTS)}
+QUESTIONS = {f"BFCL_v2_{name}.json": name for name in (CALLS, ACTS)}
+SOFT = "BFCL_v2_conversationsclean_soft.json"
+HALLUCINATION = "parameter_hallucination_judge.json"
+ACT_JUDGE = "dialog_act_judge.json"
+METRICS = "metrics.json"
+BESIDE_SCORES = (*SCORES, SOFT, HALLUCINATION, ACT_JUDGE)
 
 
 def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
@@ -41,3 +51,19 @@ def _plan(folder: Path, results: list[Path], data: list[Path]) -> RunPlan:
     else:
         plan.issues.append(ImportIssue(str(folder), None, "no CONFETTI questions found: give --data"))
     return plan
+
+
+def score_folder(result_folder: Path) -> Path | None:
+    """`score/MODEL` for `result/MODEL`, or the folder itself where scores lie beside results."""
+    for place in (result_folder, result_folder.parent.parent / "score" / result_folder.name):
+        if any((place / name).is_file() for name in BESIDE_SCORES):
+            return place
+    return None
+
+
+def dataset_folder(result_folder: Path, given: list[Path]) -> Path | None:
+    around = [root / sub for root in list(result_folder.parents)[:4] for sub in ("data", "")]
+    for place in [*given, *(root / "data" for root in given), *around]:
+        if any((place / name).is_file() for name in QUESTIONS):
+            return place
+    return None

@@ -9,12 +9,14 @@ from typing import Any
 
 from fcreview.importers.common.guard import digest, documents, guarded
 from fcreview.importers.common.jsonl import Record, records
-from fcreview.importers.confetti import acts, calls
+from fcreview.importers.confetti import calls
 from fcreview.importers.confetti.chains import dialog
-from fcreview.importers.confetti.files import CALLS, RESULTS
+from fcreview.importers.confetti.figures import acts_match
+from fcreview.importers.confetti.find import CALLS, RESULTS
 from fcreview.importers.confetti.sources import Sources, load
 from fcreview.model import ImportIssue, Item, Message, Role, Verdict
 from fcreview.plan import RunPlan
+from fcreview.targets import RESPONSE
 
 Row = dict[str, Any]
 USUAL = (None, "text", "function_result")
@@ -66,7 +68,38 @@ def _fill(item: Item, record: Row, question: Row, answer: Row | None, sources: S
     if category == CALLS:
         calls.fill(item, record.get("result"), answer, known, sources)
     else:
-        acts.fill(item, record.get("result"), answer, known, sources)
+        _dialog_act(item, record.get("result"), answer, known, sources)
+
+
+def _dialog_act(item: Item, result: Any, answer: Row | None, known: str, sources: Sources) -> None:
+    """The golden reply and its labels against the predicted reply and the labels a judge gave it."""
+    text = result if isinstance(result, str) else str(result)
+    turn = item.n_turns - 1
+    step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
+    item.messages.append(Message(turn, step, "assistant", text))
+    golden = answer.get("ground_truth") if answer else None
+    if answer:
+        item.extra.more["golden dialog acts"] = golden
+        item.extra.more["golden reply"] = answer.get("ground_truth_content")
+    judged = sources.act_judge.get(known)
+    if judged is None:
+        item.rule_note = "no judge labels: nothing to compare the golden labels with"
+        return
+    labels = judged.get("predicted_dialog_acts")
+    labels = [str(label) for label in labels] if isinstance(labels, list) else []
+    by = str(judged.get("judge_model") or "judge")
+    reply = judged.get("response")
+    said = str(reply) if reply is not None else None
+    item.verdicts.append(Verdict("judge", labels, RESPONSE, "dialog_act", None, said, by))
+    if isinstance(golden, list):
+        item.rule = acts_match(labels, golden)
+        item.rule_error_type = None if item.rule else "dialog_act:no_overlap"
+        reason = f"labels {', '.join(labels) or 'none'}; golden {', '.join(map(str, golden))}"
+        item.verdicts.append(
+            Verdict("rule", item.rule, error_type=item.rule_error_type, rationale=reason, by="label overlap")
+        )
+        item.judge = item.rule
+        item.first_difference = None if item.rule else reason
 
 
 def history(question: Any) -> list[Message]:

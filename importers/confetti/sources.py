@@ -8,7 +8,7 @@ from typing import Any
 
 from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.confetti.chains import Link, chains
-from fcreview.importers.confetti.files import ACT_JUDGE, ACTS, CALLS, HALLUCINATION, QUESTIONS, SCORES, SOFT
+from fcreview.importers.confetti.find import ACT_JUDGE, ACTS, CALLS, HALLUCINATION, QUESTIONS, SCORES, SOFT
 from fcreview.model import ImportIssue
 from fcreview.plan import RunPlan
 

@@ -10,15 +10,18 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from fcreview.calls.face import align_turns, first_difference
+from fcreview.calls.align import align_turns
+from fcreview.calls.first_difference import first_difference
 from fcreview.importers.common.guard import digest, guarded
 from fcreview.importers.common.jsonl import Record as Line
 from fcreview.importers.common.jsonl import excerpt, records
 from fcreview.importers.generic.chat import predicted, read_chat
+from fcreview.importers.generic.find import as_record
 from fcreview.importers.generic.schema import Alternatives, GoldenCall, Header, Record
-from fcreview.importers.generic.shape import as_record
 from fcreview.model import Accept, Call, ImportIssue, Item, Pair, Verdict
 from fcreview.plan import RunPlan
+from fcreview.review import CORRECT
+from fcreview.targets import ITEM
 from fcreview.values import json_safe
 
 
@@ -75,7 +78,7 @@ def _fill(item: Item, record: Record) -> None:
     if record.predicted is not None:
         item.predicted = [predicted(call, call.turn, call.step, at) for at, call in _numbered(record.predicted)]
     item.tokens_in, item.tokens_out, item.latency = record.tokens_in, record.tokens_out, record.latency
-    item.extra = dict(record.extra)
+    item.extra.more = dict(record.extra)
     item.verdicts = [
         Verdict(v.source, v.value, v.target, v.criterion, v.error_type, v.rationale, v.by) for v in record.verdicts
     ]
@@ -140,7 +143,7 @@ def _word(pair: Pair) -> str:
 
 def _columns(item: Item) -> None:
     for verdict in item.verdicts:
-        if verdict.target == "item" and verdict.criterion == "correct" and isinstance(verdict.value, bool):
+        if (verdict.target, verdict.criterion) == (ITEM, CORRECT) and isinstance(verdict.value, bool):
             if verdict.source == "official":
                 item.official, item.error_type = verdict.value, verdict.error_type
             elif verdict.source == "judge":

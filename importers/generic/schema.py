@@ -11,6 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
+from fcreview.review import CORRECT
+from fcreview.targets import FORMS, ITEM
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
@@ -79,10 +82,8 @@ class PredictedCall(_Strict):
 class GivenVerdict(_Strict):
     source: Literal["official", "rule", "judge"]
     value: bool | int | float | str | list[str] | None
-    target: str = Field(
-        "item", description="item, turn:1, turn:1/call:2, turn:1/call:2/arg:city, response; counted from 1."
-    )
-    criterion: str = "correct"
+    target: str = Field(ITEM, description=f"{FORMS}; counted from 1.")
+    criterion: str = CORRECT
     error_type: str | None = None
     rationale: str | None = None
     by: str | None = Field(None, description="The judge model or the checker.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,21 @@ def _arguments(label: Any) -> dict[str, Any]:
     return arguments if isinstance(arguments, dict) else {}
 
 
+@dataclass(slots=True)
+class Conversation:
+    """One conversation of the per-conversation layout, while its snapshots are read."""
+
+    number: int
+    """From 0: its place in `MT_res.json` and in the files beside it."""
+    record: dict[str, Any]
+    """Of `MT_0.json`; empty if it is not there."""
+    beside: Companions
+    first_ok: bool | None = None
+    """func_ok of its first snapshot."""
+    golden: dict[str, Any] = field(default_factory=dict)
+    """Golden arguments of the snapshots so far."""
+
+
 def _legacy(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
     issues: list[ImportIssue] = []
     results = read_json(path, issues, list) or []
@@ -85,37 +101,29 @@ def _legacy(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
             continue
         known = conversations[c] if c < len(conversations) and isinstance(conversations[c], dict) else {}
         group = f"{kind}_{known.get('id', c)}"
-        first_ok: bool | None = None
-        earlier: dict[str, Any] = {}
+        conversation = Conversation(c, known, beside)
         for s, record in enumerate(snapshots):
             if not isinstance(record, dict):
                 what = f"snapshot {s + 1} of conversation {c} is no object"
                 yield ImportIssue(str(path), None, what, repr(record)[:300])
                 continue
             item = Item(id=f"{group}_{s + 1}", category=kind, group=group)
-            given = _given(item, record, path, c + 1, plan, earlier)
-            yield guarded(item, partial(_fill_legacy, item, given, record, known, s, first_ok, c, beside))
-            if first_ok is None:
-                first_ok = any(v.criterion == "func_ok" and v.source == "rule" and v.value for v in item.verdicts)
-            earlier.update(_arguments(given.label))
+            given = _given(item, record, path, c + 1, plan, conversation.golden)
+            yield guarded(item, partial(_fill_legacy, item, given, record, conversation, s))
+            if conversation.first_ok is None:
+                named = [v.value for v in item.verdicts if v.criterion == "func_ok" and v.source == "rule"]
+                conversation.first_ok = any(named)
+            conversation.golden.update(_arguments(given.label))
 
 
-def _fill_legacy(
-    item: Item,
-    given: Given,
-    record: dict[str, Any],
-    known: dict[str, Any],
-    snapshot: int,
-    first_ok: bool | None,
-    conversation: int,
-    beside: Companions,
-) -> None:
+def _fill_legacy(item: Item, given: Given, record: dict[str, Any], conversation: Conversation, snapshot: int) -> None:
+    known = conversation.record
     if isinstance(known.get("messages"), list):
         given.messages = from_records(known["messages"], snapshot + 1)
     given.messages = given.messages or from_input(str(record.get("input", "")))
     given.tools = documents(known.get("single_tool" if snapshot else "multiple_tools"))
-    fill(item, given, first_ok=first_ok)
-    beside.add(item, conversation, snapshot)
+    fill(item, given, first_ok=conversation.first_ok)
+    conversation.beside.add(item, conversation.number, snapshot)
 
 
 def _dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:

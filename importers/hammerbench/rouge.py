@@ -1,6 +1,7 @@
 """ROUGE-L as HammerBench's evaluator uses it (behaviour of the PyPI package `rouge` 1.0.1, summary level).
 
-Equal texts score 0.999999995, not 1; a full stop inside a number splits it into two sentences.
+Equal texts score 0.999999995, not 1; a full stop inside a number splits it into two sentences. The package fails at
+texts of about a thousand words, which then score 0; here they are compared like any other.
 """
 
 from __future__ import annotations
@@ -35,15 +36,11 @@ def _sentences(text: str) -> list[list[str]]:
 
 
 def _f(hyps: Sequence[list[str]], refs: Sequence[list[str]]) -> float:
-    m = len({word for sentence in refs for word in sentence})
-    n = len({word for sentence in hyps for word in sentence})
-    hits = 0
-    for reference in refs:
-        union: set[str] = set()
-        for hypothesis in hyps:
-            union |= set(_common(reference, hypothesis))
-        hits += len(union)
-    recall, precision = hits / m, hits / n
+    """Different words count, and each once: a word that several pairs of sentences have in common is one hit."""
+    words = {word for sentence in refs for word in sentence}
+    said = {word for sentence in hyps for word in sentence}
+    hits = {word for reference in refs for hypothesis in hyps for word in _common(reference, hypothesis)}
+    recall, precision = len(hits) / len(words), len(hits) / len(said)
     return 2.0 * precision * recall / (precision + recall + 1e-8)
 
 

@@ -7,12 +7,22 @@ from typing import Any
 
 import orjson
 
-from fcreview.calls.face import align, first_difference
+from fcreview.calls.align import align
+from fcreview.calls.first_difference import first_difference
+from fcreview.calls.rules import Rules
 from fcreview.importers.hammerbench.check import Snapshot, check
 from fcreview.importers.hammerbench.parse import parse
-from fcreview.importers.hammerbench.rules import RULES
 from fcreview.model import Accept, Call, Item, Message, Verdict
 from fcreview.values import json_safe
+
+
+def normalise(text: str) -> str:
+    """Case, blanks and closing marks aside."""
+    return " ".join(text.strip(".?!。！ ").lower().split())
+
+
+RULES = Rules(normalise=normalise)
+"""For the argument diff; verdicts go by similarity."""
 
 
 @dataclass(slots=True)
@@ -114,14 +124,14 @@ def _slots(item: Item, given: Given, call: dict[str, Any] | None) -> None:
     properties = _object(_object(tool, "parameters"), "properties")
     states = {n: (_state(golden, n), _state(ours, n)) for n in dict.fromkeys([*properties, *golden, *ours])}
     open_ones = {n: pair for n, pair in states.items() if pair != ("filled", "filled")}
-    item.extra["slots"] = f"{len(states) - len(open_ones)} of {len(states)} filled on both sides"
+    item.extra.more["slots"] = f"{len(states) - len(open_ones)} of {len(states)} filled on both sides"
     for name, (theirs, mine) in open_ones.items():
-        item.extra[f"slot {name}"] = f"golden {theirs}, predicted {mine}"
+        item.extra.more[f"slot {name}"] = f"golden {theirs}, predicted {mine}"
     old = {n: given.earlier[n] for n, value in golden.items() if n in given.earlier and given.earlier[n] != value}
     if old:
-        item.extra["overridden slots, value before"] = old
+        item.extra.more["overridden slots, value before"] = old
     if should_decline(item.category, given.label):
-        item.extra["expected"] = "decline: no offered tool fits"
+        item.extra.more["expected"] = "decline: no offered tool fits"
 
 
 def _object(value: dict[str, Any], key: str) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fcreview.criteria import PASS_FAIL
 from fcreview.store.filters.words import Term, Value
 from fcreview.store.reviews.effective import EFFECTIVE
 
@@ -87,9 +89,7 @@ def run_itself(term: Term) -> Sql:
 DISPUTED = "h.decided_by = 'disputed'"
 _BOOLEANS = {"pass": "{} = true", "fail": "{} = false", "unknown": "{} IS NULL", "none": "{} IS NULL"}
 _HUMANS = {
-    "pass": "{} = 'true'",
-    "fail": "{} = 'false'",
-    "unsure": "{} = '\"unsure\"'",
+    **{word: f"{{}} = '{json.dumps(value)}'" for word, value in PASS_FAIL.items()},
     "disputed": DISPUTED,
     "unknown": "{} IS NULL",
     "none": "{} IS NULL",

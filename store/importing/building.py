@@ -157,6 +157,7 @@ class Builder:
                 "model": info.model,
                 "path": self._workspace.short(info.path),
                 "dataset": info.dataset,
+                "title": info.title,
                 "settings": info.settings,
                 "official_metrics": info.official_metrics,
                 "version": version,

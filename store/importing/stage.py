@@ -149,10 +149,11 @@ def write_part(
 
 def item_line(run: int, seq: int, item: Item, functions: FunctionDocuments, shared: Shared) -> bytes:
     """The item as one line of JSON: its fields, `functions` as hashes, `run` and `seq`."""
-    documents, golden, predicted, pairs = item.functions, item.golden, item.predicted, item.pairs
+    documents, golden, predicted, pairs, extra = item.functions, item.golden, item.predicted, item.pairs, item.extra
     if documents:
         item.functions = functions.hashes(documents)  # type: ignore[assignment]
     item.golden, item.predicted, item.pairs = shared.text(golden), shared.text(predicted), shared.text(pairs)
+    item.extra = extra.as_json()  # type: ignore[assignment]  # only what is set: most items have nothing
     try:
         line = orjson.dumps(item)
     except TypeError:  # orjson.JSONEncodeError: huge integers, lone surrogates, keys that are not text, too deep
@@ -160,6 +161,7 @@ def item_line(run: int, seq: int, item: Item, functions: FunctionDocuments, shar
         line = orjson.dumps(json_safe(_plain(item)))
     finally:
         item.functions, item.golden, item.predicted, item.pairs = documents, golden, predicted, pairs
+        item.extra = extra
     return b'{"run":%d,"seq":%d,%s\n' % (run, seq, line[1:])
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from duckdb import DuckDBPyConnection
 
+from fcreview.extra import Extra
 from fcreview.model import ArgumentDiff, Call, ImportIssue, Item, Message, Pair, Verdict
 from fcreview.redact import redact
 from fcreview.store.connecting import StoreError
@@ -55,7 +56,7 @@ def _item(row: tuple[Any, ...], documents: dict[str, dict[str, Any]], issues: li
         pairs=[_pair(pair) for pair in pairs or ()],
         verdicts=[_verdict(verdict) for verdict in verdicts or ()],
         functions=[documents[name] for name in functions or () if name in documents],
-        extra=_json(extra) or {},
+        extra=Extra.from_json(_json(extra)),
         issues=issues,
     )
 
@@ -106,28 +107,27 @@ def raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int
     path, data = _part(workspace, file, offset, length)
     if not _unchanged(connection, number, file, path) and not _is_record(data, length, name):
         raise _changed(path)
-    return _shown(data, _json(extra) or {})
+    return _shown(data, Extra.from_json(_json(extra)))
 
 
-def _shown(data: bytes, extra: dict[str, Any]) -> str:
-    """A raw record as text; where the importer left out third-party keys (`Item.extra["redacted"]`), so does this."""
+def _shown(data: bytes, extra: Extra) -> str:
+    """A raw record as text; where the importer left out third-party keys, so does this."""
     text = data.decode("utf-8", "replace")
-    return redact(text) if extra.get("redacted") else text
+    return redact(text) if extra.redacted else text
 
 
 def score_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str | None:
     """The score file's entry that failed the item, as it stands there; None if it is not known to have one.
 
-    StoreError as for `raw_record`. Where it lies is said by the importer: `Item.extra["score_record"]`, an object
-    {file, line, offset, length} (bytes).
+    StoreError as for `raw_record`. Where it lies is said by the importer: `Extra.score_record`.
     """
     row = connection.execute("SELECT extra FROM item_rows WHERE item = ?", [number]).fetchone()
-    extra = (_json(row[0]) or {}) if row else {}
-    place = extra.get("score_record")
-    if not isinstance(place, dict) or not place.get("file") or not place.get("length"):
+    extra = Extra.from_json(_json(row[0]) if row else None)
+    place = extra.score_record
+    if place is None or not place.file or not place.length:
         return None
-    path, data = _part(workspace, place["file"], place.get("offset") or 0, place["length"])
-    if not _unchanged(connection, number, workspace.short(path), path) and not _is_record(data, place["length"]):
+    path, data = _part(workspace, place.file, place.offset, place.length)
+    if not _unchanged(connection, number, workspace.short(path), path) and not _is_record(data, place.length):
         raise _changed(path)
     return _shown(data, extra)
 

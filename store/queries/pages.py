@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import orjson
@@ -17,7 +17,7 @@ from duckdb import DuckDBPyConnection
 
 from fcreview.store.filters.keys import DISAGREE
 from fcreview.store.filters.language import parse
-from fcreview.store.reviews.effective import AUTOMATIC, EFFECTIVE
+from fcreview.store.reviews.effective import AUTOMATIC
 from fcreview.store.rows import QUEUES, QueueRow, View
 
 FROM = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
@@ -33,11 +33,10 @@ _ORDERS = {
 }
 _TELLING = ("failures", "disagreement")
 """Orders that say something of verdicts."""
-_COLUMNS = (
-    "i.item, i.run, i.seq, i.id, i.category, i.official, i.rule, i.judge, h.you, h.human,"
-    f" {EFFECTIVE}, i.error_type, i.rule_error_type, i.first_difference, i.question, i.n_golden, i.n_predicted,"
-    ' i.n_issues, coalesce(h.stale, false), i."group"'
-)
+_COLUMNS = {each.name: each.metadata for each in fields(QueueRow) if each.metadata}
+_SELECT = ", ".join(str(column["sql"]) for column in _COLUMNS.values())
+_JSON = [name for name, column in _COLUMNS.items() if column["json"]]
+_HIDDEN = [name for name, column in _COLUMNS.items() if column["telling"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ def rows_of(
     if not items:
         return []
     marks = ", ".join("?" * len(items))
-    found = connection.execute(f"SELECT {_COLUMNS} {FROM} WHERE i.item IN ({marks})", list(items)).fetchall()
+    found = connection.execute(f"SELECT {_SELECT} {FROM} WHERE i.item IN ({marks})", list(items)).fetchall()
     rows = {values[0]: _row(values, models) for values in found}
     for row in rows.values() if blind else ():
         hide(row)
@@ -125,16 +124,15 @@ def rows_of(
 def hide(row: QueueRow) -> None:
     """Blind mode: what others found is not told before this annotator has decided."""
     if row.you is None:
-        row.official = row.rule = row.judge = row.effective = row.human = None
-        row.error_type = row.rule_error_type = row.first_difference = None
+        for name in _HIDDEN:
+            setattr(row, name, None)
 
 
 def _row(values: tuple[Any, ...], models: dict[int, str]) -> QueueRow:
-    item, run, seq, name, category, official, rule, judge, you, human, *rest = values
-    return QueueRow(
-        item, run, seq, name, category, models.get(run, ""), official, rule, judge, _value(you), _value(human), *rest
-    )
-
-
-def _value(text: str | None) -> Any:
-    return None if text is None else orjson.loads(text)
+    row = QueueRow(**dict(zip(_COLUMNS, values, strict=True)))
+    row.model = models.get(row.run, "")
+    for name in _JSON:
+        text = getattr(row, name)
+        if text is not None:
+            setattr(row, name, orjson.loads(text))
+    return row

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.figures import DECIDED, SOURCES, FigureSource, Scored
-from fcreview.opinions import OWN
-from fcreview.rollup import DecidedBy, effective
+from fcreview.figures import SOURCES, FigureSource, Scored
+from fcreview.opinions import Question
+from fcreview.review import OWN
+from fcreview.rollup import DecidedBy, alike, automatic, effective
 from fcreview.targets import WHOLE
 
 if TYPE_CHECKING:
@@ -25,8 +27,8 @@ RECORDED: dict[FigureSource, tuple[Source, ...]] = {
 }
 """Whose values count for a source, later ones over earlier: a judge's are recorded with both. People's come on top."""
 _ITEMS = """
-SELECT i.item, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type, i.extra,
-       i.n_golden, i.n_predicted, i.n_turns, coalesce(len(i.functions), 0),
+SELECT i.item, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type,
+       i.extra->'$.more', i.n_golden, i.n_predicted, i.n_turns, coalesce(len(i.functions), 0),
        list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)])
 FROM item_rows i WHERE i.run = ? ORDER BY i.seq
 """
@@ -49,7 +51,8 @@ class _Stored:
     judge: bool | None
     error_type: str | None
     rule_error_type: str | None
-    extra: str | None
+    more: str | None
+    """The benchmark's own values, as JSON text."""
     n_golden: int
     n_predicted: int
     n_turns: int
@@ -78,28 +81,26 @@ def scored(connection: DuckDBPyConnection, run: int) -> dict[FigureSource, list[
 
 
 def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
-    values: dict[str, Any] = {}
-    parts: dict[tuple[str, str], Any] = {}
+    said: dict[Question, Any] = {}
     for who in RECORDED[source]:
         for by, target, criterion, value in row.said or ():
-            if by == who:
-                _put(values, parts, target, criterion, _json(value))
-    valid = row.official if source == "official" else row.rule
-    if source == "corrected":
-        valid = _corrected(row, people, values)
-        for said in people:
-            if (said.target, said.criterion) != OWN and said.decided_by != "disputed":
-                _put(values, parts, said.target, said.criterion, said.value)
+            if by == who and (target, criterion) != OWN:
+                said[target, criterion] = _json(value)
+    own = automatic({"official": row.official, "rule": row.rule, "judge": row.judge})
+    overruled = _overruled(said | {OWN: own}, people) if source == "corrected" else {}
+    said |= {question: value for question, value in overruled.items() if question != OWN}
+    valid = {"official": row.official, "rule": row.rule, "corrected": overruled.get(OWN, own)}[source]
     kind = row.rule_error_type if source == "rule" else row.error_type
     return Scored(
         id=row.id,
         category=row.category,
         group=row.group,
-        valid=valid,
+        valid=valid if isinstance(valid, bool) else None,
         error_type=kind if valid is False else None,
-        values=values,
-        parts=[(target, criterion, value) for (target, criterion), value in parts.items()],
-        extra=_json(row.extra) or {},
+        values={criterion: value for (target, criterion), value in said.items() if target in WHOLE},
+        parts=[(target, criterion, value) for (target, criterion), value in said.items() if target not in WHOLE],
+        overruled=overruled,
+        more=_json(row.more) or {},
         n_golden=row.n_golden,
         n_predicted=row.n_predicted,
         n_functions=row.n_functions,
@@ -107,22 +108,15 @@ def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
     )
 
 
-def _corrected(row: _Stored, people: list[_Human], values: dict[str, Any]) -> bool | None:
-    """The item's effective verdict; says in `values` if people gave it."""
-    own = next((said for said in people if (said.target, said.criterion) == OWN), None)
-    if own is not None and own.decided_by != "disputed" and isinstance(own.value, bool):
-        values[DECIDED] = True
-    automatic: dict[Source, Any] = {"official": row.official, "rule": row.rule, "judge": row.judge}
-    valid = effective(automatic, own.value if own else None, own.decided_by if own else None)
-    return valid if isinstance(valid, bool) else None
-
-
-def _put(values: dict[str, Any], parts: dict[tuple[str, str], Any], target: str, criterion: str, value: Any) -> None:
-    if target in WHOLE:
-        if (target, criterion) != OWN:
-            values[criterion] = value
-    else:
-        parts[target, criterion] = value
+def _overruled(said: Mapping[Question, Any], people: list[_Human]) -> dict[Question, Any]:
+    """Where people say something else than the benchmark, or differ among themselves."""
+    found: dict[Question, Any] = {}
+    for one in people:
+        own = said.get((one.target, one.criterion))
+        counts = effective(own, one.value, one.decided_by)
+        if not alike(counts, own):
+            found[one.target, one.criterion] = counts
+    return found
 
 
 def _json(text: Any) -> Any:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import orjson
 from duckdb import DuckDBPyConnection
 
+from fcreview.clusters import Cluster
 from fcreview.model import Run
 from fcreview.store.filters.keys import ERROR
 from fcreview.store.filters.narrowing import FAILING, exactly, narrowed
 from fcreview.store.queries.pages import FROM, condition
 from fcreview.store.reviews.effective import EFFECTIVE
-from fcreview.store.rows import Cluster, RunRow, View
+from fcreview.store.rows import RunRow, View
 from fcreview.store.workspace import Workspace
 
 _FACETS = {
@@ -34,13 +36,12 @@ EXAMPLES = 3
 def run_infos(connection: DuckDBPyConnection, workspace: Workspace) -> dict[int, Run]:
     """The runs by number, without counts."""
     infos = {}
-    for run, path, settings, metrics, benchmark, generation, language, model, dataset in connection.execute(
-        "SELECT run, path, settings, official_metrics, benchmark, generation, language, model, dataset"
-        " FROM runs ORDER BY run"
-    ).fetchall():
-        place = str(workspace.full(path))
-        names = (benchmark, generation, language, model)
-        infos[run] = Run(*names, place, dataset, orjson.loads(settings), orjson.loads(metrics))
+    names = [field.name for field in fields(Run)]
+    for run, *values in connection.execute(f"SELECT run, {', '.join(names)} FROM runs ORDER BY run").fetchall():
+        row = dict(zip(names, values, strict=True))
+        row["path"] = str(workspace.full(row["path"]))
+        row |= {name: orjson.loads(row[name]) for name in ("settings", "official_metrics")}
+        infos[run] = Run(**row)
     return infos
 
 

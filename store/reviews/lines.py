@@ -19,13 +19,11 @@ import orjson
 from fcreview.review import ACTS, PARTS, VERSION, Event, ItemKey, problem
 
 _KEY = frozenset(ItemKey._fields)
-_NAMES = ItemKey._fields[:-1]
-"""Of a key, what many items share."""
 _WRITTEN = tuple(field.name for field in fields(Event) if field.name not in ("extra", "hash"))
 _KNOWN = {*_WRITTEN, "hash"}
 _NEEDED = ("event", "time", "annotator", "act")
 _TEXTS = ("prediction_hash", "golden_hash", "target", "criterion", "previous", "hash")
-_REPEATED = ("annotator", "act", "target", "criterion", "prediction_hash", "golden_hash")
+_REPEATED = ("annotator", "act", "target", "criterion")
 """Texts that many lines share: kept once in memory."""
 _STR = {str}
 
@@ -128,9 +126,9 @@ def _check(content: dict[str, Any]) -> None:
     key = get("key")
     if type(key) is not dict or key.keys() != _KEY or {*map(type, key.values())} != _STR:
         raise LineError(f"key has not the fields {', '.join(ItemKey._fields)}{newer}")
-    for name in content.keys() & PARTS.keys():
-        wrong = None if content[name] is None else problem(name, content[name])
-        if wrong:
+    for name in PARTS:
+        value = get(name)
+        if value is not None and (wrong := problem(name, value)):
             raise LineError(wrong + newer)
     retracts = get("retracts")
     if not (retracts is None or isinstance(retracts, str)):
@@ -147,7 +145,14 @@ def _event(content: dict[str, Any]) -> Event:
         if name in content:
             content[name] = intern(content[name])
     key = content["key"]
-    content["key"] = ItemKey(**{name: intern(key[name]) for name in _NAMES}, id=key["id"])
+    content["key"] = ItemKey(
+        intern(key["benchmark"]),
+        intern(key["generation"]),
+        intern(key["language"]),
+        intern(key["model"]),
+        intern(key["category"]),
+        key["id"],
+    )
     return Event(**content)
 
 

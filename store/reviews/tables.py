@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.opinions import OWN, Decision, decide, fold, is_stale, last_act, retractions
-from fcreview.review import Event, ItemKey, Opinion
+from fcreview.opinions import Decision, decide, fold, is_stale, last_act, retractions
+from fcreview.review import OWN, Event, ItemKey, Opinion
 from fcreview.rollup import SCORING
 from fcreview.store.reviews.reader import JournalReader
 from fcreview.store.reviews.references import References

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from tests.commands import Done, environment, in_a_process, in_this_process
 
 CATEGORY = "simple_python"
 HOSTILE = "\x1b[2J\x1b]52;c;aGk=\x07\x9b31m\u202eevil\u200b [bold red]x[/] \x7f\x85"
@@ -19,25 +16,7 @@ HOSTILE = "\x1b[2J\x1b]52;c;aGk=\x07\x9b31m\u202eevil\u200b [bold red]x[/] \x7f\
 RAW = ("\x1b", "\x07", "\x9b", "\u202e", "\u200b", "\x7f", "\x85", "\r")
 
 
-@dataclass
-class Done:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def objects(self) -> list[dict[str, Any]]:
-        """Standard output as JSON Lines; fails if anything else stands there."""
-        return [json.loads(line) for line in self.out.split("\n") if line]
-
-
 Cli = Callable[..., Done]
-
-
-def environment(home: Path, **changes: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("FCREVIEW_", "XDG_"))}
-    kept.pop("COLUMNS", None)
-    return kept | {"HOME": str(home), "FCREVIEW_ANNOTATOR": "tester", "PYTHONUTF8": "1"} | changes
 
 
 @pytest.fixture
@@ -59,21 +38,21 @@ def hostile() -> str:
 
 
 @pytest.fixture
-def cli(tmp_path: Path) -> Cli:
-    """Runs `fcreview` with these arguments in a process of its own, without a terminal."""
-    home = tmp_path / "home"
-    home.mkdir(exist_ok=True)
+def cli(tmp_path: Path, environ: dict[str, str]) -> Cli:
+    """Runs `fcreview` with these arguments, without a terminal; keywords change the environment."""
 
     def run(*arguments: str | Path, cwd: Path | None = None, **changes: str) -> Done:
-        done = subprocess.run(
-            [sys.executable, "-m", "fcreview.cli", *map(str, arguments)],
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            env=environment(home, **changes),
-            cwd=cwd or tmp_path,
-            timeout=120,
-        )
-        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+        return in_this_process(arguments, cwd or tmp_path, environ | changes)
+
+    return run
+
+
+@pytest.fixture
+def process(tmp_path: Path, environ: dict[str, str]) -> Cli:
+    """The same in a process of its own."""
+
+    def run(*arguments: str | Path, cwd: Path | None = None, **changes: str) -> Done:
+        return in_a_process(arguments, cwd or tmp_path, environ | changes)
 
     return run
 

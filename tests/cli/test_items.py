@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.commands.triage import lines_of, rolled_up
+from fcreview.cli.commands.triage import lines_of
+from fcreview.clusters import ERROR, Cluster, grouped
 from fcreview.sanitise import width
-from fcreview.store.rows import Cluster
 
 Cli = Callable[..., Any]
 
@@ -81,6 +81,15 @@ def test_an_item_as_json_has_everything(cli: Cli, one_run: Path) -> None:
     assert {verdict["source"] for verdict in detail["item"]["verdicts"]} >= {"official"}
 
 
+def test_in_json_what_a_benchmark_adds_stands_side_by_side(cli: Cli, tmp_path: Path, samples: Path) -> None:
+    run = samples / "bfcl/result/maple-8b"
+    done = cli("show", run, "multi_turn_base_0", "--json", "--data", samples / "bfcl/data", "--workspace", tmp_path)
+    extra = done.objects[0]["item"]["extra"]
+    assert {"failing_turn", "state_differences", "involved_classes", "score_record"} <= extra.keys()
+    assert all(both.keys() == {"model", "ground_truth"} for both in extra["state_differences"].values())
+    assert extra["score_record"].keys() == {"file", "line", "offset", "length"}
+
+
 def test_an_unknown_item_is_told_with_near_ones(cli: Cli, one_run: Path) -> None:
     done = cli("show", one_run, "simple_pyton_1")
     assert (done.code, done.out) == (1, "")
@@ -133,14 +142,13 @@ def cluster(error: str, function: str | None, argument: str | None, count: int, 
 
 
 def test_groups_are_rolled_up_by_error_type_largest_first() -> None:
-    groups = rolled_up(
-        [cluster("a", "f", "x", 2, "1"), cluster("b", "g", None, 3, "2"), cluster("a", "h", "x", 2, "3")]
-    )
-    assert [(group.error_type, group.count) for group in groups] == [("a", 4), ("b", 3)]
+    clusters = [cluster("a", "f", "x", 2, "1"), cluster("b", "g", None, 3, "2"), cluster("a", "h", "x", 2, "3")]
+    groups = grouped(clusters, ERROR)
+    assert [(group.name, group.count) for group in groups] == [("a", 4), ("b", 3)]
 
 
 def test_an_argument_that_fails_in_many_functions_is_told() -> None:
-    (group,) = rolled_up([cluster("a", f"f{at}", "city", 1, f"id_{at}") for at in range(5)])
+    (group,) = grouped([cluster("a", f"f{at}", "city", 1, f"id_{at}") for at in range(5)], ERROR)
     assert any("5 functions · city" in line for line in lines_of(group, 5))
 
 
@@ -151,15 +159,16 @@ def test_only_places_with_a_good_part_of_the_items_follow_the_first() -> None:
         cluster("a", "h", "x", 2, "3"),
         cluster("a", "k", None, 20),
     ]
-    (group,) = rolled_up([*clusters, cluster("a", None, None, 60)])
+    (group,) = grouped([*clusters, cluster("a", None, None, 60)], ERROR)
     assert [line.split()[:2] for line in lines_of(group, 99)[1:]] == [["20", "k"]]
-    (group,) = rolled_up(clusters)
+    (group,) = grouped(clusters, ERROR)
     assert [line.split()[:2] for line in lines_of(group, 39)[1:]] == [["20", "k"], ["9", "f"], ["8", "g"]]
 
 
 def test_a_long_error_type_keeps_its_last_part_and_ids_stay_whole() -> None:
     name = "parallel_function_checker_no_order:cannot_find_match"
-    (group,) = rolled_up([cluster(name, None, None, 3, "multi_turn_long_context_123", "multi_turn_long_context_124")])
+    clusters = [cluster(name, None, None, 3, "multi_turn_long_context_123", "multi_turn_long_context_124")]
+    (group,) = grouped(clusters, ERROR)
     (line,) = lines_of(group, 3)
     assert ":cannot_find_match" in line
     assert line.endswith("multi_turn_long_context_123")

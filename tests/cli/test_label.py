@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,17 +46,6 @@ def test_golden_wrong_is_a_pass_with_the_golden_answer_at_fault(cli: Cli, one_ru
     assert (event["verdict"], event["fault"], event["act"]) == (True, "golden", "review")
 
 
-def test_a_label_is_taken_back_across_processes(cli: Cli, one_run: Path) -> None:
-    cli("label", one_run, "simple_python_1", "--verdict", "pass")
-    cli("label", one_run, "simple_python_2", "--verdict", "pass")
-    assert "simple_python_2" in cli("label", one_run, "--undo").out
-    assert "simple_python_1" in cli("label", one_run, "--undo").out
-    assert item(cli, one_run, "simple_python_1")["human"] is None
-    done = cli("label", one_run, "--undo")
-    assert done.code == 1
-    assert "nothing to undo" in done.err
-
-
 def test_a_verdict_on_a_call_rolls_up_to_the_item(cli: Cli, one_run: Path) -> None:
     assert cli("label", one_run, "simple_python_0", "--target", "turn:1/call:1", "--verdict", "fail").code == 0
     assert item(cli, one_run, "simple_python_0")["effective"] is False
@@ -92,19 +79,6 @@ def test_a_turn_or_call_that_is_not_there_cannot_be_labelled(cli: Cli, one_run: 
     for target in ("turn:2", "turn:1/call:2"):
         assert cli("label", one_run, "simple_python_0", "--verdict", "fail", "--target", target).code == 1
     assert not list((one_run / ".fcreview").rglob("*.jsonl"))
-
-
-def test_two_annotators_at_the_same_time_lose_nothing(cli: Cli, one_run: Path, environ: dict[str, str]) -> None:
-    cli("import", one_run)
-    words = [sys.executable, "-m", "fcreview.cli", "label", str(one_run)]
-    programs = [
-        subprocess.Popen([*words, f"simple_python_{at}", "--verdict", verdict, "--annotator", who], env=environ)
-        for at in range(3)
-        for who, verdict in (("alice", "pass"), ("bob", "fail"))
-    ]
-    assert [program.wait(120) for program in programs] == [0] * 6
-    humans = [found["human"] for found in cli("items", one_run, "--json", "--limit", "3").objects]
-    assert humans == ["disputed"] * 3
 
 
 def test_labels_are_exported_as_json_lines_and_csv(cli: Cli, one_run: Path, tmp_path: Path) -> None:

@@ -42,11 +42,10 @@ def test_the_benchmark_scores_by_the_first_source_that_says_something() -> None:
 
 
 def test_people_outweigh_the_benchmark_and_a_dispute_leaves_nothing() -> None:
-    scored: dict[Source, Any] = {"official": True}
-    assert effective(scored, False, "unanimous") is False
-    assert effective(scored, False, "adjudication") is False
-    assert effective(scored, DISPUTED, "disputed") is None
-    assert effective(scored, "unsure", None) is True
+    assert effective(True, False, "unanimous") is False
+    assert effective(True, False, "adjudication") is False
+    assert effective(True, DISPUTED, "disputed") is None
+    assert effective(True, "unsure", None) is True
 
 
 def test_sql_says_what_python_says() -> None:
@@ -62,4 +61,4 @@ def test_sql_says_what_python_says() -> None:
         found = connection.execute(text, [*said, human, how]).fetchone()
         scored: dict[Source, Any] = dict(zip(SOURCES, said, strict=True))
         first = next((source for source, value in scored.items() if value is not None), None)
-        assert found == (effective(scored, human, how), how or first)
+        assert found == (effective(automatic(scored), human, how), how or first)

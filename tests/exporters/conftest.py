@@ -11,13 +11,13 @@ from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.store import Store
 from tests.exporters.exported import DIALOGUES, NOTE, QUESTIONS, ROWS
-from tests.store.factory import import_items
+from tests.store.factory import Imported
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path: Path, imported: Imported) -> Iterator[Store]:
     """One run of four items; two annotators spoke of three of them."""
-    workspace, _ = import_items(tmp_path / "runs", {"maple-8b": ROWS})
+    workspace = imported(tmp_path / "runs", {"maple-8b": ROWS})
     with Store.open(workspace, "alice") as opened:
         alice, bob = (Reviewer(opened, Journal(workspace, name)) for name in ("alice", "bob"))
         first, second, third, _ = (opened.find(str(row["id"]))[0] for row in ROWS)
@@ -29,9 +29,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def two_runs(tmp_path: Path) -> Iterator[Store]:
+def two_runs(tmp_path: Path, imported: Imported) -> Iterator[Store]:
     """The same items by two models, with a note on one of them."""
-    workspace, _ = import_items(tmp_path / "runs", {"maple-8b": ROWS, "birch-3b": ROWS})
+    workspace = imported(tmp_path / "runs", {"maple-8b": ROWS, "birch-3b": ROWS})
     with Store.open(workspace, "alice") as opened:
         Reviewer(opened, Journal(workspace, "alice")).review(opened.find("-1")[0], Said(verdict=True, note=NOTE))
         yield opened

@@ -19,7 +19,7 @@ from fcreview.importers.acebench.check_normal import check
 from fcreview.importers.acebench.decode import Undecodable, decode
 from fcreview.importers.acebench.figures import figures
 from fcreview.importers.acebench.history import read_history
-from fcreview.importers.acebench.transcript import messages
+from fcreview.importers.acebench.normal import messages
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model import Item
 from fcreview.plan import RunPlan

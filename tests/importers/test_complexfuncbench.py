@@ -14,9 +14,8 @@ from fcreview.figures import Scored
 from fcreview.importers.complexfuncbench.calls import judge_calls
 from fcreview.importers.complexfuncbench.figures import figures
 from fcreview.importers.complexfuncbench.log import read_log
-from fcreview.importers.complexfuncbench.metrics import domain
 from fcreview.importers.complexfuncbench.rules import error_word, format_error, gate, rule_equal
-from fcreview.importers.complexfuncbench.sample import golden_path, made
+from fcreview.importers.complexfuncbench.sample import domain, golden_path, made
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model import Item
 
@@ -90,7 +89,7 @@ def test_printed_figures_equal_the_official_output(run: list[Item], bench: Path)
     rows = [
         Scored(
             item.id, item.category, None, item.official, item.error_type,
-            {v.criterion: v.value for v in item.verdicts if v.target == "response"}, extra=item.extra,
+            {v.criterion: v.value for v in item.verdicts if v.target == "response"}, more=item.extra.more,
         )
         for item in run
     ]  # fmt: skip

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from fcreview.figures import SOURCES
-from fcreview.importers.confetti.metrics import act_confusion, acts_match, parameter_validity
+from fcreview.importers.confetti.chains import chains
+from fcreview.importers.confetti.figures import act_confusion, acts_match, parameter_validity
 from fcreview.importers.confetti.soft import soft_score, token_f1
 from fcreview.importers.registry import discover, figures, read_plan
 from fcreview.model import Item
@@ -37,7 +38,7 @@ def test_soft_scores_equal_the_soft_file_call_by_call(run: list[Item]) -> None:
 
 
 def test_chains_are_recovered(run: list[Item]) -> None:
-    lengths = [item.extra["chain"]["length"] for item in run if item.category == "conversationsclean"]
+    lengths = [item.extra.more["chain"]["length"] for item in run if item.category == "conversationsclean"]
     assert len(lengths) == 506
     assert sum(1 / length for length in lengths) == pytest.approx(313)
 
@@ -76,3 +77,11 @@ def test_small_rules() -> None:
         act_confusion([(["agent_other"], ["agent_other", "agent_inform_user"])])["agent_inform_user"]["only_golden"]
         == 1
     )
+
+
+def test_a_reply_that_is_no_list_links_nothing() -> None:
+    call = {"id": "c_0", "dialog_id": "d_0", "ground_truth": [{"Garden_order": {}}]}
+    act = {"id": "a_0", "dialog_id": "d_1", "ground_truth_content": ["Garden.order(plant='fern')"]}
+    assert chains([call], [act])["c_0"].length == 1
+    for odd in (True, 5, "Garden.order()", {"a": 1}, None):
+        assert chains([call], [{**act, "ground_truth_content": odd}]) == {}

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
 import random
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from fcreview.figures import Figure, Scored
 from fcreview.importers.registry import IMPORTERS, discover, figures, read_plan
 from fcreview.model import ImportIssue, Item
 from fcreview.values import json_safe
+from tests.examples import examples
 
 NAMES = sorted(IMPORTERS)
 DAMAGES = ("cut", "reorder", "duplicate", "retype", "huge", "bytes", "drop", "empty")
@@ -45,7 +50,7 @@ def test_the_sample_run_is_read_whole_and_without_complaint(samples: Path, name:
     for item in items:
         assert item.id and item.category and item.messages and item.prediction_hash
         assert item.file and Path(item.file).is_file() and item.line >= 1
-        orjson.dumps(json_safe(item.extra))
+        orjson.dumps(json_safe(item.extra.as_json()))
         for pair in item.pairs:
             assert pair.golden is not None or pair.predicted is not None
         assert all(verdict.source in ("official", "rule", "judge") for verdict in item.verdicts)
@@ -79,7 +84,7 @@ def test_reading_twice_gives_the_same(samples: Path, name: str) -> None:
 def test_figures_are_numbers_from_any_rows(samples: Path, name: str) -> None:
     for plan in discover([samples / name], format=name).plans:
         items = [one for one in read_plan(plan) if isinstance(one, Item)]
-        odd = {"values": {"soft_score": "x"}, "extra": {"counts": 5}}
+        odd = {"values": {"soft_score": "x"}, "more": {"counts": 5}}
         rows = [Scored(i.id, i.category, i.group, i.rule, **odd) for i in items]  # type: ignore[arg-type]
         for source in (rows, [], [Scored("a", "b", None, None)]):
             for figure in figures(source, plan.run):
@@ -87,40 +92,65 @@ def test_figures_are_numbers_from_any_rows(samples: Path, name: str) -> None:
                 assert figure.value is None or isinstance(figure.value, (int, float))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_plan_reads_the_same_in_another_process(samples: Path, name: str) -> None:
+    for plan in discover([samples / name], format=name).plans:
+        sent = pickle.loads(pickle.dumps(plan))  # noqa: S301
+        assert (sent.private, sent.files, sent.run) == (plan.private, plan.files, plan.run)
+        assert list(read_plan(sent)) == list(read_plan(plan))
+
+
+@pytest.fixture(scope="module")
+def whole(samples: Path) -> dict[str, int]:
+    """How many items each sample run has."""
+    return {name: len(read(samples / name, name)[0]) for name in NAMES}
+
+
+@pytest.fixture(scope="module")
+def copies(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Copies of the sample runs, to be damaged."""
+    place = tmp_path_factory.mktemp("damaged")
+    return {name: shutil.copytree(samples / name, place / name) for name in NAMES}
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(0.2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chance=st.randoms(use_true_random=False))
 def test_damage_is_survived_and_said(
-    samples: Path, tmp_path: Path, name: str, damage: str, chance: random.Random
+    copies: dict[str, Path], whole: dict[str, int], name: str, damage: str, chance: random.Random
 ) -> None:
-    folder = tmp_path / "damaged"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(samples / name, folder)
-    whole = len(read(folder, name)[0])
-    harmed = harm(folder, damage, chance)
-    items, issues = read(folder, name)
-    lost = whole - len(items)
-    assert lost <= 0 or issues, f"{harmed}: {lost} items are gone and nothing says so"
+    with harmed(copies[name], damage, chance) as file:
+        items, issues = read(copies[name], name)
+    lost = whole[name] - len(items)
+    assert lost <= 0 or issues, f"{file}: {lost} items are gone and nothing says so"
     for item in items:
-        orjson.dumps(json_safe(item.extra))
+        orjson.dumps(json_safe(item.extra.as_json()))
 
 
-def harm(folder: Path, damage: str, chance: random.Random) -> str:
-    """Damages one data file of the folder in place; its name."""
+@contextmanager
+def harmed(folder: Path, damage: str, chance: random.Random) -> Iterator[str]:
+    """Damages one data file of the folder in place, and makes it whole again; its name."""
     files = [p for p in sorted(folder.rglob("*")) if p.suffix in (".json", ".jsonl", ".log", ".csv", ".txt")]
     path = chance.choice(files)
-    raw = path.read_bytes()
+    raw, times = path.read_bytes(), (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+    path.write_bytes(damaged(raw, path.suffix, damage, chance))
+    try:
+        yield path.name
+    finally:
+        path.write_bytes(raw)
+        os.utime(path, ns=times)
+
+
+def damaged(raw: bytes, suffix: str, damage: str, chance: random.Random) -> bytes:
     if damage == "cut":
-        path.write_bytes(raw[: chance.randrange(len(raw))])
-    elif damage == "bytes":
+        return raw[: chance.randrange(len(raw))]
+    if damage == "bytes":
         place = chance.randrange(len(raw))
-        path.write_bytes(raw[:place] + chance.choice([b"\xff\xfe", b"\x00", b"\xed\xa0\x80"]) + raw[place + 1 :])
-    elif damage == "empty":
-        path.write_bytes(b"")
-    elif path.suffix in (".json", ".jsonl"):
-        path.write_text(structural(raw.decode(), damage, chance), encoding="utf-8")
-    return path.name
+        return raw[:place] + chance.choice([b"\xff\xfe", b"\x00", b"\xed\xa0\x80"]) + raw[place + 1 :]
+    if damage == "empty":
+        return b""
+    return structural(raw.decode(), damage, chance).encode() if suffix in (".json", ".jsonl") else raw
 
 
 def structural(text: str, damage: str, chance: random.Random) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from fcreview.extra import Extra
 from fcreview.model import Accept, ArgumentDiff, Call, ImportIssue, Item, Message, Pair, Run, Verdict
 from fcreview.plan import RunPlan
 from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.rows import ImportSummary
 from fcreview.store.workspace import Workspace, find_workspace
 
+Imported = Callable[[Path, dict[str, list[dict[str, Any]]]], Workspace]
+"""The fixture `imported`: a place and rows by model give a workspace."""
 WEATHER = {"name": "get_weather", "description": "Weather of a city.", "parameters": {"type": "dict", "properties": {}}}
 
 
@@ -66,7 +69,7 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
                 yield ImportIssue(str(path), number + 1, row["issue"], raw=line.decode())
             else:
                 place = {"file": str(path), "line": number + 1, "offset": offset, "length": len(line)}
-                yield make_item(number, **{**place, **row})
+                yield make_item(number, **{**place, **row, "extra": Extra.from_json(row.get("extra"))})
             offset += len(line)
 
 

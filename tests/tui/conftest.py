@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+import textual.app
+import textual.pilot
 from textual.app import App
 from textual.pilot import Pilot
 
@@ -16,14 +18,10 @@ from fcreview.store.reviews.journal import Journal
 from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.text import theme
-from tests.store import factory as store_factory
+from tests.store.factory import Imported
+from tests.tui import idle
 
 Rows = list[dict[str, Any]]
-
-
-@pytest.fixture(scope="session")
-def factory() -> ModuleType:
-    return store_factory
 
 
 @pytest.fixture(autouse=True)
@@ -38,16 +36,23 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     theme.forget()
 
 
+@pytest.fixture(autouse=True)
+def waits_are_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asyncio.BaseEventLoop, "run_in_executor", idle.counted)
+    monkeypatch.setattr(textual.app, "wait_for_idle", idle.idle)
+    monkeypatch.setattr(textual.pilot, "wait_for_idle", idle.idle)
+
+
 MakeApp = Callable[..., FcreviewApp]
 
 
 @pytest.fixture
-def make_app(factory: ModuleType, tmp_path: Path) -> Iterator[MakeApp]:
+def make_app(imported: Imported, tmp_path: Path) -> Iterator[MakeApp]:
     """Makes an app on a real store; keywords go to FcreviewApp, `runs` are rows by model."""
     stores: list[Store] = []
 
     def make(rows: Rows | None = None, *, runs: dict[str, Rows] | None = None, **options: Any) -> FcreviewApp:
-        workspace, _ = factory.import_items(tmp_path / "work", runs or {"maple-8b": rows or []})
+        workspace = imported(tmp_path / "work", runs or {"maple-8b": rows or []})
         store = Store.open(workspace, "alice", blind=options.get("blind", False))
         stores.append(store)
         reviewer = Reviewer(store, Journal(workspace, "alice"))

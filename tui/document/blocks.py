@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.tui.text.lines import Line
+
+EVERY_ROW = 10_000
 
 LinesFor = Callable[[int], list[Line]]
 
@@ -52,6 +54,34 @@ class Options:
     """The argument under the cursor, to be marked in the function's document."""
     open_all: bool = False
     """Nothing is folded away: what search looks through."""
+    opener: str = "enter"
+    """The key that opens what is folded."""
+    in_print: str = ""
+    """For paper and pipes, where nothing can be opened: what a folded text says instead, such as `whole with --full`.
+    Turns are then all open."""
 
     def folded(self, key: str, default: bool) -> bool:
-        return not self.open_all and self.folds.get(key, default)
+        if self.open_all:
+            return False
+        return default and "/" in key if self.in_print else self.folds.get(key, default)
+
+    def opens(self, says: str) -> str:
+        """`enter to open`; in print, how to get the text whole there."""
+        return self.in_print or f"{self.opener} {says}"
+
+    def rows(self, most: int) -> int:
+        """Rows of a text that is not a block of its own: `most`, and all of them where everything is printed."""
+        return EVERY_ROW if self.in_print and self.open_all else most
+
+
+class BlockSource:
+    """Blocks as what a `Layout` is made of."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = blocks
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def lines(self, index: int, cells: int) -> Sequence[Line]:
+        return self.blocks[index].lines(cells)

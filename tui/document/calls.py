@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from fcreview.calls.table import ArgumentRow, argument_rows
 from fcreview.model import Call, Pair
 from fcreview.sanitise import visible, width
+from fcreview.tui.document.blocks import Options
 from fcreview.tui.text.lines import Line, Part, column, fit, fold_text, line, rule, wrap
 from fcreview.tui.text.theme import STATE_STYLES
 
 COLUMN_ROWS = 3
 """A value that needs more rows of its column than this is shown below its name over the whole width."""
 ONE_SIDED = {"-": "missing", "+": "extra"}
+UNDECODED_ROWS = 8
 PLAIN_TO_SEE = re.compile(r"value differs: |function differs: |(one|[0-9,]+) places? inside differs?$")
 """Reasons that only repeat what the row, or the one below it, shows."""
 SIDE = 15
@@ -241,13 +243,13 @@ def one_line(pair: Pair, number: int, count: int, call: Call | None, inside: boo
     ]
 
 
-def undecoded(call: Call, cells: int, rows: int = 8) -> list[Line]:
+def undecoded(call: Call, cells: int, options: Options) -> list[Line]:
     """A prediction that is not a call: why, and the text as it came."""
     why = visible(call.decode_error or "not a call")
-    pieces, more = fold_text(call.raw or "", cells - SIDE, rows)
+    pieces, more = fold_text(call.raw or "", cells - SIDE, options.rows(UNDECODED_ROWS))
     lines: list[Line] = [(("! ", "bad"), (piece, "bad")) for piece in wrap(f"cannot be decoded: {why}", cells - 2, 3)]
     for at, piece in enumerate(pieces if call.raw else ()):
         lines.append(((f"    {'predicted' if at == 0 else '':<{SIDE - 4}}", "dim"), (piece, "predicted")))
     if more:
-        lines.append(line("    … enter opens the whole text", "dim"))
+        lines.append(line(f"    … {options.opens('opens the whole text')}", "dim"))
     return lines

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from fcreview.sanitise import clip, visible, width
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.document.scene import words
-from fcreview.tui.text.format import count, cut_middle, cut_type, hints_line
+from fcreview.tui.text.format import cut_middle, cut_type, hints_line
 from fcreview.tui.text.lines import Line, Part, fit, line_width, spread
 from fcreview.tui.text.theme import symbols, verdict_style
+from fcreview.words import count_of
 
 LEAST_ID = 20
 """Cells an id keeps beside a long error type."""
@@ -52,7 +53,7 @@ def about_line(detail: ItemDetail, cells: int) -> list[Line]:
     parts = [item.category]
     parts += [f"group {item.group}"] if item.group else []
     parts += (
-        [f"{count(item.n_turns, 'turn')}, {count(item.n_steps, 'step')}"]
+        [f"{count_of(item.n_turns, 'turn')}, {count_of(item.n_steps, 'step')}"]
         if item.n_turns > 1 or item.n_steps > 1
         else []
     )

@@ -85,7 +85,7 @@ def _pair(of: Scene, pair: Pair, position: int, count: int, options: Options, pa
         if not options.hidden:
             lines += call_verdicts(of.item, address, cells)
         if broken and predicted is not None:
-            lines += undecoded(predicted, cells)
+            lines += undecoded(predicted, cells, options)
         if rows:
             lines.append(heading_row(columns(rows, cells)))
         else:

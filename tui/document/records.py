@@ -24,8 +24,8 @@ def place_of(file: object, line: object) -> str:
 
 def score_place(item: Item) -> str:
     """Where the importer found the score file's entry."""
-    place = item.extra.get("score_record")
-    return place_of(place.get("file"), place.get("line")) if isinstance(place, dict) else ""
+    place = item.extra.score_record
+    return place_of(place.file, place.line) if place is not None else ""
 
 
 def joined(records: Sequence[Record], *, indented: bool) -> str:

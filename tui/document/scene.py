@@ -21,7 +21,7 @@ class Scene:
     messages: dict[int, list[Message]] = field(default_factory=lambda: defaultdict(list))
     turns: int = 1
     failing: int | None = None
-    """The turn the checker stopped at, from 0."""
+    """The turn the benchmark's evaluation stopped at, from 0."""
 
     @property
     def long(self) -> bool:
@@ -54,8 +54,8 @@ def scene(item: Item) -> Scene:
     for message in item.messages:
         made.messages[message.turn].append(message)
     made.turns = max([item.n_turns, 1, *(turn + 1 for turn in _turns(item))])
-    failing = item.extra.get("failing_turn")
-    if isinstance(failing, int) and not isinstance(failing, bool) and 0 <= failing < made.turns:
+    failing = item.extra.failing_turn
+    if failing is not None and 0 <= failing < made.turns:
         made.failing = failing
     return made
 

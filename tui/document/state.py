@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from fcreview.calls.table import ArgumentRow
+from fcreview.extra import StateDifference
 from fcreview.tui.document.blocks import Block
 from fcreview.tui.document.calls import argument_lines, columns, heading_row
 from fcreview.tui.document.scene import Scene, turn_address
 from fcreview.tui.text.lines import Line, rule
 from fcreview.values import to_json_text
 
-FIELD = "state_differences"
-"""In `Item.extra`: `{attribute: {"model": value, "ground_truth": value}}`, of the failing turn."""
-
 
 def state_blocks(of: Scene, turn: int) -> list[Block]:
     """A heading and a row each for the attributes that differ after the failing turn; nothing for other turns."""
-    rows = state_rows(of.item.extra.get(FIELD)) if turn == of.failing else []
+    rows = state_rows(of.item.extra.state_differences or {}) if turn == of.failing else []
     if not rows:
         return []
     parent = turn_address(turn)
@@ -30,18 +28,13 @@ def state_blocks(of: Scene, turn: int) -> list[Block]:
     return [head, *(_attribute(row, rows, parent, title) for row in rows)]
 
 
-def state_rows(differences: Any) -> list[ArgumentRow]:
-    if not isinstance(differences, dict):
-        return []
+def state_rows(differences: Mapping[str, StateDifference]) -> list[ArgumentRow]:
     return [
-        ArgumentRow(str(name), 0, "!", _text(both, "ground_truth"), _text(both, "model"), None)
-        for name, both in differences.items()
-        if isinstance(both, dict) and both.keys() >= {"model", "ground_truth"}
+        ArgumentRow(name, 0, "!", _text(both.golden), _text(both.predicted), None) for name, both in differences.items()
     ]
 
 
-def _text(both: dict[str, Any], side: str) -> str:
-    value = both[side]
+def _text(value: object) -> str:
     return value if isinstance(value, str) else to_json_text(value)
 
 

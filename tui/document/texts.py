@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fcreview.sanitise import clip, visible
-from fcreview.tui.document.blocks import Block, Options
+from fcreview.tui.document.blocks import EVERY_ROW, Block, Options
 from fcreview.tui.text.lines import Line, fold_text, labelled, size_text, spread
 
 INLINE = 8000
@@ -39,10 +39,10 @@ def text_block(
 
     def lines(cells: int) -> list[Line]:
         room = max(cells - LABEL, 8)
-        shown, more = fold_text(text, room, rows if folded else 10_000)
+        shown, more = fold_text(text, room, rows if folded else EVERY_ROW)
         made = labelled(label(word), shown, style)
         if more:
-            made.append(((" " * LABEL, ""), (f"… {size_text(text)}, enter to open", "dim")))
+            made.append(((" " * LABEL, ""), (f"… {size_text(text)}, {options.opens('to open')}", "dim")))
         return made
 
     return Block(

@@ -1,4 +1,4 @@
-"""What was said about an item: checker, judge, people; and what is known besides."""
+"""What was said about an item: official, rule, judge, people; and what is known besides."""
 
 from __future__ import annotations
 
@@ -7,37 +7,32 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from fcreview.model import ImportIssue, Item, Verdict
+from fcreview.extra import Extra
+from fcreview.model import PASSING, ImportIssue, Item, Verdict
 from fcreview.review import Opinion
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.scene import words
-from fcreview.tui.document.state import FIELD
 from fcreview.tui.document.texts import text_block
 from fcreview.tui.text.lines import Line, Part, column, labelled, rule, size_text, spread, wrap_text
 from fcreview.tui.text.theme import symbols, verdict_style
+from fcreview.words import word
 
 RATIONALE_ROWS = 8
 SHORT = 48
 """Characters of a field that are shown without saying how many there are."""
-ANSWERS = ("accepted_answers", "final_answer")
-"""In `Item.extra`, where a final answer is judged and not calls: a list of texts, and the text that was given."""
-PASSING = ("correct", "equivalent", "func_ok", "args_ok", "args_ok_llm", "name_matches")
-"""Criteria on which true means right; on others it means yes."""
 WHOLE = ("item", "response")
 """Targets that are the whole item, or its last words."""
-SHOWN_ELSEWHERE = ("failing_turn", "score_record", *ANSWERS)
-"""Fields that are not listed again: the turn is marked, the score file's record belongs to the raw records."""
 
 
 def verdict_blocks(detail: ItemDetail, options: Options) -> list[Block]:
-    """Checker and judge: empty while they are hidden from a blind annotator."""
+    """Official, rule and judge: empty while they are hidden from a blind annotator."""
     if options.hidden:
         return []
     judges = judged(detail.item)
     return [
-        Block("checker", partial(checker_lines, detail.item), title="checker"),
+        Block("verdicts", partial(verdict_lines, detail.item), title="verdicts"),
         *(Block(f"judge:{at}", partial(judge_lines, v), title="judge") for at, v in enumerate(judges)),
     ]
 
@@ -74,7 +69,7 @@ def value_words(value: Any, criterion: str) -> str:
         return "yes" if value else "no"
     if isinstance(value, bool) or value is None:
         return symbols().verdict(value)
-    return verdict_words(value) or "none"
+    return word(value) or "none"
 
 
 def _of(item: Item, source: str) -> Verdict | None:
@@ -82,13 +77,12 @@ def _of(item: Item, source: str) -> Verdict | None:
     return next((v for v in of_item if v.target == "item"), of_item[0] if of_item else None)
 
 
-def checker_lines(item: Item, cells: int) -> list[Line]:
+def verdict_lines(item: Item, cells: int) -> list[Line]:
     """One paragraph if official and rule say the same, one each and a plain word if they do not."""
     official, rule_verdict = _of(item, "official"), _of(item, "rule")
     said_official = _reason(official, item.error_type)
     said_rule = _reason(rule_verdict, item.rule_error_type)
-    parts: list[Part] = [("checker", "strong"), (f" {symbols().rule * 2} ", "dim")]
-    parts += [_mark("official", item.official), ("  ", ""), _mark("rule", item.rule)]
+    parts: list[Part] = [_mark("official", item.official), ("  ", ""), _mark("rule", item.rule)]
     both = item.official is not None and item.rule is not None
     reasons = bool(item.error_type and item.rule_error_type and item.error_type != item.rule_error_type)
     differ = both and (item.official != item.rule or reasons)
@@ -101,8 +95,8 @@ def checker_lines(item: Item, cells: int) -> list[Line]:
             lines += _paragraph(" " * 10, measures(item, name), cells, "dim")
         return lines
     lines += _paragraph("", said_rule or said_official, cells)
-    failing = item.extra.get("failing_turn")
-    if type(failing) is int:
+    failing = item.extra.failing_turn
+    if failing is not None:
         count = f"fails in turn {failing + 1}; the benchmark's own words count turns from 0"
         lines += _paragraph("", count, cells, "dim")
     for source in ("official", "rule"):
@@ -152,7 +146,7 @@ def _opinion_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> l
     lines = [rule((("reviews", "strong"),), cells)]
     for opinion in opinions:
         who = "you" if opinion.annotator == annotator else visible(opinion.annotator)
-        parts = [verdict_words(opinion.verdict)] if opinion.verdict is not None else []
+        parts = [word(opinion.verdict)] if opinion.verdict is not None else []
         parts += [f"on {words(visible(opinion.target))}"] if opinion.target != "item" else []
         parts += [visible(opinion.criterion)] if opinion.criterion != "correct" else []
         parts += [f"wrong: {opinion.fault}"] if opinion.fault else []
@@ -167,21 +161,13 @@ def _opinion_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> l
     return lines
 
 
-def verdict_words(value: Any) -> str:
-    if value is True:
-        return "pass"
-    if value is False:
-        return "fail"
-    return visible(", ".join(map(str, value)) if isinstance(value, list) else str(value))
-
-
 def answer_blocks(item: Item, options: Options) -> list[Block]:
     """The golden answers and the one that was given below each other, where that is what is judged."""
-    accepted, given = (item.extra.get(name) for name in ANSWERS)
-    if not isinstance(accepted, list):
+    accepted, given = item.extra.accepted_answers, item.extra.final_answer
+    if accepted is None:
         return []
     golden = " or ".join(json.dumps(each, ensure_ascii=False, default=str) for each in accepted)
-    said = given if isinstance(given, str) else "(none)" if given is None else json.dumps(given, default=str)
+    said = "(none)" if given is None else given
     return [
         Block("answer", lambda cells: [rule((("final answer", "strong"),), cells)], title="final answer"),
         text_block("answer/golden", "golden", golden, options, style="golden", title="golden answers"),
@@ -192,8 +178,7 @@ def answer_blocks(item: Item, options: Options) -> list[Block]:
 def extra_blocks(item: Item, options: Options) -> list[Block]:
     """The benchmark's own fields, a line each, long ones opened in the pager; what tells the outcome is left out while
     verdicts are hidden."""
-    elsewhere = SHOWN_ELSEWHERE + ((FIELD,) if item.extra.get("failing_turn") is not None else ())
-    fields = {name: value for name, value in item.extra.items() if name not in elsewhere}
+    fields = _more(item.extra)
     if options.hidden or not fields:
         return []
     names = min(max(width(visible(name)) for name in fields), 24)
@@ -204,7 +189,7 @@ def extra_blocks(item: Item, options: Options) -> list[Block]:
         blocks.append(
             Block(
                 f"extra:{name}",
-                partial(_field_lines, column(visible(name), names)[0], text),
+                partial(_field_lines, column(visible(name), names)[0], text, options.opens("opens it")),
                 stop=long,
                 foldable=long,
                 folded=long,
@@ -216,9 +201,18 @@ def extra_blocks(item: Item, options: Options) -> list[Block]:
     return blocks
 
 
-def _field_lines(name: str, text: str, cells: int) -> list[Line]:
+def _more(extra: Extra) -> dict[str, Any]:
+    """What is not shown elsewhere: the benchmark's own fields, a state that belongs to no turn, what was left out."""
+    known = extra.as_json()
+    fields = {"redacted": True} if extra.redacted else {}
+    if extra.failing_turn is None and "state_differences" in known:
+        fields["state_differences"] = known["state_differences"]
+    return fields | extra.more
+
+
+def _field_lines(name: str, text: str, opens: str, cells: int) -> list[Line]:
     head = visible(text[: cells * 2])
-    size = f"  {size_text(text)}, enter opens it" if len(text) > SHORT else ""
+    size = f"  {size_text(text)}, {opens}" if len(text) > SHORT else ""
     left: Line = ((f"  {name}  ", "dim"), (head, ""))
     return [spread(left, ((size, "dim"),), cells)]
 

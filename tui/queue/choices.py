@@ -10,7 +10,7 @@ from fcreview.store.filters.language import quote
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.header import run_title
 from fcreview.tui.queue.state import ORDERS, QueueState, orders
-from fcreview.tui.screens.pick import Choices
+from fcreview.tui.text.choices import Choices
 from fcreview.tui.text.format import cut_middle, rate
 from fcreview.tui.text.lines import Part
 from fcreview.tui.text.table import Column
@@ -46,7 +46,7 @@ def run_choices(runs: Sequence[RunRow], selected: int | None, blind: bool = Fals
     if not blind:
         columns.append((Column("official", right=True), lambda run: (rate(run.official_pass, run.official_known), "")))
         if any(run.rule_known for run in runs):
-            columns.append((Column("checker", right=True), lambda run: (rate(run.rule_pass, run.rule_known), "")))
+            columns.append((Column("rule", right=True), lambda run: (rate(run.rule_pass, run.rule_known), "")))
         columns.append(
             (Column("corrected", right=True), lambda run: (rate(run.effective_pass, run.effective_known), "strong"))
         )

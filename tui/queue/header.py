@@ -8,9 +8,10 @@ from pathlib import PurePath
 
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import RunRow, View
-from fcreview.tui.text.format import count, cut, cut_middle, rate
+from fcreview.tui.text.format import cut, cut_middle, rate
 from fcreview.tui.text.lines import Line, Part, line_width, spread
 from fcreview.tui.text.theme import symbols
+from fcreview.words import count_of
 
 GAP: Part = ("   ", "")
 
@@ -68,8 +69,8 @@ def run_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind
     if len(runs) > 1:
         titles = {run_title(run) for run in runs}
         benchmarks = len({run.info.benchmark for run in runs})
-        shown = ", ".join(sorted(titles)) if benchmarks == 1 else count(benchmarks, "benchmark")
-        several: Line = ((" " + count(len(runs), "run"), "strong"), GAP, (cut(shown, max(room - 12, 4)), ""))
+        shown = ", ".join(sorted(titles)) if benchmarks == 1 else count_of(benchmarks, "benchmark")
+        several: Line = ((" " + count_of(len(runs), "run"), "strong"), GAP, (cut(shown, max(room - 12, 4)), ""))
         return spread(several, right, cells)
     run = runs[0]
     title, model = run_title(run), visible(run.info.model)
@@ -81,7 +82,7 @@ def run_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind
 
 
 def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False) -> Line:
-    """Official and corrected rate, the checker's where it has one, and the number of import issues."""
+    """Official and corrected rate, the recomputed one where there is one, and the number of import issues."""
     if runs is None:
         return ((" reading the store ", "dim"),)
     total = rates(runs)
@@ -91,9 +92,9 @@ def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False
     else:
         left += [(" official ", "dim"), (rate(*total.official), "strong")]
         if total.rule[1]:
-            left += [GAP, ("checker ", "dim"), (rate(*total.rule), "strong")]
+            left += [GAP, ("rule ", "dim"), (rate(*total.rule), "strong")]
         left += [GAP, ("corrected ", "dim"), (rate(*total.effective), "strong")]
-    right: Line = ((count(total.issues, "import issue") + " ", "warn"),) if total.issues else ()
+    right: Line = ((count_of(total.issues, "import issue") + " ", "warn"),) if total.issues else ()
     return spread(tuple(left), right, cells)
 
 

@@ -10,7 +10,7 @@ from fcreview.store.rows import QUEUES, View
 ORDERS = {
     "failures": "failing items first",
     "dataset": "as in the benchmark's files",
-    "disagreement": "where the checker or the judge contradicts the official verdict first",
+    "disagreement": "where rule or judge contradicts the official verdict first",
     "unreviewed": "what you have not judged yet first",
     "random": "shuffled; taken again, shuffled anew",
 }

@@ -7,11 +7,12 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from fcreview.store.rows import Cluster
+from fcreview.clusters import GROUPINGS, Cluster, grouped
 from fcreview.tui import keys
-from fcreview.tui.queue.clusters import GROUPINGS, Row, can_unfold, columns, grouped, parts, rows_of
-from fcreview.tui.screens.pick import Choices, PickScreen
-from fcreview.tui.text.format import count
+from fcreview.tui.queue.clusters import Row, can_unfold, columns, parts, rows_of
+from fcreview.tui.screens.pick import PickScreen
+from fcreview.tui.text.choices import Choices
+from fcreview.words import count_of
 
 
 class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
@@ -37,7 +38,7 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
         failures = sum(group.count for group in groups)
         cells = self.size.width
         return Choices(
-            title=f"{count(failures, 'failure')} by {GROUPINGS[self._by]}",
+            title=f"{count_of(failures, 'failure')} by {GROUPINGS[self._by]}",
             noun="group",
             amount=len(groups),
             columns=columns(self._by, cells),

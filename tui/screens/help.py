@@ -9,10 +9,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
+from fcreview.columns import filled
 from fcreview.sanitise import width
 from fcreview.store.filters.language import help_lines
 from fcreview.tui import keys
-from fcreview.tui.text.format import fill
 from fcreview.tui.text.lines import Line, wrap
 from fcreview.tui.text.theme import STATE_STYLES, symbols
 from fcreview.tui.widgets.document import LineBar
@@ -62,7 +62,7 @@ def _section(title: str, rows: Sequence[tuple[str, str, str]], cells: int) -> li
     lines: list[Line] = [((f" {title}", "head"),)]
     for key, style, says in rows:
         for at, part in enumerate(wrap(says, cells - left - 6)):
-            lines.append((("  " + fill(key if at == 0 else "", left), style), ("  " + part, "")))
+            lines.append((("  " + filled(key if at == 0 else "", left), style), ("  " + part, "")))
     return [*lines, ()]
 
 

@@ -15,9 +15,9 @@ from fcreview.tui.document.records import Record, joined, place_of, score_place
 from fcreview.tui.document.scene import call_of
 from fcreview.tui.keys import ITEM
 from fcreview.tui.screens.ask import AskScreen
-from fcreview.tui.screens.copies import copy_out
 from fcreview.tui.screens.item_reviews import ItemReviews
 from fcreview.tui.screens.pager import PagerScreen
+from fcreview.tui.text.copying import copied
 
 
 class ItemScreen(ItemReviews):
@@ -87,7 +87,7 @@ class ItemScreen(ItemReviews):
             text = json.dumps(block.copy(), ensure_ascii=False, indent=2, default=str)
         else:
             text = block.full() if block.full is not None else self.detail.row.id
-        self.say(copy_out(self.app, text, self.store.workspace.root))
+        self.say(copied(text, self.store.workspace.root, self.app._driver))
 
     def action_search(self) -> None:
         self.app.push_screen(AskScreen("/", self.find), lambda text: self._search(text) if text else None)

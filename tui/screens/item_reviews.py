@@ -9,12 +9,12 @@ from fcreview.review import Event, Opinion, Said
 from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.document.scene import words
-from fcreview.tui.document.verdicts import verdict_words
 from fcreview.tui.queue.walk import MOST_LEFT
 from fcreview.tui.screens.fault import FaultScreen
 from fcreview.tui.screens.item_view import ItemView
 from fcreview.tui.screens.note import NoteScreen
 from fcreview.tui.screens.tags import TagsScreen, tag_choices
+from fcreview.words import word
 
 VERDICTS: dict[str, tuple[Any, str | None]] = {
     "pass": (True, None),
@@ -168,7 +168,7 @@ def score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
 
 def event_words(event: Event) -> str:
     """`fail, golden is wrong, on turn 2 call 1`: what an event had set."""
-    parts = [verdict_words(event.verdict)] if event.verdict is not None else []
+    parts = [word(event.verdict)] if event.verdict is not None else []
     parts += [f"{event.fault} is wrong"] if event.fault else []
     parts += [f"tags {visible(', '.join(event.tags))}"] if event.tags is not None else []
     parts += ["note"] if event.note is not None else []

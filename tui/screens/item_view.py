@@ -11,12 +11,12 @@ from textual.screen import Screen
 
 from fcreview.review import Event, ItemKey, Said
 from fcreview.store.rows import ItemDetail, View
-from fcreview.tui.document.blocks import Block, Options
+from fcreview.tui.document.blocks import Block, BlockSource, Options
 from fcreview.tui.document.document import document, first_difference, opening, stops_of, target_at
 from fcreview.tui.document.header import header_line, key_line, status_line
 from fcreview.tui.keys import key_hints
 from fcreview.tui.queue.walk import Walk
-from fcreview.tui.text.layout import BlockSource, Place
+from fcreview.tui.text.layout import Spot
 from fcreview.tui.widgets.document import DocumentView, LineBar
 
 if TYPE_CHECKING:
@@ -125,9 +125,9 @@ class ItemView(Screen[int]):
         wanted = at or (self.block.key if before else "")
         self._build(wanted)
         cursor = self.index_of(wanted)
-        start: Place = (self.index_of(top[0], 0), 0)
-        if self.blocks[start[0]].key == top[0]:
-            start = (start[0], top[1])
+        start = Spot(self.index_of(top[0], 0), 0)
+        if self.blocks[start.block].key == top[0]:
+            start = Spot(start.block, top[1])
         self.text.show(BlockSource(self.blocks), top=start, cursor=cursor)
         self.go(cursor)
 

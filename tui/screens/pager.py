@@ -12,7 +12,7 @@ from textual.screen import Screen
 from fcreview.sanitise import visible
 from fcreview.tui.keys import PAGER, key_hints
 from fcreview.tui.screens.ask import AskScreen
-from fcreview.tui.screens.copies import copy_out
+from fcreview.tui.text.copying import copied
 from fcreview.tui.text.lines import Line, size_text, spread
 from fcreview.tui.text.text_source import TextSource, find_from, pretty
 from fcreview.tui.widgets.document import DocumentView, LineBar
@@ -118,7 +118,7 @@ class PagerScreen(Screen[None]):
         self._say()
 
     def action_copy(self) -> None:
-        self._say(copy_out(self.app, self._text, self._folder))
+        self._say(copied(self._text, self._folder, self.app._driver))
 
     def action_close(self) -> None:
         self.dismiss(None)

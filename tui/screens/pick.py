@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import ClassVar, TypeVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -13,38 +12,15 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from fcreview.tui import keys
-from fcreview.tui.text.format import count
-from fcreview.tui.text.lines import Line, Part, fit, rule, spread
-from fcreview.tui.text.table import Column, table
+from fcreview.tui.text.choices import Choices
+from fcreview.tui.text.lines import Line, fit, rule, spread
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.line_list import TextList
 from fcreview.tui.widgets.status import KeyLine
+from fcreview.words import count_of
 
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class Choices(Generic[T]):
-    """A table (cells hold visible text) and what each row stands for."""
-
-    title: str
-    noun: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Part]]
-    values: Sequence[T]
-    cursor: int = 0
-    empty: str = "nothing here"
-    note: str = ""
-    """Shown at the right of the title."""
-    small: bool = False
-    """Needs few lines: what lies behind stays visible."""
-    amount: int | None = None
-    """How many to say there are, where that is not the number of rows."""
-
-    def lines(self, cells: int) -> tuple[Line, list[Line]]:
-        heading, lines = table(self.columns, self.rows, cells - 3)
-        return (("  ", ""), *heading), [((" ", ""), *line) for line in lines]
 
 
 class PickScreen(ModalScreen[T | None]):
@@ -102,7 +78,7 @@ class PickScreen(ModalScreen[T | None]):
         self.list.set_lines(lines, choices.cursor if first else None)
 
     def _amount(self, choices: Choices[T]) -> str:
-        return count(len(choices.rows) if choices.amount is None else choices.amount, choices.noun)
+        return count_of(len(choices.rows) if choices.amount is None else choices.amount, choices.noun)
 
     def action_take(self) -> None:
         if self._choices is not None and self._choices.values:

@@ -14,10 +14,10 @@ from fcreview.store.filters.language import FilterError
 from fcreview.store.rows import RunRow
 from fcreview.tui import keys
 from fcreview.tui.queue import header as format_header
+from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.queue_choosing import QueueChoosing
 from fcreview.tui.session import Session, SessionError
-from fcreview.tui.text.format import EMPTY_COLUMNS, queue_heading
 from fcreview.tui.text.lines import Line, rule
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import LineBar

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 
 from textual.screen import Screen
 
+from fcreview.clusters import Cluster
 from fcreview.store.filters.language import FilterError
 from fcreview.store.filters.narrowing import FAILING, narrowed
-from fcreview.store.rows import Cluster, RunRow
+from fcreview.store.rows import RunRow
 from fcreview.tui import keys
 from fcreview.tui.queue.choices import ALL_RUNS, issue_choices, order_choices, run_choices
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.clusters import ClustersScreen
-from fcreview.tui.screens.pick import Choices, PickScreen
+from fcreview.tui.screens.pick import PickScreen
 from fcreview.tui.session import Session
+from fcreview.tui.text.choices import Choices
 from fcreview.tui.widgets.filter_line import FilterLine
 from fcreview.tui.widgets.queue_list import QueueList
 

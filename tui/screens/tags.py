@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 from fcreview.sanitise import visible
 from fcreview.tui.keys import TAGS, key_hints
 from fcreview.tui.screens.ask import AskScreen
+from fcreview.tui.text.layout import START
 from fcreview.tui.text.lines import Line
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import DocumentView, LineBar
@@ -64,7 +65,7 @@ class TagsScreen(ModalScreen[list[str] | None]):
 
     def _draw(self, cursor: int) -> None:
         view = self.query_one(DocumentView)
-        top = view.layout_.top if view.layout_ else (0, 0)
+        top = view.layout_.top if view.layout_ else START
         view.show(self._source, top=top, cursor=cursor)
         view.reveal(cursor)
 

@@ -7,10 +7,29 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
+
+from fcreview.sanitise import visible
 
 CLIPBOARD_LIMIT = 74_994
 """Bytes of base64 that common terminals take."""
 FILE = "copied.txt"
+
+
+class Terminal(Protocol):
+    """What takes sequences for the terminal: Textual's driver."""
+
+    def write(self, data: str) -> None: ...
+
+
+def copied(text: str, folder: Path | None, terminal: Terminal | None) -> str:
+    """Copies to the clipboard, as far as the terminal allows, and to a file; says where."""
+    path = visible(str(write_copy(text, folder)))
+    sequence = osc52(text, os.environ)
+    if sequence is None or terminal is None:
+        return f"too long for the clipboard: in {path}"
+    terminal.write(sequence)
+    return f"copied, also to {path}"
 
 
 def osc52(text: str, env: Mapping[str, str]) -> str | None:

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from fcreview.tui.document.blocks import Block
 from fcreview.tui.text.lines import Line
 
 KEPT = 400
 """Laid out blocks that are kept."""
-Place = tuple[int, int]
-"""(block, row in it), both from 0"""
+
+
+class Spot(NamedTuple):
+    """A row of the document; both from 0."""
+
+    block: int
+    row: int
+
+
+START = Spot(0, 0)
 
 
 class Source(Protocol):
@@ -27,24 +34,13 @@ class Source(Protocol):
     def lines(self, index: int, cells: int) -> Sequence[Line]: ...
 
 
-class BlockSource:
-    def __init__(self, blocks: Sequence[Block]) -> None:
-        self.blocks = blocks
-
-    def __len__(self) -> int:
-        return len(self.blocks)
-
-    def lines(self, index: int, cells: int) -> Sequence[Line]:
-        return self.blocks[index].lines(cells)
-
-
 class Layout:
     """A window of `height` rows over a source, `cells` wide."""
 
     def __init__(self, source: Source, cells: int = 80, height: int = 24) -> None:
         self.source = source
         self.cells, self.height = cells, height
-        self.top: Place = (0, 0)
+        self.top = START
         self._lines: OrderedDict[int, Sequence[Line]] = OrderedDict()
 
     def resize(self, cells: int, height: int) -> None:
@@ -63,17 +59,17 @@ class Layout:
             self._lines.move_to_end(index)
         return known
 
-    def visible(self) -> list[Place]:
+    def visible(self) -> list[Spot]:
         """The rows on screen, from the top; fewer than `height` if the document ends."""
-        rows: list[Place] = []
+        rows: list[Spot] = []
         index, row = self.top
         while index < len(self.source) and len(rows) < self.height:
             size = len(self.lines(index))
-            rows += [(index, at) for at in range(row, min(size, row + self.height - len(rows)))]
+            rows += [Spot(index, at) for at in range(row, min(size, row + self.height - len(rows)))]
             index, row = index + 1, 0
         return rows
 
-    def move(self, place: Place, rows: int) -> Place:
+    def move(self, place: Spot, rows: int) -> Spot:
         """The place `rows` further down (or up, if negative), not beyond either end."""
         index, row = place
         row += rows
@@ -81,30 +77,31 @@ class Layout:
             index -= 1
             row += len(self.lines(index))
         if row < 0:
-            return (0, 0)
+            return START
         while index < len(self.source) and row >= len(self.lines(index)):
             row -= len(self.lines(index))
             index += 1
         if index >= len(self.source):
-            return self.move((len(self.source), 0), -1) if len(self.source) else (0, 0)
-        return (index, row)
+            return self.move(Spot(len(self.source), 0), -1) if len(self.source) else START
+        return Spot(index, row)
 
-    def last_top(self) -> Place:
+    def last_top(self) -> Spot:
         """The top with which the document's end is at the bottom of the screen."""
-        return self.move((len(self.source), 0), -self.height)
+        return self.move(Spot(len(self.source), 0), -self.height)
 
-    def settle(self, place: Place) -> Place:
+    def settle(self, place: Spot) -> Spot:
         """The place as a top: existing, and not so far down that the screen is left empty below."""
-        index = min(place[0], max(len(self.source) - 1, 0))
         if not len(self.source):
-            return (0, 0)
-        row = min(place[1], max(len(self.lines(index)) - 1, 0)) if index == place[0] else 0
-        return min((index, row), self.last_top())
+            return START
+        wanted, row = place
+        index = min(wanted, len(self.source) - 1)
+        row = min(row, max(len(self.lines(index)) - 1, 0)) if index == wanted else 0
+        return min(Spot(index, row), self.last_top())
 
     def scroll(self, rows: int) -> None:
         self.top = self.settle(self.move(self.top, rows))
 
-    def go(self, place: Place) -> None:
+    def go(self, place: Spot) -> None:
         self.top = self.settle(place)
 
     def reveal(self, index: int, row: int = 0, *, whole: bool = True) -> None:
@@ -116,10 +113,10 @@ class Layout:
         if (index, row) in shown and (index, until) in shown:
             return
         if shown and (index, row) < shown[0]:
-            self.go((index, row))
+            self.go(Spot(index, row))
             return
-        wanted = self.move((index, until), 1 - self.height)
-        self.go(min(wanted, (index, row)))
+        wanted = self.move(Spot(index, until), 1 - self.height)
+        self.go(min(wanted, Spot(index, row)))
 
     @property
     def share(self) -> int:

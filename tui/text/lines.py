@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fcreview.sanitise import clip, pad, visible_lines, width
+from fcreview.sanitise import MAX_MARKS, clip, pad, visible_lines, width
 from fcreview.tui.text.theme import symbols
 
 Part = tuple[str, str]
@@ -43,12 +43,17 @@ def _reach(text: str, start: int, cells: int) -> int:
     return end
 
 
+def _head(text: str, cells: int, limit: int) -> str:
+    """Enough of a text to fill `limit` rows and to tell that there is more: a cell may hold a character with marks."""
+    return text[: (limit + 1) * (cells + 1) * (1 if text.isascii() else 1 + MAX_MARKS)]
+
+
 def wrap(text: str, cells: int, limit: int | None = None) -> list[str]:
     """Rows of at most `cells` cells that joined are `text`. Breaks behind a blank if one lies in the row's second half,
     else inside the word. Stops after `limit` rows, so that the cost does not depend on what lies behind."""
     cells = max(cells, 1)
     if limit is not None:
-        text = text[: (limit + 1) * (cells + 1)]
+        text = _head(text, cells, limit)
     rows: list[str] = []
     start, size, simple = 0, len(text), text.isascii()
     while start < size and (limit is None or len(rows) < limit):
@@ -65,7 +70,7 @@ def wrap(text: str, cells: int, limit: int | None = None) -> list[str]:
 def wrap_text(text: str, cells: int, limit: int | None = None) -> list[str]:
     """Rows of a text from data: made visible, its own line breaks kept. With `limit`, only the head is looked at."""
     if limit is not None:
-        text = text[: (limit + 1) * (max(cells, 1) + 1)]
+        text = _head(text, max(cells, 1), limit)
     rows: list[str] = []
     for part in visible_lines(text):
         left = None if limit is None else limit - len(rows)

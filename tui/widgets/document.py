@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fcreview.sanitise import width
-from fcreview.tui.text.layout import Layout, Place, Source
+from fcreview.tui.text.layout import START, Layout, Source, Spot
 from fcreview.tui.text.lines import Line
 from fcreview.tui.text.theme import style, symbols
 
@@ -98,7 +98,7 @@ class DocumentView(Widget, can_focus=True):
     def cells(self) -> int:
         return max(self.size.width - (GUTTER if self._gutter else 0), 1)
 
-    def show(self, source: Source, *, top: Place = (0, 0), cursor: int | None = None) -> None:
+    def show(self, source: Source, *, top: Spot = START, cursor: int | None = None) -> None:
         """Another source, or the same one built anew; `top` and `cursor` refer to it. May be called before there is a
         size: the first frame then has it all."""
         self.layout_ = Layout(source, self.cells, max(self.size.height, 1))
@@ -166,7 +166,7 @@ class DocumentView(Widget, can_focus=True):
         """To the end (1) or the beginning (-1)."""
         self._wanted = None
         if self.layout_ is not None:
-            self.layout_.go((0, 0) if side < 0 else self.layout_.last_top())
+            self.layout_.go(START if side < 0 else self.layout_.last_top())
             self.redraw()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:

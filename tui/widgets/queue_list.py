@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from textual.message import Message
 
 from fcreview.store.rows import QueueRow
-from fcreview.tui.text.format import QueueColumns, Widths, queue_line
+from fcreview.tui.queue.columns import QueueColumns, Widths, queue_line
 from fcreview.tui.text.lines import Line
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.line_list import LineList

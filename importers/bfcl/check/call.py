@@ -1,4 +1,4 @@
-"""Predicted against golden calls: one against one, and all against all in any order (formats/bfcl 6.2, 6.4, 6.5)."""
+"""Predicted against golden calls: one against one, and all against all in any order (`ast_checker.py`)."""
 
 from __future__ import annotations
 

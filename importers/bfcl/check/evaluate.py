@@ -1,8 +1,4 @@
-"""The verdict of the benchmark's own rules on one record, recomputed without running anything.
-
-What other modules use is here: `evaluate`, `decode_display`, and by name from their own files
-`golden_calls`, `parse_call_text` and `RULES`.
-"""
+"""The verdict of the benchmark's own rules on one record, recomputed without running anything."""
 
 from __future__ import annotations
 
@@ -14,15 +10,10 @@ from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.check.call import Failure, check_any_order, check_one
 from fcreview.importers.bfcl.check.kinds import kind_of
 from fcreview.importers.bfcl.check.prepare import Unusable, language_of, prepare
-from fcreview.importers.bfcl.decode.call_text import parse_call_text
 from fcreview.importers.bfcl.decode.choose import decode
 from fcreview.importers.bfcl.decode.decoding import Calls, Undecodable, WrongFormat
-from fcreview.importers.bfcl.golden import golden_calls
-from fcreview.importers.bfcl.rules import RULES
 from fcreview.model import Call, Pair
 from fcreview.values import json_safe
-
-__all__ = ["RULES", "Evaluation", "decode_display", "evaluate", "golden_calls", "parse_call_text"]
 
 Shown = list[tuple[str, dict[str, Any] | None]]
 SCALARS = frozenset({str, int, bool, type(None)})
@@ -51,13 +42,20 @@ class Evaluation:
 
 
 def evaluate(
-    result: Any, case: Case, *, generation: str, category: str, config: str | None = None, model: str = ""
+    result: Any,
+    case: Case,
+    *,
+    generation: str,
+    category: str,
+    config: str | None = None,
+    model: str = "",
+    early: bool = False,
 ) -> Evaluation:
     """Verdict and decoded calls of a record's `result`.
 
     `generation` is "V1" to "V4"; `config` the configuration part of a format-sensitivity id
     (`ret_fmt=json&...`); `model` the folder's name, asked for the output format where the record does not
-    tell. Never raises for bad content.
+    tell; `early` as for `decode`. Never raises for bad content.
     """
     v1 = generation == "V1"
     if category == "format_sensitivity":
@@ -65,7 +63,7 @@ def evaluate(
     kind, note = kind_of(category, v1)
     language = language_of(category) if kind not in ("irrelevance", "relevance") else "python"
     try:
-        calls, native = decode(result, language=language, v1=v1, config=config, model=model)
+        calls, native = decode(result, language=language, v1=v1, config=config, model=model, early=early)
     except (Undecodable, WrongFormat) as error:
         return _undecoded(error, kind, note, _no_golden(case, kind))
     except (RecursionError, MemoryError) as error:

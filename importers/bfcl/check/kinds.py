@@ -1,4 +1,4 @@
-"""How a category is scored. Tests are on parts of its name, and their order matters (formats/bfcl 1.6)."""
+"""How a category is scored. Tests are on parts of its name, and their order matters (`eval_runner.py`)."""
 
 from __future__ import annotations
 

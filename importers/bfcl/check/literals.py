@@ -1,6 +1,7 @@
 """What Java and JavaScript source text of an argument stands for: pieces shared by the two conversions.
 
-Text that does not have the form of its declared type stays text, and the type check then refuses it (formats/bfcl 6.6).
+Text that does not have the form of its declared type stays text, and the type check then refuses it (the
+evaluator's `java_type_converter.py` and `js_type_converter.py`).
 """
 
 from __future__ import annotations

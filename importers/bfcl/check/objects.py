@@ -1,11 +1,10 @@
-"""Objects and lists of objects against golden ones whose fields have alternatives (formats/bfcl 6.3, dict rule)."""
+"""Objects and lists of objects against golden ones whose fields have alternatives (`ast_checker.py`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fcreview.importers.bfcl.check.texts import normalise_any
-from fcreview.importers.bfcl.words import choices, shown
+from fcreview.importers.bfcl.check.texts import choices, normalise_any, shown
 
 Finding = tuple[str, str]
 """Error type and message."""

@@ -1,4 +1,4 @@
-"""One argument against its acceptable values (formats/bfcl 6.3 d-f).
+"""One argument against its acceptable values (`ast_checker.py`).
 
 Every check returns None if the value passes, else `(error type, message)`.
 """
@@ -10,8 +10,7 @@ from typing import Any
 
 from fcreview.importers.bfcl.check.objects import Finding, check_object, check_objects
 from fcreview.importers.bfcl.check.prepare import Parameter
-from fcreview.importers.bfcl.check.texts import normalise, normalise_list
-from fcreview.importers.bfcl.words import choices, shown, type_name
+from fcreview.importers.bfcl.check.texts import choices, normalise, normalise_list, shown, type_name
 
 
 def check_value(parameter: Parameter, value: Any, v1: bool) -> Finding | None:

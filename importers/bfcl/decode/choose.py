@@ -11,14 +11,14 @@ from fcreview.importers.bfcl.decode.family import FLAT_NAMES, Family, family_of
 from fcreview.importers.bfcl.decode.fc import as_text, decode_calls
 from fcreview.importers.bfcl.decode.python import bracketed, parse_calls, prompt_text
 
-TEXT_ARGUMENTS = ("claude", "hermes", "command")
-"""V1 models whose handlers gave Java and JavaScript arguments as text."""
 
-
-def decode(result: Any, *, language: str, v1: bool, config: str | None = None, model: str = "") -> tuple[Calls, bool]:
+def decode(
+    result: Any, *, language: str, v1: bool, config: str | None = None, model: str = "", early: bool = False
+) -> tuple[Calls, bool]:
     """Calls, and whether the record is native function calling (where dots in names may have become underscores).
 
-    `language` is "python", "java" or "javascript". Raises Undecodable and WrongFormat.
+    `language` is "python", "java" or "javascript"; `early`: the run was scored before the middle of July 2024, when
+    native arguments of Java and JavaScript calls were turned into text first. Raises Undecodable and WrongFormat.
     """
     if type(result) is str:
         if config is not None:
@@ -33,9 +33,7 @@ def decode(result: Any, *, language: str, v1: bool, config: str | None = None, m
     if not v1 and any(type(part) is str for part in result) and family_of(model, v1) == "gemini":
         raise WrongFormat("text where calls were expected")
     calls = decode_calls(result)
-    if v1 and language != "python" and model.lower().startswith(TEXT_ARGUMENTS):
-        calls = as_text(calls)
-    return calls, True
+    return (as_text(calls) if early and v1 and language != "python" else calls), True
 
 
 def _decode_text(text: str, language: str, v1: bool, family: Family) -> tuple[Calls, bool]:
@@ -54,7 +52,8 @@ def _decode_text(text: str, language: str, v1: bool, family: Family) -> tuple[Ca
         case "first_tag":
             return local.first_tool_call(text), flat
         case "hermes":
-            return local.hermes(text, single_quotes=v1), flat
+            calls = local.hermes(text, single_quotes=v1)
+            return (as_text(calls) if v1 and language != "python" else calls), flat
         case "granite":
             return local.granite(text), flat
         case "json":

@@ -1,8 +1,7 @@
 """What every decoder answers with, and how it says that it could not.
 
 A decoder returns the calls as `[(name, arguments), ...]` with `arguments` a dict, in the order written. An
-empty list is a successful decoding of "no call". The two failures are the evaluator's own two: see
-formats/bfcl section 4.1.
+empty list is a successful decoding of "no call". The two failures are the evaluator's own two (`eval_runner.py`).
 """
 
 from __future__ import annotations

@@ -56,5 +56,6 @@ def decode_calls(result: list[Any]) -> Calls:
 
 
 def as_text(calls: Calls) -> Calls:
-    """Every argument as text, as some V1 handlers deliver Java and JavaScript arguments."""
+    """Every argument as Python's text of it, as Hermes' V1 handler and early native ones deliver Java and JavaScript
+    arguments."""
     return [(name, {key: str(value) for key, value in arguments.items()}) for name, arguments in calls]

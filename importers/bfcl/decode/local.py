@@ -1,4 +1,4 @@
-"""Text formats of locally served function-calling models (formats/bfcl section 5, D3).
+"""Text formats of locally served function-calling models (the evaluator's `local_inference` handlers).
 
 Each function takes the whole text and gives calls; Undecodable and WrongFormat as everywhere.
 """
@@ -105,21 +105,23 @@ def literals_or_semicolons(text: str) -> Calls:
     try:
         found = ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
-        raise Undecodable(f"not a Python literal: {error}") from None
+        reason = str(error).partition(": <")[0]  # Python adds where the tree of it lies in memory
+        raise Undecodable(f"not a Python literal: {reason}") from None
     if not isinstance(found, (list, tuple, dict)):
         raise Undecodable("a literal, but not calls")
     return [_named(item, "parameters") for item in ([found] if isinstance(found, dict) else found)]
 
 
 def name_line(text: str) -> Calls:
-    """A name on the first line and its JSON arguments on the second; more lines do not count."""
-    lines = text.strip().split("\n")
+    """A name on the very first line, blanks and all, and its JSON arguments on the second; more lines do not count. So
+    an empty first line is a call without a name, if the second one holds JSON."""
+    lines = text.split("\n")
     if len(lines) < 2:
-        raise Undecodable("no second line with arguments")
+        raise WrongFormat("no second line with arguments")
     arguments = load_json(lines[1])
     if not isinstance(arguments, dict):
-        raise WrongFormat("the arguments are not an object", [(lines[0].strip(), None)])
-    return [(lines[0].strip(), arguments)]
+        raise WrongFormat("the arguments are not an object", [(lines[0], None)])
+    return [(lines[0], arguments)]
 
 
 def bracket_region(text: str) -> str:

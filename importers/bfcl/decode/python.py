@@ -1,4 +1,4 @@
-"""Prompt-mode text in Python syntax, `[f(a=1), g.h(b='x')]`, to calls (formats/bfcl section 5, D2).
+"""Prompt-mode text in Python syntax, `[f(a=1), g.h(b='x')]`, to calls (the evaluator's `ast_parse`).
 
 `parse_calls` reads the text as one Python expression. In V1 a call without any keyword argument is not
 taken as a call, so the whole output has the wrong format, and a call that is not in a list is a failure.

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.calls.align import MAX_COSTS
-from fcreview.calls.face import EXACT, align, align_turns
+from fcreview.calls.align import MAX_COSTS, align, align_turns
+from fcreview.calls.rules import EXACT
 from fcreview.model import Accept, Call, Pair
 
 Spec = tuple[str, dict[str, Any]]

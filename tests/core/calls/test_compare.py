@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.calls.diff import MAX_PLACES
-from fcreview.calls.face import EXACT, ArgumentRow, Rules, align, argument_rows, diff_call, first_difference
+from fcreview.calls.align import align
+from fcreview.calls.diff import MAX_PLACES, diff_call
+from fcreview.calls.first_difference import first_difference
 from fcreview.calls.paths import child
+from fcreview.calls.rules import EXACT, Rules
+from fcreview.calls.table import ArgumentRow, argument_rows
 from fcreview.model import Accept, ArgumentDiff, Call, Fields, Pair
 from tests.core.test_values import accepts, json_values, nested
 

@@ -175,10 +175,10 @@ def test_a_dataset_of_another_version_is_not_joined_at_all(
 def test_where_a_failing_entry_stands_is_kept(v4: Path, plans: Any, items: Any) -> None:
     (plan,) = plans(v4)
     found, _ = items(plan)
-    place = found[1].extra["score_record"]
-    with Path(place["file"]).open("rb") as file:
-        file.seek(place["offset"])
-        assert json.loads(file.read(place["length"]))["id"] == found[1].id
+    place = found[1].extra.score_record
+    with Path(place.file).open("rb") as file:
+        file.seek(place.offset)
+        assert json.loads(file.read(place.length))["id"] == found[1].id
 
 
 def test_agentic_items_show_accepted_answers_and_documents(
@@ -206,8 +206,8 @@ def test_agentic_items_show_accepted_answers_and_documents(
     (item,), issues = items(plan)
     assert (item.issues, issues) == ([], [])
     assert item.id == item_id
-    assert item.extra["accepted_answers"] == ["Michael", "Mike"]
-    assert item.extra["final_answer"] == said_last
+    assert item.extra.accepted_answers == ["Michael", "Mike"]
+    assert item.extra.final_answer == said_last
     assert [call.name for call in item.predicted] == ["archival_memory_add"]
     assert [document["name"] for document in item.functions] == ["archival_memory_add"]
     assert {verdict.target: verdict.value for verdict in item.verdicts} == {"item": False, "response": False}
@@ -230,7 +230,7 @@ def test_format_sensitivity_items_are_those_of_their_originals(
     item = next(item for item in found if item.category == "format_sensitivity")
     assert issues == []
     assert (item.id, item.question, item.official, item.rule) == (name, "How large is it?", True, True)
-    assert (item.extra["config"], item.extra["original"]) == (config, "simple_python_1")
+    assert (item.extra.more["config"], item.extra.more["original"]) == (config, "simple_python_1")
 
 
 def test_a_dataset_id_that_stands_twice_is_told(v4: Path, plans: Any, items: Any) -> None:

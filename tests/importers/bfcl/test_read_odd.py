@@ -17,7 +17,7 @@ def test_unknown_fields_are_kept_and_told_once(v4: Path, plans: Any, items: Any,
     lines(v4 / RESULT, *({**result(f"{CATEGORY}_{n}"), "cost": n} for n in range(2)))
     (plan,) = plans(v4)
     found, issues = items(plan)
-    assert [item.extra["cost"] for item in found] == [0, 1]
+    assert [item.extra.more["cost"] for item in found] == [0, 1]
     assert [(issue.severity, "cost" in issue.what) for issue in issues] == [("notice", True)]
 
 
@@ -94,4 +94,4 @@ def test_keys_of_third_parties_are_redacted(
     assert hidden not in written
     assert "Tokyo, Japan" in written
     assert "https://a.b/c" in written
-    assert all(item.extra["redacted"] for item in found)
+    assert all(item.extra.redacted for item in found)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fcreview.extra import Extra, StateDifference
 from fcreview.importers.bfcl import scores
 
 
@@ -105,8 +106,8 @@ def test_the_failing_turn_of_a_response_mismatch_is_in_the_message() -> None:
     details = {"missing_items": ["x"], "ground_truth_response (only the current turn)": ["x", "y"]}
     record = {"error": {"error_message": "... for turn 3.", "error_type": "multi_turn:execution_response_mismatch",
                         "details": details}}  # fmt: skip
-    found = scores.turn_details(record)
-    assert found == {"failing_turn": 3, "missing_responses": ["x"], "golden_outputs_of_turn": ["x", "y"]}
+    more = {"missing_responses": ["x"], "golden_outputs_of_turn": ["x", "y"]}
+    assert turn_details(record) == Extra(failing_turn=3, more=more)
 
 
 def test_the_failing_turn_of_a_state_mismatch_is_the_last_executed() -> None:
@@ -114,12 +115,24 @@ def test_the_failing_turn_of_a_state_mismatch_is_the_last_executed() -> None:
     record = {"error": {"error_message": "state differs", "error_type": "multi_turn:instance_state_mismatch",
                         "details": {"differences": {"root": {"model": 1, "ground_truth": 2}}},
                         "execution_result": executed}}  # fmt: skip
-    found = scores.turn_details(record)
-    assert found["failing_turn"] == 1
-    assert found["state_differences"] == {"root": {"model": 1, "ground_truth": 2}}
-    assert found["golden_outputs"] == [["a"], ["b"]]
+    found = turn_details(record)
+    assert found.failing_turn == 1
+    assert found.state_differences == {"root": StateDifference(golden=2, predicted=1)}
+    assert found.more["golden_outputs"] == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize("odd", ["root differs", ["root"], {"root": 1, "cwd": {"model": 1}}])
+def test_state_differences_of_another_form_are_kept_as_they_are(odd: Any) -> None:
+    record = {"error": {"error_message": "state differs", "details": {"differences": odd}}}
+    assert turn_details(record) == Extra(more={"other state differences": odd})
 
 
 def test_inference_errors_name_no_turn() -> None:
     record = {"error": {"error_message": ["Error"], "error_type": "multi_turn:inference_error"}}
-    assert scores.turn_details(record) == {}
+    assert turn_details(record) == Extra()
+
+
+def turn_details(record: dict[str, Any]) -> Extra:
+    extra = Extra()
+    scores.turn_details(record, extra)
+    return extra

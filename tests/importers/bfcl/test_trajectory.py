@@ -164,12 +164,12 @@ def test_real_failures_name_their_turn(multi_turn: list[Item]) -> None:
         if item.official or (item.error_type or "").endswith(("inference_error", "force_terminated")):
             assert turns == []
         else:
-            assert turns == [f"turn:{item.extra['failing_turn'] + 1}"]
-            assert any(call.turn == item.extra["failing_turn"] for call in item.golden)
+            assert turns == [f"turn:{item.extra.failing_turn + 1}"]
+            assert any(call.turn == item.extra.failing_turn for call in item.golden)
         if item.error_type == "multi_turn:instance_state_mismatch":
-            assert item.extra["state_differences"]
+            assert item.extra.state_differences
         if item.error_type == "multi_turn:execution_response_mismatch":
-            assert item.extra["missing_responses"]
+            assert item.extra.more["missing_responses"]
 
 
 def test_what_broke_off_is_told_in_the_evaluators_words(multi_turn: list[Item]) -> None:

@@ -37,7 +37,7 @@ JSON = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=st.lists(JSON, max_size=6), gap=st.sampled_from([b"\n", b"\r\n", b"\n\n", b"\n  \n"]), end=st.booleans())
 def test_what_json_wrote_is_read_with_its_place(tmp_path: Path, values: list[object], gap: bytes, end: bool) -> None:
     lines = [json.dumps(value, ensure_ascii=False).encode() for value in values]

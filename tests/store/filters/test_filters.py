@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.model import Accept, Call, ImportIssue, Message
@@ -15,6 +15,7 @@ from fcreview.store.filters.language import FilterError, help_lines, parse, quot
 from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import find_workspace
+from tests.examples import examples
 from tests.store.factory import make_item, write_run
 
 ITEMS = [
@@ -183,7 +184,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@examples(2)
 @given(st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=15).map("".join)))
 def test_nothing_but_filter_errors_and_what_parses_runs(store: Store, text: str) -> None:
     try:
@@ -195,7 +196,7 @@ def test_nothing_but_filter_errors_and_what_parses_runs(store: Store, text: str)
     store.count(View(where=text))
 
 
-@settings(deadline=None, max_examples=100)
+@examples(1)
 @given(st.sampled_from(["category", "error", "id", "text", "model", "tag", "calls", "run"]), st.text(max_size=40))
 def test_values_never_become_sql(key: str, value: str) -> None:
     harmless, given_ = parse(f"{key}:{quote('x')}"), parse(f"{key}:{quote(value)}")

@@ -34,7 +34,7 @@ def test_what_duckdb_refuses_is_left_out_and_told_with_its_place(tmp_path: Path)
 def test_a_part_that_needs_more_memory_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "MEMORY", "12MB")
     long = {"messages": [["x" * 8_000_000]]}
-    row = {"extra": long, "functions": [{"name": "f", **long}]}
+    row = {"extra": {"more": long}, "functions": [{"name": "f", **long}]}
     workspace = find_workspace(tmp_path)
     plans = [write_run(tmp_path / "a", [row, {}], "a"), write_run(tmp_path / "b", [{}], "b")]
     summary = import_runs(workspace, plans, read, jobs=1)

@@ -1,22 +1,26 @@
-"""Importing with several processes, beside readers, beside another import, and killed."""
+"""Importing with several processes, beside another import, and killed."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from fcreview.store.importing.import_runs import import_runs
-from fcreview.store.store import Store, View
 from fcreview.store.workspace import find_workspace
 from tests.store.factory import import_items, read, write_run
 from tests.store.importing.imported import ids
+from tests.waiting import until, waits_for_a_lock
 
 ROOT = Path(__file__).resolve().parents[3]
+pytestmark = pytest.mark.process
 
 
 def test_several_processes_give_the_same_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,17 +34,6 @@ def test_several_processes_give_the_same_store(tmp_path: Path, monkeypatch: pyte
     assert len(ids(workspace)) == 15
     assert seen[-1][1] == seen[-1][2] > 0
     assert [number for _, number, _ in seen] == sorted(number for _, number, _ in seen)
-
-
-def test_a_reader_sees_the_old_store_until_it_opens_the_new_one(tmp_path: Path) -> None:
-    workspace, _ = import_items(tmp_path, {"a": [{}]})
-    with Store.open(workspace) as before:
-        import_runs(workspace, [write_run(tmp_path / "a", [{}, {}, {}], "a")], read)
-        assert before.count(View()) == 1
-        assert before.detail(before.find("simple_0")[0]).item.id == "simple_0"
-        with Store.open(workspace) as after:
-            assert after.count(View()) == 3
-            assert before.count(View(queue="dataset")) == 1
 
 
 FORKED = """
@@ -69,37 +62,39 @@ def test_a_plain_process_forks_if_no_library_has_started_threads(tmp_path: Path)
 
 
 IMPORT = """
-import sys, time
+import sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
 from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.workspace import find_workspace
 from tests.store.factory import read, write_run
 
-def slowly(plan):
+def when_told(plan):
     for item in read(plan):
         print("reading", flush=True)
-        time.sleep({pause})
+        sys.stdin.readline()
         yield item
 
 place = Path({place!r})
-import_runs(find_workspace(place), [write_run(place / {model!r}, [{{}}] * {rows}, {model!r})], slowly)
+import_runs(find_workspace(place), [write_run(place / {model!r}, [{{}}] * 5, {model!r})], when_told)
 """
 
 
-def start(place: Path, model: str, rows: int, pause: float) -> subprocess.Popen[str]:
-    program = IMPORT.format(root=str(ROOT), place=str(place), model=model, rows=rows, pause=pause)
-    return subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+@contextmanager
+def importing(place: Path, model: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has begun to import and reads on when its standard input is closed."""
+    program = IMPORT.format(root=str(ROOT), place=str(place), model=model)
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "reading\n"
+        yield process
 
 
 def test_a_killed_import_leaves_the_old_store_and_the_next_one_cleans_up(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{}]})
-    process = start(tmp_path, "b", 1000, 0.05)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "reading\n"
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
+    with importing(tmp_path, "b") as process:
+        process.send_signal(signal.SIGKILL)
     (workspace.root / "store.duckdb.99999.tmp").write_bytes(b"half")
     assert list(workspace.temporary.iterdir()) != []
     assert ids(workspace) == ["a/simple_0"]
@@ -111,12 +106,12 @@ def test_a_killed_import_leaves_the_old_store_and_the_next_one_cleans_up(tmp_pat
 
 def test_of_two_importers_the_second_waits_and_nothing_is_lost(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{}]})
-    process = start(tmp_path, "b", 5, 0.1)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "reading\n"
-    started = time.monotonic()
-    import_runs(workspace, [write_run(tmp_path / "c", [{}], "c")], read)
-    assert time.monotonic() - started > 0.2
-    process.communicate(timeout=30)
+    plans = [write_run(tmp_path / "c", [{}], "c")]
+    with importing(tmp_path, "b") as process:
+        second = Thread(target=import_runs, args=(workspace, plans, read))
+        second.start()
+        until(lambda: waits_for_a_lock(os.getpid()))
+        process.communicate(timeout=30)
+        second.join(30)
     assert process.returncode == 0
     assert sorted({name.split("/")[0] for name in ids(workspace)}) == ["a", "b", "c"]

@@ -118,3 +118,14 @@ def test_a_workspace_that_cannot_be_written_to_says_so(tmp_path: Path) -> None:
     workspace.lock.mkdir()
     with pytest.raises(WorkspaceError, match="--workspace"):
         import_runs(workspace, [write_plan(tmp_path, "a")], read)
+
+
+def test_a_reader_sees_the_old_store_until_it_opens_the_new_one(tmp_path: Path) -> None:
+    workspace, _ = import_items(tmp_path, {"a": [{}]})
+    with Store.open(workspace) as before:
+        import_runs(workspace, [write_run(tmp_path / "a", [{}, {}, {}], "a")], read)
+        assert before.count(View()) == 1
+        assert before.detail(before.find("simple_0")[0]).item.id == "simple_0"
+        with Store.open(workspace) as after:
+            assert after.count(View()) == 3
+            assert before.count(View(queue="dataset")) == 1

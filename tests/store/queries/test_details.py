@@ -9,13 +9,19 @@ import pytest
 
 from fcreview.model import Item
 from fcreview.store.connecting import StoreError
+from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.store import Store
+from fcreview.store.workspace import find_workspace
 from tests.store.factory import import_items, read, write_run
 
 
 def test_detail_gives_the_item_back_as_it_was_read(tmp_path: Path) -> None:
-    workspace, _ = import_items(tmp_path, {"a": [{"extra": {"path": ["x", 1]}, "latency": 1.5, "group": "g"}]})
-    plan = write_run(tmp_path / "a", [{"extra": {"path": ["x", 1]}, "latency": 1.5, "group": "g"}], "a")
+    place = {"file": "scores.json", "line": 2, "offset": 18, "length": 40}
+    state = {"root": {"golden": {"a": 1}, "predicted": None}}
+    extra = {"failing_turn": 0, "state_differences": state, "score_record": place, "more": {"path": ["x", 1]}}
+    row = {"extra": extra, "latency": 1.5, "group": "g"}
+    workspace, _ = import_items(tmp_path, {"a": [row]})
+    plan = write_run(tmp_path / "a", [row], "a")
     original = next(iter(read(plan)))
     assert isinstance(original, Item)
     original.file = "a/results.jsonl"
@@ -62,7 +68,7 @@ def test_the_score_entry_of_a_failing_item_is_read_or_said_to_be_gone(tmp_path: 
     entry = '{"id": 1, "error": ["no \\u00e9"]}\n'
     scores.write_text('{"accuracy": 0.5}\n' + entry)
     place = {"file": str(scores), "line": 2, "offset": 18, "length": len(entry)}
-    unknown = {"id": "z", "extra": {"score_record": {"line": 2}}}
+    unknown = {"id": "z", "extra": {"score_record": {"file": "", "line": 2}}}
     rows = [{"id": "x", "extra": {"score_record": place}}, {"id": "y"}, unknown]
     workspace, _ = import_items(tmp_path, {"a": rows})
     with Store.open(workspace) as store:
@@ -88,3 +94,14 @@ def test_raw_records_leave_out_what_the_importer_left_out(tmp_path: Path) -> Non
         shown, whole = (store.raw(store.find(name)[0]) for name in ("rest_0", "other_0"))
     assert "rest_0" in shown and hidden not in shown
     assert hidden in whole
+
+
+def test_a_run_is_given_back_as_it_was_read(tmp_path: Path) -> None:
+    plan = write_run(tmp_path / "a", [{}], "a")
+    plan.run.title, plan.run.settings, plan.run.dataset = "My Bench", {"title": "no title", "seed": 7}, "/data"
+    workspace = find_workspace(tmp_path)
+    import_runs(workspace, [plan], read)
+    with Store.open(workspace) as store:
+        (row,) = store.runs()
+    assert row.info == plan.run
+    assert row.info.kind == "My Bench V4"

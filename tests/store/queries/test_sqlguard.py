@@ -10,13 +10,12 @@ import pytest
 from fcreview.store.queries import sqlguard
 from fcreview.store.queries.sqlguard import SqlError
 from fcreview.store.store import Store, View
-from tests.store.factory import import_items
+from tests.store.factory import Imported
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    workspace, _ = import_items(tmp_path / "runs", {"a": [{}, {"official": True}]})
-    with Store.open(workspace, "alice") as store:
+def store(tmp_path: Path, imported: Imported) -> Iterator[Store]:
+    with Store.open(imported(tmp_path / "runs", {"a": [{}, {"official": True}]}), "alice") as store:
         yield store
 
 

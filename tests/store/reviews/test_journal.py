@@ -132,6 +132,7 @@ def _writer(workspace: Workspace, annotator: str, count: int, prefix: str = "") 
     return subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
+@pytest.mark.process
 def test_ten_verdicts_then_kill_9_then_ten_verdicts(workspace: Workspace) -> None:
     process = _writer(workspace, "alice", 10)
     with process:
@@ -143,6 +144,7 @@ def test_ten_verdicts_then_kill_9_then_ten_verdicts(workspace: Workspace) -> Non
     assert read_journals(workspace)[1] == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("annotators", [("alice", "bob"), ("alice", "alice")])
 def test_two_processes_at_once_lose_nothing(workspace: Workspace, annotators: tuple[str, str]) -> None:
     processes = [_writer(workspace, name, 60, f"{number}-") for number, name in enumerate(annotators)]

@@ -88,7 +88,7 @@ def test_damage_gives_a_warning_and_never_a_traceback(workspace: Workspace, line
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_damage_costs_only_the_lines_it_touches(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

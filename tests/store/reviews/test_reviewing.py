@@ -17,14 +17,14 @@ from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
 from fcreview.store.workspace import Workspace
-from tests.store.factory import import_items, read, write_run
+from tests.store.factory import Imported, read, write_run
 
 ROWS: list[dict[str, Any]] = [{}, {"official": True}, {}, {"official": True}]
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    return import_items(tmp_path, {"maple-8b": ROWS, "birch-70b": ROWS})[0]
+def workspace(tmp_path: Path, imported: Imported) -> Workspace:
+    return imported(tmp_path, {"maple-8b": ROWS, "birch-70b": ROWS})
 
 
 def reviewer(store: Store, annotator: str = "alice") -> Reviewer:
@@ -192,6 +192,7 @@ with Store.open(workspace, sys.argv[2]) as store:
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("names", [("alice", "bob"), ("alice", "alice")])
 def test_processes_that_review_the_same_run_at_once_lose_nothing(workspace: Workspace, names: tuple[str, str]) -> None:
     with Store.open(workspace, "carol") as store:

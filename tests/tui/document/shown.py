@@ -36,8 +36,9 @@ def detail(of: Item, **fields: Any) -> ItemDetail:
     """As the store would give it: an item of its own, whatever a test does with it."""
     of = deepcopy(of)
     row = QueueRow(
-        1, 1, 0, of.id, of.category, "gpt-4o", of.official, of.rule, of.judge, None, None, None, of.error_type,
-        of.rule_error_type, None, "", len(of.golden), len(of.predicted), len(of.issues),
+        item=1, run=1, seq=0, id=of.id, category=of.category, model="gpt-4o", official=of.official, rule=of.rule,
+        judge=of.judge, error_type=of.error_type, rule_error_type=of.rule_error_type, n_golden=len(of.golden),
+        n_predicted=len(of.predicted), n_issues=len(of.issues),
     )  # fmt: skip
     key = ItemKey(benchmark="BFCL", generation="V4", language="en", model="gpt-4o", category=of.category, id=of.id)
     return ItemDetail(row, key, Run("BFCL", "V4", "en", "gpt-4o", "runs"), of, **fields)
@@ -77,5 +78,5 @@ def turns() -> Item:
         made.golden.append(golden("mv", 0, turn, source="a", to="b"))
         made.predicted.append(predicted("mv", 0, turn, source="a", to="b" if turn != 1 else "c"))
     made.pairs = align_turns(made.golden, made.predicted)
-    made.extra["failing_turn"] = 1
+    made.extra.failing_turn = 1
     return made

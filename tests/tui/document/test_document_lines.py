@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fcreview.calls.table import argument_rows
+from fcreview.extra import Extra, RecordPlace
 from fcreview.model import Accept, Call, Message, Verdict
 from fcreview.review import Opinion
 from fcreview.sanitise import visible, width
@@ -24,7 +25,7 @@ def test_an_item_at_80_columns() -> None:
         '! location  "Hangzhou, China" or "Hangzhou"   "Hangzhou, CN"',
         "            none of 2 accepted values",
         "+ days      (none)                            3",
-        "── checker ── official ✗  rule ✗ ──────────────────────────────────────────────",
+        "── official ✗  rule ✗ ─────────────────────────────────────────────────────────",
         "  value_error:string: 'hangzhoucn' is none of 'hangzhou'",
         "── judge gpt-4o ── ✗ ──────────────────────────────────────────────────────────",
         "  CN is not a city",
@@ -105,7 +106,7 @@ def test_official_and_rule_that_differ_are_both_told() -> None:
     of = item([golden("f")], [predicted("f")], official=False, rule=True, error_type="value_error:string")
     of.verdicts = [Verdict("official", False, error_type="value_error:string"), Verdict("rule", True)]
     lines = text(detail(of))
-    assert "── checker ── official ✗  rule ✓  they differ ─" in "".join(lines)
+    assert "── official ✗  rule ✓  they differ ─" in "".join(lines)
     assert "  official  value_error:string" in lines
     assert "  rule      passes" in lines
 
@@ -117,17 +118,17 @@ def test_a_rule_that_was_not_computed_says_why() -> None:
 
 def test_hidden_verdicts_leave_no_trace() -> None:
     of = detail(WEATHER, opinions=[Opinion(annotator="bob", verdict=False, note="Bob's word")])
-    of.item.extra["answers"] = "Hangzhou"
+    of.item.extra.more["answers"] = "Hangzhou"
     shown = "\n".join(text(of, hidden=True))
-    for word in ("checker", "judge", "✗", "value_error", "Bob", "answers"):
+    for word in ("official", "rule ", "judge", "✗", "value_error", "Bob", "answers"):
         assert word not in shown
     assert "✗" not in plain(header_line(of, 2, 640, 80, hidden=True))
-    del of.item.extra["answers"]
+    del of.item.extra.more["answers"]
 
 
 def test_extra_fields_come_last_with_a_line_each_and_their_size() -> None:
     of = item([golden("f", a=1)], [predicted("f", a=1)])
-    of.extra = {"score_record": {"file": "s.json", "line": 2}, "config": {"deep": ["x" * 50] * 40}, "path": ["a.b"]}
+    of.extra = Extra(score_record=RecordPlace("s.json", 2), more={"config": {"deep": ["x" * 50] * 40}, "path": ["a.b"]})
     lines = text(detail(of))
     assert lines[-4].startswith("── more ──")
     assert lines[-3].startswith('  config  {"deep": ["xxx')
@@ -140,7 +141,7 @@ def test_extra_fields_come_last_with_a_line_each_and_their_size() -> None:
 @pytest.mark.parametrize("hidden", [False, True])
 def test_where_an_answer_is_judged_golden_and_given_stand_together(hidden: bool) -> None:
     of = item([], [])
-    of.extra = {"accepted_answers": ["dark green", 7], "final_answer": "green \x1b[2J"}
+    of.extra = Extra(accepted_answers=["dark green", 7], final_answer="green \x1b[2J")
     lines = text(detail(of), hidden=hidden)
     at = next(n for n, line in enumerate(lines) if line.startswith("── final answer ──"))
     assert lines[at + 1 : at + 3] == ['golden  "dark green" or 7', "given   green ␛[2J"]
@@ -159,7 +160,7 @@ def test_hostile_text_is_drawn_as_pictures_and_is_no_markup() -> None:
     of.id = of.category = of.error_type = HOSTILE
     official = Verdict("official", False, error_type=HOSTILE, rationale=HOSTILE)
     of.verdicts = [official, Verdict("judge", HOSTILE, by=HOSTILE)]
-    of.extra = {HOSTILE: HOSTILE}
+    of.extra.more = {HOSTILE: HOSTILE}
     of.messages = [Message(0, -1, "user", HOSTILE, HOSTILE), Message(0, 0, "assistant", HOSTILE)]
     shown = detail(
         of, opinions=[Opinion(annotator="alice", target=HOSTILE, verdict=HOSTILE, tags=[HOSTILE], note=HOSTILE)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fcreview.extra import StateDifference
 from fcreview.model import Message
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.document import document, find, first_difference, opening, stops_of, target_at
@@ -24,7 +25,7 @@ def test_the_failing_turn_is_open_and_marked_and_the_others_are_folded() -> None
 
 def test_a_note_of_the_runner_is_shown_where_it_tells_why_a_turn_ended() -> None:
     of = turns()
-    of.extra["failing_turn"] = 1
+    of.extra.failing_turn = 1
     of.messages = [m for m in of.messages if m.turn != 1 or m.step < 1]
     of.messages.append(Message(1, 0, "log", "Forced to quit after 20 steps."))
     assert "log     Forced to quit after 20 steps." in text(detail(of))
@@ -46,7 +47,7 @@ def test_the_cursor_starts_where_the_item_fails_and_stops_at_targets() -> None:
 
 def test_the_state_that_differs_is_shown_in_the_failing_turn_with_both_sides_named() -> None:
     of = turns()
-    of.extra["state_differences"] = {"root": {"model": "<Directory: c>", "ground_truth": "<Directory: b>"}}
+    of.extra.state_differences = {"root": StateDifference("<Directory: b>", "<Directory: c>")}
     lines = text(detail(of))
     at = next(n for n, line in enumerate(lines) if line.startswith("── turn 2 · state after the turn"))
     assert lines[at + 1].split() == ["field", "golden", "predicted"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fcreview.extra import Extra, RecordPlace
 from fcreview.model import Item
 from fcreview.tui.document.records import Record, joined, score_place
 
@@ -29,7 +30,7 @@ def test_json_is_indented_and_other_text_is_not():
 
 
 def test_where_the_score_entry_stands():
-    item = Item("a", "simple", extra={"score_record": {"file": "score/a.json", "line": 2, "offset": 9, "length": 4}})
+    item = Item("a", "simple", extra=Extra(score_record=RecordPlace("score/a.json", 2, 9, 4)))
     assert score_place(item) == "score/a.json:2"
-    assert score_place(Item("a", "simple", extra={"score_record": {"line": 2}})) == ""
+    assert score_place(Item("a", "simple", extra=Extra(score_record=RecordPlace("", 2)))) == ""
     assert score_place(Item("a", "simple")) == ""

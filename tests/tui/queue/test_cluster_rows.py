@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.store.rows import Cluster
-from fcreview.tui.queue.clusters import columns, grouped, mostly, parts, rows_of, share
+from fcreview.clusters import Cluster, grouped, mostly, share
+from fcreview.tui.queue.clusters import columns, parts, rows_of
 from fcreview.tui.text.lines import line_width, plain
 from fcreview.tui.text.table import table
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from fcreview.calls.align import align, align_turns
+from fcreview.extra import Extra
 from fcreview.model import Accept, Call, Item, Message, Run, Verdict
 from fcreview.plan import RunPlan
 from fcreview.store.importing.import_runs import import_runs
@@ -42,7 +44,7 @@ def simple(number: int) -> Item:
 
 
 def multi_turn() -> Item:
-    made = Item("multi_turn_0", "multi_turn", n_turns=4, n_steps=8, official=False, extra={"failing_turn": 1})
+    made = Item("multi_turn_0", "multi_turn", n_turns=4, n_steps=8, official=False, extra=Extra(failing_turn=1))
     for turn in range(4):
         made.messages += [
             Message(turn, -1, "user", f"Please do part {turn}."),
@@ -57,10 +59,12 @@ def multi_turn() -> Item:
     return made
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    """Three simple items and a multi-turn one, in this order."""
-    results = tmp_path / "simple_result.json"
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three simple items and a multi-turn one, in this order, imported once."""
+    place = tmp_path_factory.mktemp("items") / "run"
+    place.mkdir()
+    results = place / "simple_result.json"
     lines = [
         json.dumps({"id": f"simple_{n}", "result": [{"get_weather": {"city": "Hangzhou"}}]}) + "\n" for n in range(4)
     ]
@@ -69,7 +73,14 @@ def workspace(tmp_path: Path) -> Workspace:
     for number, item in enumerate(items):
         item.file, item.line = str(results), number + 1
         item.offset, item.length = sum(map(len, lines[:number])), len(lines[number])
-    ws = find_workspace(tmp_path, tmp_path)
-    run = Run("bfcl", "V4", "en", "gpt-4o", str(tmp_path))
+    ws = find_workspace(place, place)
+    run = Run("bfcl", "V4", "en", "gpt-4o", str(place))
     import_runs(ws, [RunPlan(run, [results])], lambda plan: iter(items), jobs=1)
-    return ws
+    return place
+
+
+@pytest.fixture
+def workspace(template: Path, tmp_path: Path) -> Workspace:
+    """A copy of it."""
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
+    return find_workspace(tmp_path, tmp_path)

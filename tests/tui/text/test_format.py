@@ -13,17 +13,8 @@ from fcreview.sanitise import visible, width
 from fcreview.store.rows import QueueRow, RunRow, View
 from fcreview.tui.keys import KeymapError, keymap
 from fcreview.tui.queue import header
-from fcreview.tui.text.format import (
-    QueueColumns,
-    Widths,
-    cut,
-    cut_middle,
-    cut_type,
-    hints_line,
-    queue_heading,
-    queue_line,
-    rate,
-)
+from fcreview.tui.queue.columns import QueueColumns, Widths, queue_heading, queue_line
+from fcreview.tui.text.format import cut, cut_middle, cut_type, hints_line, rate
 from fcreview.tui.text.lines import line_width, plain
 from fcreview.tui.text.table import Column, table
 

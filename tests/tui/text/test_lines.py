@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fcreview.sanitise import visible, width
@@ -13,6 +13,7 @@ from fcreview.tui.text.lines import fold_text, wrap, wrap_text
 
 
 @pytest.mark.parametrize("cells", [1, 2, 7, 80])
+@example(text="0000\u0300\u0300\u03000" + 4 * "\u0300" + "0" + 5 * "\u0300")
 @given(text=st.text())
 def test_wrapped_rows_are_the_text_and_fit(cells: int, text: str) -> None:
     shown = visible(text)

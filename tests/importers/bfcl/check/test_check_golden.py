@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fcreview.calls.face import diff_call
-from fcreview.importers.bfcl.check.evaluate import RULES, golden_calls
+from fcreview.calls.diff import diff_call
+from fcreview.importers.bfcl.check.texts import RULES
+from fcreview.importers.bfcl.golden import golden_calls
 from fcreview.model import Accept, Call, Fields
 
 PLAY = [{"name": "play", "parameters": {"properties": {"song": {}, "loud": {}}}}]

@@ -6,12 +6,13 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.check import convert_java, convert_js
 from fcreview.importers.bfcl.check.evaluate import evaluate
+from tests.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ SOURCES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 
 @given(SOURCES, st.sampled_from([None, "integer", "String", "nonsense"]))
-@settings(max_examples=400, deadline=None)
+@examples(3)
 def test_no_source_makes_the_conversions_raise(text: str, nested: str | None) -> None:
     for kind in convert_java.TYPES:
         convert_java.convert(text, kind, nested)

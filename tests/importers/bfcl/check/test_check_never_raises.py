@@ -7,11 +7,12 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.check.evaluate import Evaluation, evaluate
+from tests.examples import examples
 from tests.importers.bfcl.check.cases import AREA, array, one
 
 JSON = st.recursive(
@@ -42,7 +43,7 @@ CATEGORIES = st.sampled_from(
 
 
 @given(st.one_of(JSON, st.text(max_size=40), JSON.map(json.dumps)), MODELS, CATEGORIES, st.sampled_from(["V1", "V4"]))
-@settings(max_examples=500, deadline=None)
+@examples(3)
 def test_no_output_makes_it_raise(result: Any, model: str, category: str, generation: str) -> None:
     found = evaluate(result, AREA, generation=generation, category=category, model=model)
     assert isinstance(found, Evaluation)
@@ -54,14 +55,14 @@ def test_no_output_makes_it_raise(result: Any, model: str, category: str, genera
     st.sampled_from(["string", "integer", "float", "dict", "any", array("string"), array("dict")]),
     st.booleans(),
 )
-@settings(max_examples=500, deadline=None)
+@examples(3)
 def test_no_argument_or_golden_value_makes_it_raise(value: Any, accepted: Any, kind: Any, v1: bool) -> None:
     found = one(kind, [accepted, ""], value, v1=v1, category="simple" if v1 else "simple_python")
     assert found.valid is not None or found.note
 
 
 @given(JSON, JSON)
-@settings(max_examples=300, deadline=None)
+@examples(2)
 def test_no_dataset_record_makes_it_raise(answer: Any, functions: Any) -> None:
     case = Case(
         "c", "simple_python", functions=functions if isinstance(functions, list) else [functions], answer=answer

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.importers.bfcl.decode.call_text import parse_call_text
@@ -14,6 +14,7 @@ from fcreview.importers.bfcl.decode.choose import decode
 from fcreview.importers.bfcl.decode.decoding import Undecodable, WrongFormat
 from fcreview.importers.bfcl.decode.python import call_of, expression, is_prose, parse_calls
 from fcreview.importers.bfcl.decode.python_fast import parse_simple
+from tests.examples import examples
 
 
 def calls(text: str, *, v1: bool = False, model: str = "") -> Any:
@@ -144,7 +145,7 @@ def call_texts(draw: st.DrawFn) -> str:
 
 
 @given(call_texts())
-@settings(max_examples=600, deadline=None)
+@examples(3)
 def test_the_fast_reader_agrees_with_the_parser_on_all_it_accepts(text: str) -> None:
     fast = parse_simple(text)
     if fast is not None:
@@ -154,7 +155,7 @@ def test_the_fast_reader_agrees_with_the_parser_on_all_it_accepts(text: str) -> 
 
 
 @given(st.text(alphabet="ab Iift'\"!=(,.\n`for not None", max_size=20))
-@settings(max_examples=600, deadline=None)
+@examples(3)
 def test_what_is_called_prose_is_no_expression(text: str) -> None:
     if is_prose("[" + text):
         with pytest.raises(Undecodable):

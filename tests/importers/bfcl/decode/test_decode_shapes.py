@@ -229,7 +229,43 @@ def test_code_that_is_no_call(language: str) -> None:
         calls("[someVariable = otherVariable;]", model="gpt-4o", language=language)
 
 
-def test_v1_claude_arguments_of_java_are_text() -> None:
-    result = [{"f": '{"a": 1, "b": true}'}]
-    assert calls(result, v1=True, language="java", model="claude-3-opus-FC") == [("f", {"a": "1", "b": "True"})]
-    assert calls(result, v1=True, language="java", model="gpt-4o-FC") == [("f", {"a": 1, "b": True})]
+@pytest.mark.parametrize("model", ["claude-3-opus-20240229-FC", "command-r-plus-FC", "gpt-4o-FC"])
+@pytest.mark.parametrize("result", [[{"f": '{"a": 1, "b": true}'}], [{"f": {"a": 1, "b": True}}]])
+def test_native_arguments_of_java_were_text_in_the_first_v1_runs_only(result: Any, model: str) -> None:
+    def read(**how: Any) -> Any:
+        return decode(result, model=model, **how)[0]
+
+    assert read(language="java", v1=True, early=True) == [("f", {"a": "1", "b": "True"})]
+    assert read(language="java", v1=True) == [("f", {"a": 1, "b": True})]
+    assert read(language="python", v1=True, early=True) == [("f", {"a": 1, "b": True})]
+    assert read(language="java", v1=False, early=True) == [("f", {"a": 1, "b": True})]
+
+
+@pytest.mark.parametrize("language", ["java", "javascript"])
+def test_hermes_arguments_of_java_and_javascript_are_text_in_v1(language: str) -> None:
+    text = "<tool_call>\n{'name': 'f', 'arguments': {'a': {'b': 1}, 'c': true}}\n</tool_call>"
+    hermes = {"model": "NousResearch_Hermes-2-Pro-Llama-3-8B", "v1": True}
+    assert calls(text, language=language, **hermes) == [("f", {"a": "{'b': 1}", "c": "True"})]
+    assert calls(text, **hermes) == [("f", {"a": {"b": 1}, "c": True})]
+
+
+@pytest.mark.parametrize("v1", [True, False])
+def test_glm_reads_the_first_two_lines_as_they_are(v1: bool) -> None:
+    def read(text: str) -> Any:
+        return calls(text, model="THUDM_glm-4-9b-chat", v1=v1)
+
+    assert read('f\n{"a": 1}\nmore') == [("f", {"a": 1})]
+    assert read('f \n{"a": 1}') == [("f ", {"a": 1})]
+    assert read('\n{"a": 1}') == [("", {"a": 1})]
+    for text in ('\nI will call a function.f\n{"a": 1}', '\nf\n{"a": 1}', "prose\nand more"):
+        with pytest.raises(Undecodable):
+            read(text)
+    for text in ("prose in one line", "", "f\n[1]"):
+        with pytest.raises(WrongFormat):
+            read(text)
+
+
+def test_a_message_does_not_tell_where_something_lay_in_memory() -> None:
+    with pytest.raises(Undecodable) as told:
+        calls('{"name": "f", "parameters": {"a": true}}', model="meta-llama_Llama-3.1-8B-Instruct-FC")
+    assert "0x" not in str(told.value)

@@ -1,0 +1,39 @@
+"""`fcreview show`: what is said on paper, where no key opens anything."""
+
+from __future__ import annotations
+
+from fcreview.calls.align import align
+from fcreview.cli.commands.show import WHOLE, item_lines
+from fcreview.model import Accept, Call, Item, Message, Run
+from fcreview.review import ItemKey
+from fcreview.store.rows import ItemDetail, QueueRow
+
+LONG = "\n".join(f"row {number} of a long text" for number in range(400))
+"""More than unfolds in place on a screen."""
+TALE = " ".join(f"word{number}" for number in range(400))
+
+
+def detail() -> ItemDetail:
+    """An item that cannot be decoded, with a long observation and a long field."""
+    wanted = [Call("golden", "cd", {"folder": Accept(["a"])})]
+    given = [Call("predicted", "cd", None, raw=TALE, decode_error="no call in it")]
+    messages = [Message(0, -1, "user", "Go."), Message(0, 0, "tool", LONG, "ls"), Message(0, 1, "assistant", TALE)]
+    item = Item("turn_0", "multi", messages=messages, golden=wanted, predicted=given, pairs=align(wanted, given))
+    item.extra.more = {"config": {"deep": [LONG]}}
+    row = QueueRow(item=1, run=1, seq=0, id=item.id, category="multi", model="m", official=False, rule=False)
+    key = ItemKey(benchmark="b", generation="g", language="en", model="m", category="multi", id=item.id)
+    return ItemDetail(row, key, Run("b", "g", "en", "m", "runs"), item)
+
+
+def test_no_key_is_named_in_print() -> None:
+    lines = list(item_lines(detail(), "alice", 100))
+    said = [line for line in lines if WHOLE in line]
+    assert len(said) == 4, "undecoded call, observation, reply and field"
+    assert not [line for line in lines if "enter" in line]
+
+
+def test_everything_is_whole_with_full() -> None:
+    text = " ".join(" ".join(item_lines(detail(), "alice", 100, full=True)).split())
+    assert WHOLE not in text and "enter" not in text
+    for last in ("row 399 of a long text", "word399"):
+        assert text.count(last) >= 2

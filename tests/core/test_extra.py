@@ -1,0 +1,55 @@
+"""What an item may have besides: written as JSON and read back the same, and nothing where there is nothing."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fcreview.extra import Extra, RecordPlace, StateDifference
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+NAMES = st.text(max_size=5)
+SIZES = st.integers(0, 2**40)
+EXTRAS = st.builds(
+    Extra,
+    failing_turn=st.none() | st.integers(0, 50),
+    state_differences=st.none() | st.dictionaries(NAMES, st.builds(StateDifference, VALUES, VALUES), max_size=3),
+    accepted_answers=st.none() | st.lists(VALUES, max_size=3),
+    final_answer=st.none() | st.text(),
+    score_record=st.none() | st.builds(RecordPlace, NAMES, SIZES, SIZES, SIZES),
+    redacted=st.booleans(),
+    more=st.dictionaries(NAMES, VALUES, max_size=3),
+)
+
+
+@given(EXTRAS)
+def test_what_is_stored_is_read_back(extra: Extra) -> None:
+    assert Extra.from_json(orjson.loads(orjson.dumps(extra.as_json()))) == extra
+
+
+def test_an_item_with_nothing_stores_nothing() -> None:
+    assert Extra().as_json() == {}
+    assert Extra.from_json({}) == Extra.from_json(None) == Extra()
+
+
+def test_every_field_is_stored() -> None:
+    whole = Extra(1, {"a": StateDifference(1, 2)}, ["7"], "8", RecordPlace("s.json", 2, 9, 4), True, {"path": ["a.b"]})
+    assert list(whole.as_json()) == [field.name for field in fields(Extra)]
+
+
+def test_names_of_the_benchmark_do_not_meet_ours() -> None:
+    extra = Extra(more={"failing_turn": "never", "more": 1})
+    assert Extra.from_json(extra.as_json()) == extra
+
+
+def test_a_name_that_is_no_field_is_refused() -> None:
+    with pytest.raises(TypeError, match="path"):
+        Extra.from_json({"path": ["a.b"]})

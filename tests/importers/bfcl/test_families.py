@@ -1,0 +1,96 @@
+"""Verdicts that hang on how a family of models delivered its calls: native objects, Hermes' tags, GLM's lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.importers.bfcl.case import Case
+from fcreview.importers.bfcl.check.evaluate import evaluate
+from fcreview.importers.registry import discover, read_plan
+from fcreview.model import Item
+
+DRAW = {
+    "name": "drawChart",
+    "parameters": {
+        "type": "dict",
+        "properties": {"options": {"type": "dict"}, "wide": {"type": "Boolean"}},
+        "required": ["options"],
+    },
+}
+GOLDEN = {"drawChart": {"options": [{"kind": ["bar"], "limit": [10]}], "wide": [True, ""]}}
+
+
+def verdict(result: Any, model: str, **how: Any) -> tuple[bool | None, str | None]:
+    case = Case("javascript_0", "javascript", functions=[DRAW], answer=GOLDEN)
+    found = evaluate(result, case, generation="V1", category="javascript", model=model, **how)
+    return found.valid, found.error_type
+
+
+def test_objects_of_a_native_javascript_call_are_no_source_text() -> None:
+    result = [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}]
+    for model in ("command-r-plus-FC", "command-r-plus-FC-optimized", "claude-3-opus-20240229-FC"):
+        assert verdict(result, model) == (False, "type_error:js")
+
+
+def test_before_the_middle_of_july_2024_they_were_turned_into_it() -> None:
+    result = [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}]
+    assert verdict(result, "command-r-plus-FC", early=True) == (True, None)
+    assert verdict([{"drawChart": {"options": "{kind: 'pie', limit: 10}"}}], "command-r-plus-FC", early=True) == (
+        False,
+        "value_error:dict_value",
+    )
+
+
+def test_objects_of_a_hermes_javascript_call_are_turned_into_it() -> None:
+    call = "{'name': 'drawChart', 'arguments': {'options': {'kind': 'bar', 'limit': 10}}}"
+    hermes = "NousResearch_Hermes-2-Pro-Llama-3-70B"
+    assert verdict(f"<tool_call>\n{call}\n</tool_call>", hermes) == (True, None)
+    wrong = call.replace("10", "11")
+    assert verdict(f"<tool_call>\n{wrong}\n</tool_call>", hermes) == (False, "value_error:dict_value")
+    word = call.replace("}}}", "}, 'wide': true}}")  # Python writes True, which is no JavaScript
+    assert verdict(f"<tool_call>\n{word}\n</tool_call>", hermes) == (False, "type_error:simple")
+
+
+def test_glm_with_prose_before_the_name_calls_nothing() -> None:
+    def relevance(text: str) -> bool | None:
+        case = Case("relevance_0", "relevance", functions=[DRAW])
+        return evaluate(text, case, generation="V1", category="relevance", model="THUDM_glm-4-9b-chat").valid
+
+    call = 'drawChart\n{"options": {}}'
+    assert relevance(call) is False
+    assert relevance(f"\nA chart it is. Let us draw.{call}") is True
+    assert relevance(f"\n{call}") is True
+
+
+def test_runs_of_result_bfcl_are_early(tmp_path: Path, lines: Any) -> None:
+    result = {"id": "javascript_0", "result": [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}]}
+    name = "gorilla_openfunctions_v1_test_javascript"
+    lines(tmp_path / f"data/{name}.json", {"id": "javascript_0", "question": "Draw.", "function": DRAW})
+    lines(tmp_path / f"data/possible_answer/{name}.json", {"id": "javascript_0", "ground_truth": GOLDEN})
+    for outer, expected in (("result-BFCL", True), ("result", False)):
+        lines(tmp_path / outer / "command-r-plus-FC" / f"{name}_result.json", result)
+        (plan,) = discover([tmp_path / outer], data=[tmp_path / "data"]).plans
+        assert [one.rule for one in read_plan(plan) if isinstance(one, Item)] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("run", "data", "categories", "count"),
+    [
+        ("v1/result/NousResearch_Hermes-2-Pro-Mistral-7B", "bfcl_v1/data", ("java", "javascript"), 150),
+        ("v3/result/THUDM_glm-4-9b-chat", "bfcl_families/v3_data", None, 1706),
+    ],
+)
+def test_published_runs_agree(bench: Path, run: str, data: str, categories: Any, count: int) -> None:
+    folder = bench / "bfcl_families" / run
+    if not folder.is_dir():
+        pytest.skip("no published runs of these families here")
+    (plan,) = discover([folder], data=[bench / data]).plans
+    items = [one for one in read_plan(plan) if isinstance(one, Item)]
+    items = [item for item in items if categories is None or item.category in categories]
+    known = [item for item in items if item.official is not None and item.rule is not None]
+    assert len(items) >= count - 1  # one id stands twice in the V3 dataset
+    assert len(known) == len(items)
+    assert [i.id for i in known if (i.official, i.error_type) != (i.rule, i.rule_error_type)] == []

@@ -1,0 +1,59 @@
+"""When an app under test has done all it can do: nothing is ready to run, no thread is at work, the screen is drawn.
+
+Textual's pilot waits until the processor seems idle, twice 20 ms for every key: on a busy machine that is too short and
+on an idle one too long. This waits for what is meant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import BaseEventLoop, Future
+from collections.abc import Callable
+from typing import Any
+
+from textual._context import active_app
+from textual.app import ScreenStackError
+
+LONGEST = 5.0
+"""Seconds. Then a thread is at work that will not end by itself, as a test may want it."""
+_at_work: set[Future[Any]] = set()
+_in_a_thread = BaseEventLoop.run_in_executor
+
+
+def counted(loop: BaseEventLoop, executor: Any, function: Callable[..., Any], *args: Any) -> Future[Any]:
+    """`run_in_executor` that remembers what is at work."""
+    future = _in_a_thread(loop, executor, function, *args)
+    _at_work.add(future)
+    future.add_done_callback(_at_work.discard)
+    return future
+
+
+async def idle(_min_sleep: float = 0, _max_sleep: float = 0) -> None:
+    """In the place of `textual._wait.wait_for_idle`."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, BaseEventLoop)
+    end = loop.time() + LONGEST
+    drawn = False
+    while loop.time() < end:
+        await asyncio.sleep(0)
+        if loop._ready:  # type: ignore[attr-defined]
+            drawn = False
+        elif at_work := {future for future in _at_work if future.get_loop() is loop}:
+            await asyncio.wait(at_work, timeout=end - loop.time(), return_when=asyncio.FIRST_COMPLETED)
+            drawn = False
+        elif drawn:
+            return
+        else:
+            drawn = True
+            _draw()
+
+
+def _draw() -> None:
+    """What the timers of the app and its screen do within the next hundredth of a second."""
+    try:
+        app = active_app.get()
+        screen = app.screen
+    except (LookupError, ScreenStackError):
+        return
+    app._check_resize()
+    screen._on_timer_update()

@@ -6,16 +6,19 @@ import os
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, is_dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.cli.errors import ReaderGoneError
+from fcreview.cli.errors import ReaderGoneError, UsageError
 from fcreview.columns import GAP, column_sizes, filled
 from fcreview.sanitise import clip, visible
 from fcreview.values import json_safe
+
+if TYPE_CHECKING:
+    from fcreview.exporters.base import Content
 
 PIPED_CELLS = 100
 """Width of laid-out text where there is no terminal."""
@@ -86,6 +89,20 @@ def emit_data(chunk: bytes) -> None:
     if sys.stdout.isatty():
         chunk = "\n".join(visible(line.rstrip("\r")) for line in chunk.decode().split("\n")).encode()
     emit_bytes(chunk)
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """Takes a file's bytes, whole lines at a time, and prints them."""
+
+    write: Callable[[bytes], None]
+
+
+def printed(content: Content) -> Printed:
+    """Standard output for a file of that content. UsageError for bytes that a terminal would obey."""
+    if content == "binary" and sys.stdout.isatty():
+        raise UsageError("this format is nothing for a terminal: name a file with -o")
+    return Printed({"json": lambda lines: emit_bytes(escaped(lines)), "text": emit_data, "binary": emit_bytes}[content])
 
 
 def emit(line: str = "") -> None:

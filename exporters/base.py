@@ -1,92 +1,99 @@
-"""Exports: a format is a function from labels to text; writing it safely is the same for all."""
+"""What an export format is, and what it is given to write from.
+
+A format is one file here and one line in `registry.py`. Its module has a function `write`: of a `FileFormat`
+`write(source, out)`, which hands whole lines (or any bytes, if its content is binary) to `out.write`; of a
+`FolderFormat` `write(source, folder)`, which makes files in an empty folder. Neither opens the target, names it or asks
+whether it may be replaced: `export.py` does, the same way for all, and puts nothing in place before `write` is through.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from fcreview.errors import FcreviewError
-from fcreview.store.rows import View
 
 if TYPE_CHECKING:
+    from fcreview.store.rows import ItemDetail, RunRow, View
     from fcreview.store.store import Store
 
+T = TypeVar("T")
 Label = dict[str, Any]
 """One row with the fields of `fcreview.store.queries.labels.COLUMNS`."""
-
-Writer = Callable[[Iterable[list[Label]]], Iterator[bytes]]
-"""Turns chunks of labels into chunks of the file."""
+Content = Literal["text", "json", "binary"]
+"""What a file holds: lines of text, lines of JSON, or bytes that are neither. Tells what is safe on a terminal."""
 
 
 class ExportError(FcreviewError):
     """An export that was not written; whatever was at its place before is still there."""
 
 
-def export(store: Store, format: str, out: str | Path, view: View | None = None) -> int:  # noqa: A002
-    """Writes the labels of the items of the view. Returns how many labels.
+class Sink(Protocol):
+    """Where the bytes of a file go: an open file, or standard output made safe for whoever reads it."""
 
-    `out` is a file, replaced only when the new one is complete, or `-` for standard output. ExportError for an unknown
-    format or a file that cannot be written; FilterError and StoreError are the store's own.
+    def write(self, data: bytes, /) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """Makes one file, which may also be standard output."""
+
+    name: str
+    """As in `--format`."""
+    help: str
+    """One line for `fcreview export --help`."""
+    content: Content
+    load: Callable[[], Callable[[Source, Sink], None]]
+    """Gives `write`; imports the format's module and what that needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFormat:
+    """Makes a folder."""
+
+    name: str
+    help: str
+    load: Callable[[], Callable[[Source, Path], None]]
+
+
+Format = FileFormat | FolderFormat
+
+
+class Source:
+    """What an export is made of: the items of a view of the store, with everything that belongs to them.
+
+    Labels and items may each be asked for more than once. StoreError in blind mode, FilterError for a view whose filter
+    is not understood, both when the first list is asked for.
     """
-    from fcreview.exporters.registry import EXPORTERS
 
-    if format not in EXPORTERS:
-        raise ExportError(f"no format {format!r}: there are {', '.join(sorted(EXPORTERS))}")
-    counted = _Count(store.labels(view or View()))
-    chunks = EXPORTERS[format]()(counted)
-    if str(out) == "-":
-        for chunk in chunks:
-            sys.stdout.buffer.write(chunk)
-        sys.stdout.buffer.flush()
-    else:
-        try:
-            with _replacing(Path(out)) as file:
-                file.writelines(chunks)
-        except OSError as error:
-            raise ExportError(f"{out}: {error.strerror or error}") from error
-    return counted.rows
+    def __init__(self, store: Store, view: View) -> None:
+        self.store = store
+        self.view = view
+        self.counts: dict[str, int] = {}
+        """How many were handed out, by noun, of what was asked for: {"label": 5}. Of the last time, if asked twice."""
 
+    @property
+    def runs(self) -> list[RunRow]:
+        """The runs that have items in the view, each with its counts over all of its items."""
+        chosen = {run for run, _ in self.store.facets(self.view)["run"]}
+        return [row for row in self.store.runs() if str(row.run) in chosen]
 
-class _Count:
-    """Passes chunks on and counts their rows."""
+    def labels(self) -> Iterator[list[Label]]:
+        """Labels in the order of items, each item's own label first; in lists that end with an item."""
+        return self._counted("label", self.store.labels(self.view))
 
-    def __init__(self, chunks: Iterable[list[Label]]) -> None:
-        self.rows = 0
-        self._chunks = chunks
+    def items(self) -> Iterator[list[ItemDetail]]:
+        """Items in the order of runs and datasets, with messages, calls, verdicts, function documents and reviews."""
+        return self._counted("item", self.store.details(self.view))
 
-    def __iter__(self) -> Iterator[list[Label]]:
-        for chunk in self._chunks:
-            self.rows += len(chunk)
-            yield chunk
+    def _counted(self, noun: str, chunks: Iterator[list[T]]) -> Iterator[list[T]]:
+        """Not a generator: that would keep a list in memory while the next one is made."""
+        self.counts[noun] = 0
 
+        def count(chunk: list[T]) -> list[T]:
+            self.counts[noun] += len(chunk)
+            return chunk
 
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file beside `path` that takes its place when all is written, with the rights a new file would get."""
-    if path.exists() and not path.is_file():  # a pipe or a device is written as it is; a folder refuses
-        with path.open("wb") as file:
-            yield file
-        return
-    target = path.resolve()
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
+        return map(count, chunks)

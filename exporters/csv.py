@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from fcreview.exporters.base import Label
+from fcreview.exporters.base import Sink, Source
 from fcreview.store.queries.labels import COLUMNS
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """What OWASP lists under CSV injection."""
 
 
-def write(chunks: Iterable[list[Label]]) -> Iterator[bytes]:
-    yield _lines([COLUMNS])
-    for chunk in chunks:
-        yield _lines([cell(label[column]) for column in COLUMNS] for label in chunk)
+def write(source: Source, out: Sink) -> None:
+    out.write(_lines([COLUMNS]))
+    for chunk in source.labels():
+        out.write(_lines([cell(label[column]) for column in COLUMNS] for label in chunk))
 
 
 def cell(value: Any) -> str:

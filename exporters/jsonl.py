@@ -6,13 +6,11 @@ of labels) or null; `human` may also be "disputed" or "unsure". `tags`, `notes`,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 import orjson
 
-from fcreview.exporters.base import Label
+from fcreview.exporters.base import Sink, Source
 
 
-def write(chunks: Iterable[list[Label]]) -> Iterator[bytes]:
-    for chunk in chunks:
-        yield b"".join(orjson.dumps(label, option=orjson.OPT_APPEND_NEWLINE) for label in chunk)
+def write(source: Source, out: Sink) -> None:
+    for chunk in source.labels():
+        out.write(b"".join(orjson.dumps(label, option=orjson.OPT_APPEND_NEWLINE) for label in chunk))

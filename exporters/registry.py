@@ -1,22 +1,22 @@
-"""Formats by name; a format's module is imported when it is used."""
+"""The formats. A format's module is imported when it is used, never to list it."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from typing import Any
 
-from fcreview.exporters.base import Writer
-
-
-def _jsonl() -> Writer:
-    from fcreview.exporters.jsonl import write
-
-    return write
+from fcreview.exporters.base import FileFormat, Format
 
 
-def _csv() -> Writer:
-    from fcreview.exporters.csv import write
-
-    return write
+def _module(name: str) -> Callable[[], Any]:
+    return lambda: importlib.import_module(f"fcreview.exporters.{name}").write
 
 
-EXPORTERS: dict[str, Callable[[], Writer]] = {"jsonl": _jsonl, "csv": _csv}
+FORMATS: tuple[Format, ...] = (
+    FileFormat("jsonl", "JSON Lines: one label a line, with types and lists", "json", _module("jsonl")),
+    FileFormat("csv", "the same as a table for spreadsheets", "text", _module("csv")),
+)
+"""Adding a format is one line here and its module."""
+
+EXPORTERS: dict[str, Format] = {each.name: each for each in FORMATS}

@@ -11,11 +11,11 @@ import duckdb
 
 from fcreview.clusters import Cluster
 from fcreview.figures import FigureSource, Scored
-from fcreview.model import ImportIssue
+from fcreview.model import ImportIssue, Item
 from fcreview.review import ItemKey
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
-from fcreview.store.queries.detail import find_items, raw_record, read_issues, read_item, score_record
-from fcreview.store.queries.labels import CHUNK, chunks_of, read_labels
+from fcreview.store.queries.detail import find_items, raw_record, read_issues, read_items, score_record
+from fcreview.store.queries.labels import CHUNK, Chunk, chunks_of, items_of, read_labels
 from fcreview.store.queries.pages import Orders, hide, rows_of
 from fcreview.store.queries.scored import scored
 from fcreview.store.queries.sqlguard import run_sql
@@ -25,6 +25,9 @@ from fcreview.store.rows import ItemDetail, QueueRow, RunRow, View
 from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")
+
+DETAILS = 500
+"""Items with all that belongs to them in one list: their texts are in memory together."""
 
 __all__ = ["Store", "StoreError", "View"]
 
@@ -102,6 +105,13 @@ class Store:
         """Everything of one item; StoreError if there is none with this number."""
         return self._do(lambda: self._detail(item))
 
+    def details(self, view: View, size: int = DETAILS) -> Iterator[list[ItemDetail]]:
+        """Everything of the view's items, in the order of items, in lists of `size`; otherwise as `labels`."""
+        if self.blind:
+            raise StoreError("items are not handed out in blind mode")
+        chunks = self._do(lambda: chunks_of(self.connection, view, size))
+        return (self._do(partial(self._chunk, chunk)) for chunk in chunks)
+
     def raw(self, item: int) -> str:
         """The item's record in the result file; StoreError if it is no longer there."""
         return self._do(lambda: raw_record(self.connection, self.workspace, item))
@@ -174,13 +184,23 @@ class Store:
         return rows_of(self.connection, items, self._models, blind=self.blind)
 
     def _detail(self, item: int) -> ItemDetail:
-        rows, read = self._rows([item]), read_item(self.connection, item)
-        if not rows or read is None:
+        found = self._details([item])
+        if not found:
             raise StoreError("there is no such item")
-        row, run = rows[0], self._runs[rows[0].run]
-        key = ItemKey(run.benchmark, run.generation, run.language, run.model, read.category, read.id)
-        opinions = self.reviews.opinions(key, read.prediction_hash, read.golden_hash)
-        detail = ItemDetail(row, key, run, read, opinions, self.reviews.history(key))
+        return found[0]
+
+    def _chunk(self, chunk: Chunk) -> list[ItemDetail]:
+        return self._details(items_of(self.connection, chunk))
+
+    def _details(self, items: Sequence[int]) -> list[ItemDetail]:
+        read = read_items(self.connection, items)
+        return [self._with_reviews(row, read[row.item]) for row in self._rows(items)]
+
+    def _with_reviews(self, row: QueueRow, item: Item) -> ItemDetail:
+        run = self._runs[row.run]
+        key = ItemKey(run.benchmark, run.generation, run.language, run.model, item.category, item.id)
+        opinions = self.reviews.opinions(key, item.prediction_hash, item.golden_hash)
+        detail = ItemDetail(row, key, run, item, opinions, self.reviews.history(key))
         if self.blind and row.you is None:
             self._hide(detail)
         return detail

@@ -25,9 +25,6 @@ EXCEPTIONS = {
     "folder tui/screens": "the item screen is being composed anew",
     "parameters tui/app.py __init__": "being grouped",
     "parameters tui/document/texts.py text_block": "being grouped",
-    "circle fcreview.exporters.base fcreview.exporters.csv fcreview.exporters.jsonl fcreview.exporters.registry": (
-        "exports are getting a protocol"
-    ),
 }
 """`<rule> <what it is on>`: why it may be."""
 

@@ -7,15 +7,19 @@ from typing import Annotated
 import typer
 
 from fcreview.cli.common import Place, opened
-from fcreview.cli.errors import UsageError
 from fcreview.cli.options import Data, PathArgument, WhereOption, WorkspaceOption
-from fcreview.cli.output import emit_bytes, emit_data, escaped, note
+from fcreview.cli.output import note, printed
+from fcreview.cli.program import UNWRAPPED
+from fcreview.exporters.registry import FORMATS
 from fcreview.words import count_of
+
+WIDEST = max(len(each.name) for each in FORMATS)
+FORMAT_HELP = "\n".join([UNWRAPPED, *(f"{each.name:<{WIDEST}}  {each.help}" for each in FORMATS), ""])
 
 
 def export(
     path: PathArgument,
-    format: Annotated[str, typer.Option("--format", metavar="NAME", help="jsonl or csv.")] = "jsonl",  # noqa: A002
+    format: Annotated[str, typer.Option("--format", metavar="NAME", help=FORMAT_HELP)] = "jsonl",  # noqa: A002
     out: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="Written whole or not at all; - is standard output.")
     ] = "-",
@@ -29,18 +33,9 @@ def export(
 
     Example: fcreview export runs/gpt4o --format csv -o labels.csv --where reviewed
     """
-    from fcreview.exporters.base import export as write
-    from fcreview.exporters.registry import EXPORTERS
+    from fcreview.exporters import export as exports
 
     with opened(Place([path], data, workspace)) as session:
-        chosen = session.view(where)
-        if out != "-":
-            note(f"{count_of(write(session.store, format, out, chosen), 'label')} in {out}")
-            return
-        if format not in EXPORTERS:
-            raise UsageError(f"no format {format!r}: there are {', '.join(sorted(EXPORTERS))}")
-        for chunk in EXPORTERS[format]()(session.store.labels(chosen)):
-            if format == "jsonl":
-                emit_bytes(escaped(chunk))
-            else:
-                emit_data(chunk)
+        counts = exports.export(session.store, format, out, session.view(where), printed)
+    if out != exports.STANDARD_OUTPUT:
+        note(f"{' and '.join(count_of(number, noun) for noun, number in counts.items())} in {out}")

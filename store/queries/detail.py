@@ -1,7 +1,8 @@
-"""One item with everything that belongs to it, and its raw record."""
+"""Items with everything that belongs to them, and their raw records."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,35 @@ from fcreview.store.workspace import Workspace
 from fcreview.values import accept_from_json
 
 _SELECT = (
-    "SELECT "
+    "SELECT item, "
     + ", ".join(f'"{name}"' for name in PLAIN)
-    + ", messages, calls, pairs, verdicts, functions, extra, n_issues FROM item_rows WHERE item = ?"
+    + ", messages, calls, pairs, verdicts, functions, extra, n_issues FROM item_rows WHERE "
 )
+_FUNCTIONS = 1 + len(PLAIN) + 4
+"""Where the hashes of function documents stand in a row."""
 
 
-def read_item(connection: DuckDBPyConnection, number: int) -> Item | None:
-    """The item as it was imported; None if there is none with this number."""
-    row = connection.execute(_SELECT, [number]).fetchone()
-    if row is None:
-        return None
-    plain = {name: value for name, value in zip(PLAIN, row, strict=False) if value is not None}
-    messages, calls, pairs, verdicts, functions, extra, n_issues = row[len(PLAIN) :]
+def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[int, Item]:
+    """The items as they were imported, by number; those that are not there are left out.
+
+    Items that were offered the same function share its document.
+    """
+    if not numbers:
+        return {}
+    # One item is found by the index, which knows nothing but `=`; for several, the range spares reading the others.
+    some = f"item BETWEEN {min(numbers):d} AND {max(numbers):d} AND item IN (SELECT unnest(?::BIGINT[]))"
+    one = len(numbers) == 1
+    rows = connection.execute(
+        _SELECT + ("item = ?" if one else some), [numbers[0] if one else list(numbers)]
+    ).fetchall()
+    documents = _documents(connection, {name for row in rows for name in row[_FUNCTIONS] or ()})
+    issues = _issues(connection, [row[0] for row in rows if row[-1]])
+    return {row[0]: _item(row, documents, issues.get(row[0], [])) for row in rows}
+
+
+def _item(row: tuple[Any, ...], documents: dict[str, dict[str, Any]], issues: list[ImportIssue]) -> Item:
+    plain = {name: value for name, value in zip(PLAIN, row[1:], strict=False) if value is not None}
+    messages, calls, pairs, verdicts, functions, extra, _ = row[1 + len(PLAIN) :]
     both = [_call(call) for call in calls or ()]
     return Item(
         **plain,
@@ -38,10 +55,23 @@ def read_item(connection: DuckDBPyConnection, number: int) -> Item | None:
         predicted=[call for call in both if call.side == "predicted"],
         pairs=[_pair(pair) for pair in pairs or ()],
         verdicts=[_verdict(verdict) for verdict in verdicts or ()],
-        functions=_documents(connection, functions or []),
+        functions=[documents[name] for name in functions or () if name in documents],
         extra=Extra.from_json(_json(extra)),
-        issues=read_issues(connection, number) if n_issues else [],
+        issues=issues,
     )
+
+
+def _issues(connection: DuckDBPyConnection, numbers: list[int]) -> dict[int, list[ImportIssue]]:
+    if not numbers:
+        return {}
+    found: dict[int, list[ImportIssue]] = {}
+    for item, *issue in connection.execute(
+        "SELECT item, file, line, what, raw, id, severity FROM import_issues WHERE item IN (SELECT unnest(?::BIGINT[]))"
+        " ORDER BY item, file, line",
+        [numbers],
+    ).fetchall():
+        found.setdefault(item, []).append(ImportIssue(*issue))
+    return found
 
 
 def read_issues(connection: DuckDBPyConnection, item: int | None) -> list[ImportIssue]:
@@ -149,14 +179,15 @@ def _verdict(row: dict[str, Any]) -> Verdict:
     return Verdict(**row | {"value": _json(row["value"])})
 
 
-def _documents(connection: DuckDBPyConnection, hashes: list[str]) -> list[dict[str, Any]]:
-    if not hashes:
-        return []
+def _documents(connection: DuckDBPyConnection, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Function documents by hash."""
+    wanted = list(hashes)
+    if not wanted:
+        return {}
     rows = connection.execute(
-        "SELECT hash, document FROM functions WHERE hash IN (SELECT unnest(?::VARCHAR[]))", [hashes]
+        "SELECT hash, document FROM functions WHERE hash IN (SELECT unnest(?::VARCHAR[]))", [wanted]
     ).fetchall()
-    documents = {name: _json(text) for name, text in rows}
-    return [documents[name] for name in hashes if name in documents]
+    return {name: _json(text) for name, text in rows}
 
 
 def _json(text: str | None) -> Any:

@@ -1,4 +1,4 @@
-"""Labels in chunks, for exports: the rows of the view `labels` with values instead of JSON text."""
+"""Items and labels in chunks, for exports; labels are rows of the view `labels`, with values instead of JSON text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORDS: dict[str | None, Any] = {None: None, "true": True, "false": False}
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Items whose labels are read by one query: those between first and last, or a choice of them."""
+    """Items that are read by one query: those between first and last, or a choice of them."""
 
     first: int
     last: int
@@ -41,6 +41,14 @@ def chunks_of(connection: DuckDBPyConnection, view: View, size: int = CHUNK) -> 
         params,
     ).fetchall()
     return [Chunk(*row) for row in rows]
+
+
+def items_of(connection: DuckDBPyConnection, chunk: Chunk) -> list[int]:
+    """The numbers of a chunk's items, in order."""
+    if chunk.items is not None:
+        return sorted(chunk.items)
+    rows = connection.execute("SELECT item FROM item_rows WHERE item BETWEEN ? AND ?", [chunk.first, chunk.last])
+    return sorted(row[0] for row in rows.fetchall())
 
 
 def read_labels(connection: DuckDBPyConnection, chunk: Chunk) -> list[dict[str, Any]]:

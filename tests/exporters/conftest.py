@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fcreview.exporters.registry import EXPORTERS
+from fcreview.review import Said
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.store import Store
+from tests.exporters.exported import DIALOGUES, NOTE, QUESTIONS, ROWS
+from tests.store.factory import Imported
+
+
+@pytest.fixture
+def store(tmp_path: Path, imported: Imported) -> Iterator[Store]:
+    """One run of four items; two annotators spoke of three of them."""
+    workspace = imported(tmp_path / "runs", {"maple-8b": ROWS})
+    with Store.open(workspace, "alice") as opened:
+        alice, bob = (Reviewer(opened, Journal(workspace, name)) for name in ("alice", "bob"))
+        first, second, third, _ = (opened.find(str(row["id"]))[0] for row in ROWS)
+        alice.review(first, Said(verdict=True, fault="golden", tags=["=1+1", "b"], note=NOTE))
+        alice.review(third, Said(verdict=False, target="turn:1/call:1/arg:city"))
+        alice.review(second, Said(verdict=True))
+        bob.review(second, Said(verdict=False))
+        yield opened
+
+
+@pytest.fixture
+def two_runs(tmp_path: Path, imported: Imported) -> Iterator[Store]:
+    """The same items by two models, with a note on one of them."""
+    workspace = imported(tmp_path / "runs", {"maple-8b": ROWS, "birch-3b": ROWS})
+    with Store.open(workspace, "alice") as opened:
+        Reviewer(opened, Journal(workspace, "alice")).review(opened.find("-1")[0], Said(verdict=True, note=NOTE))
+        yield opened
+
+
+@pytest.fixture
+def formats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The formats of these tests, registered as ours are."""
+    for each in (DIALOGUES, QUESTIONS):
+        monkeypatch.setitem(EXPORTERS, each.name, each)

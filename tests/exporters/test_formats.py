@@ -1,0 +1,109 @@
+"""A format is one function and one line in the registry; what it is given is enough for files and folders."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.errors import WRONG_USAGE
+from fcreview.exporters.base import ExportError
+from fcreview.exporters.export import export
+from fcreview.exporters.registry import FORMATS
+from fcreview.store.connecting import StoreError
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from tests.exporters.exported import NOTE, ROWS
+
+
+def dialogues(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """The lines of each run's file."""
+    files = sorted(folder.rglob("*.jsonl"))
+    return {file.parent.name: [json.loads(line) for line in file.read_text().splitlines()] for file in files}
+
+
+@pytest.mark.usefixtures("formats")
+def test_a_folder_is_made_of_runs_and_items(two_runs: Store, tmp_path: Path) -> None:
+    out = tmp_path / "dialogues"
+    assert export(two_runs, "dialogues", out) == {"item": 8}
+    written = dialogues(out)
+    assert {name: [line["id"] for line in lines] for name, lines in written.items()} == {
+        "maple-8b": [row["id"] for row in ROWS], "birch-3b": [row["id"] for row in ROWS],
+    }  # fmt: skip
+    first = next(lines[0] for lines in written.values() if lines[0]["notes"])
+    assert first == {
+        "id": "-1",
+        "effective": True,
+        "messages": [
+            ["user", "What is the weather in city 0? Use celsius."],
+            ["assistant", "[get_weather(city='Hangzhou, CN')]"],
+        ],
+        "functions": ["get_weather"],
+        "golden": ["get_weather"],
+        "predicted": [{"city": "Hangzhou, CN"}],
+        "said": {"official": False, "rule": False},
+        "notes": [NOTE],
+    }
+
+
+@pytest.mark.usefixtures("formats")
+def test_runs_and_items_are_those_of_the_view(two_runs: Store, tmp_path: Path) -> None:
+    (run,) = (row.run for row in two_runs.runs() if row.info.model == "birch-3b")
+    assert export(two_runs, "dialogues", tmp_path / "one", View("official:fail", runs=(run,))) == {"item": 2}
+    assert {name: [line["id"] for line in lines] for name, lines in dialogues(tmp_path / "one").items()} == {
+        "birch-3b": ["-1", "@bad"]
+    }
+    assert [path.name for path in (tmp_path / "one").iterdir()] == ["birch-3b"]
+    assert export(two_runs, "dialogues", tmp_path / "none", View("category:nothing")) == {"item": 0}
+    assert list((tmp_path / "none").iterdir()) == []
+
+
+@pytest.mark.usefixtures("formats")
+def test_a_file_may_be_made_of_items_and_labels(store: Store, tmp_path: Path) -> None:
+    assert export(store, "questions", tmp_path / "questions") == {"item": 4, "label": 5}
+    header, *questions, labels = (tmp_path / "questions").read_bytes().splitlines()
+    assert header == b"\x00\x1b[2J"
+    assert questions == [b"What is the weather in city %d?" % n for n in range(4)]
+    assert labels == b"5"
+
+
+@pytest.mark.usefixtures("formats")
+def test_standard_output_takes_files_and_no_folders(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    with pytest.raises(ExportError, match="makes a folder") as told:
+        export(store, "dialogues", "-")
+    assert told.value.code == WRONG_USAGE
+    assert export(store, "questions", "-") == {"item": 4, "label": 5}
+    assert capfdbinary.readouterr().out.endswith(b"city 3?\n5\n")
+
+
+def test_lists_are_the_whole_item_whatever_their_length(two_runs: Store) -> None:
+    for view in (View(queue="dataset"), View("id:ok*", "dataset")):
+        rows = two_runs.page(view, 0, 100)
+        for size in (1, 3, 100):
+            chunks = list(two_runs.details(view, size))
+            assert max(map(len, chunks)) == min(size, len(rows))
+            assert [detail for chunk in chunks for detail in chunk] == [two_runs.detail(row.item) for row in rows]
+
+
+def test_nothing_is_handed_out_in_blind_mode(store: Store) -> None:
+    with Store.open(store.workspace, "alice", blind=True) as blind, pytest.raises(StoreError, match="blind"):
+        blind.details(View())
+
+
+def test_help_names_every_format_without_loading_one() -> None:
+    text = (
+        "import sys, fcreview.cli.commands.export as command\n"
+        "print(command.FORMAT_HELP)\n"
+        "print(sorted(name for name in sys.modules if name.startswith('fcreview.exporters.') or name == 'duckdb'))\n"
+    )
+    told = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=60).stdout
+    for each in FORMATS:
+        assert f"{each.name} " in told
+        assert each.help in told
+    assert "['fcreview.exporters.base', 'fcreview.exporters.registry']" in told

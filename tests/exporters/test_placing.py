@@ -1,0 +1,183 @@
+"""An export is there whole or not at all, and nothing that was there is lost or mixed with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fcreview.errors import WRONG_USAGE
+from fcreview.exporters.base import ExportError, FileFormat, FolderFormat, Sink, Source
+from fcreview.exporters.export import export
+from fcreview.exporters.registry import EXPORTERS
+from fcreview.store.filters.language import FilterError
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from tests.exporters.exported import rows_of
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from fcreview.exporters.base import FileFormat, FolderFormat
+from fcreview.exporters.export import export
+from fcreview.exporters.registry import EXPORTERS
+from fcreview.store.store import Store
+from fcreview.store.workspace import find_workspace
+
+def file(source, out):
+    out.write(b"half")
+    out.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def folder(source, place):
+    (place / "half").write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+EXPORTERS["file"] = FileFormat("file", "", "text", lambda: file)
+EXPORTERS["folder"] = FolderFormat("folder", "", lambda: folder)
+with Store.open(find_workspace(Path(sys.argv[1]))) as store:
+    export(store, sys.argv[2], sys.argv[3])
+"""
+
+
+def half_a_file(problem: BaseException) -> Callable[[Source, Sink], None]:
+    def write(source: Source, out: Sink) -> None:
+        out.write(b"half")
+        raise problem
+
+    return write
+
+
+def half_a_folder(problem: BaseException) -> Callable[[Source, Path], None]:
+    def write(source: Source, folder: Path) -> None:
+        (folder / "inner").mkdir()
+        (folder / "inner" / "file").write_text("half")
+        raise problem
+
+    return write
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_failed_export_leaves_what_was_there(store: Store, tmp_path: Path) -> None:
+    out = tmp_path / "labels.csv"
+    out.write_text("precious")
+    for format_, where, error in (("xlsx", "", ExportError), ("csv", "official:perhaps", FilterError)):
+        with pytest.raises(error):
+            export(store, format_, out, View(where=where))
+    store.connection.execute("CREATE OR REPLACE TEMP VIEW labels AS SELECT 1 AS item")
+    with pytest.raises(Exception, match="run"):
+        export(store, "csv", out)
+    assert out.read_text() == "precious"
+    assert names(tmp_path) == ["labels.csv", "runs"]
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt(), RuntimeError("bad"), OSError(28, "No space left on device")])
+def test_an_export_that_breaks_off_leaves_what_was_there(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: BaseException
+) -> None:
+    monkeypatch.setitem(EXPORTERS, "file", FileFormat("file", "", "text", lambda: half_a_file(problem)))
+    monkeypatch.setitem(EXPORTERS, "folder", FolderFormat("folder", "", lambda: half_a_folder(problem)))
+    (tmp_path / "old.txt").write_text("precious")
+    (tmp_path / "empty").mkdir()
+    expected = ExportError if isinstance(problem, OSError) else type(problem)
+    for name, out in (("file", "old.txt"), ("file", "new.txt"), ("folder", "empty"), ("folder", "new")):
+        with pytest.raises(expected):
+            export(store, name, tmp_path / out)
+    assert (tmp_path / "old.txt").read_text() == "precious"
+    assert names(tmp_path) == ["empty", "old.txt", "runs"]
+    assert names(tmp_path / "empty") == []
+
+
+@pytest.mark.parametrize("name", ["file", "folder"])
+def test_a_killed_export_leaves_what_was_there(store: Store, tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    if name == "file":
+        out.write_text("precious")
+    arguments = [sys.executable, "-c", KILLED, str(tmp_path / "runs"), name, str(out)]
+    assert subprocess.run(arguments, check=False, timeout=60).returncode == -signal.SIGKILL
+    assert out.read_text() == "precious" if name == "file" else not out.exists()
+    assert all(path.name.startswith(".out.") for path in tmp_path.iterdir() if path.name not in ("out", "runs"))
+
+
+@pytest.mark.usefixtures("formats")
+def test_a_folder_takes_the_place_of_nothing_but_an_empty_folder(store: Store, tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "precious").write_text("precious")
+    with pytest.raises(ExportError, match="not empty"):
+        export(store, "dialogues", full)
+    with pytest.raises(ExportError, match="no folder"):
+        export(store, "dialogues", full / "precious")
+    assert names(full) == ["precious"]
+    assert (full / "precious").read_text() == "precious"
+    empty, link = tmp_path / "empty", tmp_path / "link"
+    empty.mkdir(mode=0o750)
+    link.symlink_to(empty)
+    export(store, "dialogues", link)
+    assert link.is_symlink()
+    assert names(empty) == ["maple-8b"]
+    assert stat.S_IMODE(empty.stat().st_mode) == 0o750
+    with pytest.raises(ExportError, match="not empty"):
+        export(store, "dialogues", empty)
+    export(store, "dialogues", tmp_path / "fresh")
+    assert stat.S_IMODE((tmp_path / "fresh").stat().st_mode) == stat.S_IMODE((tmp_path / "runs").stat().st_mode)
+    assert names(tmp_path) == ["empty", "fresh", "full", "link", "runs"]
+
+
+@pytest.mark.usefixtures("formats")
+def test_what_somebody_puts_there_meanwhile_stays(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+
+    def write(source: Source, folder: Path) -> None:
+        out.mkdir()
+        (out / "precious").write_text("precious")
+
+    monkeypatch.setitem(EXPORTERS, "slow", FolderFormat("slow", "", lambda: write))
+    with pytest.raises(ExportError):
+        export(store, "slow", out)
+    assert names(out) == ["precious"]
+    assert names(tmp_path) == ["out", "runs"]
+
+
+def test_a_place_that_cannot_be_written_is_an_export_error(store: Store, tmp_path: Path) -> None:
+    for out in (tmp_path / "no" / "such" / "folder.csv", tmp_path):
+        with pytest.raises(ExportError):
+            export(store, "csv", out)
+
+
+def test_an_unknown_format_is_wrong_usage_wherever_it_should_go(store: Store, tmp_path: Path) -> None:
+    for out in ("-", tmp_path / "labels"):
+        with pytest.raises(ExportError, match="csv, jsonl") as told:
+            export(store, "xlsx", out)
+        assert told.value.code == WRONG_USAGE
+
+
+def test_the_file_gets_ordinary_rights_and_links_are_followed(store: Store, tmp_path: Path) -> None:
+    target, link = tmp_path / "real.jsonl", tmp_path / "link.jsonl"
+    target.write_text("old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    export(store, "jsonl", link)
+    assert link.is_symlink()
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert len(rows_of("jsonl", target)) == 5
+
+
+def test_a_pipe_is_written_as_it_is(store: Store, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+        export(store, "jsonl", pipe)
+        assert len(reader.communicate(timeout=60)[0].splitlines()) == 5
+    assert stat.S_ISFIFO(pipe.stat().st_mode)

@@ -3,7 +3,7 @@
 ```toml
 annotator = "alice"                   # whose reviews these are
 data = ["~/bench/bfcl/data"]          # folders with datasets, as --data
-[keys]                                # read by the screens: other keys for actions
+[keys]                                # other keys for actions; the screens' help shows what is in force
 "item.pass" = "p,y"
 ```
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ class Config:
     file: Path
     annotator: str | None = None
     data: list[Path] = field(default_factory=list)
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """`{"item.pass": "p,y"}`: actions of the screens and their keys."""
 
 
 def config_file() -> Path:
@@ -59,4 +62,18 @@ def _checked(file: Path, read: dict[str, Any]) -> Config:
         raise CommandError(f"{file}: annotator must be a text")
     if not (isinstance(data, list) and all(isinstance(each, str) for each in data)):
         raise CommandError(f"{file}: data must be a list of folders")
-    return Config(file, annotator, [file.parent / Path(each).expanduser() for each in data])
+    keys = _keys(file, read.get("keys", {}))
+    return Config(file, annotator, [file.parent / Path(each).expanduser() for each in data], keys)
+
+
+def _keys(file: Path, read: Any) -> dict[str, str]:
+    if not (isinstance(read, dict) and all(isinstance(each, str) for each in read.values())):
+        raise CommandError(f'{file}: [keys] must have lines such as "item.pass" = "p,y", names in quotation marks')
+    if not read:
+        return {}
+    from fcreview.tui.keymap import KeymapError, keymap
+
+    try:
+        return keymap(read)
+    except KeymapError as error:
+        raise CommandError(f"{file}: {error}") from error

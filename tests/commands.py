@@ -108,10 +108,15 @@ def _set_environment(environ: Mapping[str, str]) -> None:
     os.environ.update(environ)
 
 
+_caches: dict[str, list[Any]] = {}
+"""By module: its functions that remember their answers."""
+
+
 def forget() -> None:
     """Empties the caches of all our modules: a process of its own begins with none."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith("fcreview."):
-            for value in list(vars(module).values()):
-                if hasattr(value, "cache_clear") and getattr(value, "__module__", "") == name:
-                    value.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("fcreview.")]:
+        if name not in _caches:
+            values = list(vars(sys.modules[name]).values())
+            _caches[name] = [value for value in values if hasattr(value, "cache_clear") and value.__module__ == name]
+        for cached in _caches[name]:
+            cached.cache_clear()

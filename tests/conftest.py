@@ -16,6 +16,7 @@ from tests.store.factory import Imported, import_items
 
 ROOT = Path(__file__).resolve().parent.parent
 
+settings.register_profile("quick", max_examples=20, deadline=None)
 settings.register_profile("default", max_examples=60, deadline=None)
 settings.register_profile("long", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("FCREVIEW_EXAMPLES") or "default")

@@ -23,8 +23,6 @@ EXCEPTIONS = {
     "folder importers/acebench": "small files are being put together",
     "folder importers/bfcl": "small files are being put together",
     "folder tui/screens": "the item screen is being composed anew",
-    "parameters importers/bfcl/items.py build": "being grouped",
-    "parameters importers/hammerbench/read.py _fill_legacy": "being grouped",
     "parameters tui/app.py __init__": "being grouped",
     "parameters tui/document/texts.py text_block": "being grouped",
 }

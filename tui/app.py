@@ -11,7 +11,9 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from fcreview.store.rows import View
-from fcreview.tui import keys
+from fcreview.tui.keymap import KeymapError, in_force, keymap
+from fcreview.tui.keys import bindings, key_table
+from fcreview.tui.keytable import APP
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
@@ -49,7 +51,7 @@ class FcreviewApp(App[int]):
 
     ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT = False
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.APP]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(APP)
     CSS_PATH = "screens/queue.tcss"  # of the first screen: Textual loads only those of screens that are pushed
     CSS = """
     Screen { background: ansi_default; color: ansi_default; layout: vertical; }
@@ -77,8 +79,8 @@ class FcreviewApp(App[int]):
         self._state = QueueState.of(view or View(), blind)
         self._open_item = open_item
         try:
-            self.set_keymap(keys.keymap(key_names or {}))
-        except keys.KeymapError as error:
+            self.set_keymap(in_force(keymap(key_names or {})))
+        except KeymapError as error:
             self._message = str(error)
 
     def get_default_screen(self) -> Screen[None]:
@@ -99,10 +101,12 @@ class FcreviewApp(App[int]):
         from fcreview.tui.screens.help import HelpScreen
 
         if not isinstance(self.screen, HelpScreen | SmallScreen):
-            self.push_screen(HelpScreen(keys.key_table(self.screen), blind=self._state.blind))
+            self.push_screen(HelpScreen(key_table(self.screen), blind=self._state.blind))
 
     async def action_quit(self) -> None:
-        self.exit(self.session.reviewed)
+        """Not before everything said is on disk; what could not be saved is told first, and quitting again leaves."""
+        if await self.session.acts.finished():
+            self.exit(self.session.reviewed)
 
     def on_unmount(self) -> None:
         self.session.close()

@@ -1,13 +1,16 @@
-"""What the screens share: the opened store and the reviewer. Queries run one after another in a thread of their own."""
+"""What the screens share: store and reviewer, both in one thread of their own, where one thing is done at a time."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from fcreview.errors import FcreviewError
+from fcreview.tui.in_order import InOrder
 
 if TYPE_CHECKING:
     from fcreview.review import Event, Said
@@ -16,10 +19,12 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")
+AGAIN = 0.05
+"""Seconds between attempts to break off a question while closing."""
 
 
 class SessionError(FcreviewError):
-    """The store or the journal cannot be opened; one line."""
+    """The store or the journal cannot be opened, or the session is closed; one line."""
 
 
 class Session:
@@ -35,93 +40,121 @@ class Session:
         blind: bool = False,
     ) -> None:
         self.annotator = annotator
+        self.acts = InOrder()
+        """What was asked for on a screen that reviews: nobody leaves before it is done."""
         self._blind = blind
-        self._workspace = workspace
+        self._workspace = workspace or (store.workspace if store is not None else None)
         self._store = store
+        self._lent = store is not None
         self._reviewer = reviewer
-        self._tally: Tally | None = None
+        self._reviewed: dict[str, int] = {}
+        """Items by the reviews of this session that were not undone."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._gate = threading.Lock()
+        """Guards the two below."""
+        self._answering = False
+        """The thread is at a question, which may be broken off; a review never is."""
+        self._closed = False
+
+    @property
+    def folder(self) -> Path | None:
+        """The workspace's own."""
+        return self._workspace.root if self._workspace is not None else None
+
+    @property
+    def reviewed(self) -> int:
+        """Items reviewed since the start."""
+        return len(set(self._reviewed.values()))
 
     def begin(self) -> None:
         """Opens the store while the first frames are drawn. What goes wrong is told by the first `ask`."""
         self._thread.submit(self._opened)
 
     async def ask(self, question: Callable[[Store], T]) -> T:
-        """The answer of the store. Raises SessionError if it cannot be opened."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: question(self._opened()))
+        """The store's answer. SessionError if it cannot be opened; cancelled if the session is closed meanwhile."""
+        try:
+            return await asyncio.wrap_future(self._thread.submit(self._answer, question))
+        except Exception:
+            if self._closed:
+                raise asyncio.CancelledError from None
+            raise
 
-    @property
-    def store(self) -> Store:
-        return self._opened()
+    async def ready(self) -> None:
+        """SessionError if there is no journal to write to."""
+        await self._kept(self._reviewing)
 
-    @property
-    def reviewer(self) -> Tally:
-        """Made when first needed: reading needs no journal of one's own."""
-        if self._tally is None:
-            self._tally = Tally(self._reviewer or self._new_reviewer())
-        return self._tally
+    async def review(self, item: int, said: Said) -> Event:
+        """Says something of an item; it is on disk when this returns. Raises what the journal raises."""
 
-    @property
-    def reviewed(self) -> int:
-        """Items reviewed since the start."""
-        return self._tally.items if self._tally else 0
+        def write() -> Event:
+            event = self._reviewing().review(item, said)
+            self._reviewed[event.event] = item
+            return event
+
+        return await self._kept(write)
+
+    async def undo(self) -> Event | None:
+        """Takes back this annotator's latest review that still stands; None if there is none."""
+
+        def write() -> Event | None:
+            event = self._reviewing().undo()
+            if event is not None:
+                self._reviewed.pop(event.event, None)
+            return event
+
+        return await self._kept(write)
 
     def close(self) -> None:
-        if self._store is not None:
-            self._store.interrupt()
-        self._thread.shutdown(wait=True, cancel_futures=True)
-        if self._workspace is not None and self._store is not None:
+        """What was said is still saved; questions are broken off."""
+        with self._gate:
+            self._closed = True
+        last = self._thread.submit(lambda: None)
+        while not last.done():
+            with self._gate:
+                if self._answering and self._store is not None:
+                    self._store.interrupt()
+            wait([last], AGAIN)
+        self._thread.shutdown()
+        if self._store is not None and not self._lent:
             self._store.close()
             self._store = None
 
+    async def _kept(self, work: Callable[[], T]) -> T:
+        """Done to its end, also when nobody waits for it any more."""
+        return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work)))
+
+    def _answer(self, question: Callable[[Store], T]) -> T:
+        with self._gate:
+            if self._closed:
+                raise SessionError("closed")
+            self._answering = True
+        try:
+            return question(self._opened())
+        finally:
+            with self._gate:
+                self._answering = False
+
     def _opened(self) -> Store:
         if self._store is None:
-            self._store = self._open()
+            from fcreview.store.store import Store, StoreError
+
+            if self._workspace is None:
+                raise SessionError("no workspace")
+            try:
+                self._store = Store.open(self._workspace, self.annotator, blind=self._blind)
+            except (StoreError, OSError) as error:
+                raise SessionError(str(error)) from error
         return self._store
 
-    def _open(self) -> Store:
-        from fcreview.store.store import Store, StoreError
+    def _reviewing(self) -> Reviewer:
+        """Made when first needed: reading needs no journal of one's own."""
+        if self._reviewer is None:
+            from fcreview.store.reviewer import Reviewer
+            from fcreview.store.reviews.journal import Journal
 
-        if self._workspace is None:
-            raise SessionError("no workspace")
-        try:
-            return Store.open(self._workspace, self.annotator, blind=self._blind)
-        except (StoreError, OSError) as error:
-            raise SessionError(str(error)) from error
-
-    def _new_reviewer(self) -> Reviewer:
-        from fcreview.store.reviewer import Reviewer
-        from fcreview.store.reviews.journal import Journal
-
-        store = self._opened()
-        try:
-            return Reviewer(store, Journal(store.workspace, self.annotator))
-        except (FcreviewError, OSError) as error:
-            raise SessionError(str(error)) from error
-
-
-class Tally:
-    """A reviewer that counts: which items have reviews of this session that were not undone."""
-
-    def __init__(self, reviewer: Reviewer) -> None:
-        self._reviewer = reviewer
-        self._events: dict[str, int] = {}
-
-    @property
-    def items(self) -> int:
-        return len(set(self._events.values()))
-
-    @property
-    def annotator(self) -> str:
-        return self._reviewer.annotator
-
-    def review(self, item: int, said: Said) -> Event:
-        event = self._reviewer.review(item, said)
-        self._events[event.event] = item
-        return event
-
-    def undo(self) -> Event | None:
-        event = self._reviewer.undo()
-        if event is not None:
-            self._events.pop(event.event, None)
-        return event
+            store = self._opened()
+            try:
+                self._reviewer = Reviewer(store, Journal(store.workspace, self.annotator))
+            except (FcreviewError, OSError) as error:
+                raise SessionError(str(error)) from error
+        return self._reviewer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -121,13 +122,26 @@ def write_model(root: Path, model: str, answers: Sequence[str], errors: dict[int
     lines(root / "score" / model / "non_live" / f"BFCL_v4_{CATEGORY}_score.json", [header, *entries])
 
 
+def write_one(root: Path) -> None:
+    """The results, scores and dataset of one model, six items."""
+    write_dataset(root, len(ANSWERS))
+    write_model(root, "maple", ANSWERS, ERRORS)
+
+
+def write_hostile(root: Path) -> None:
+    """A model with a hostile name and hostile answers, and a line in its results that is not JSON."""
+    write_dataset(root, 2)
+    model = HOSTILE.replace("/", "")
+    write_model(root, model, [weather(HOSTILE), HOSTILE], {0: f"{HOSTILE}:string", 1: "ast_decoder:decoder_failed"})
+    results = root / "result" / model / "non_live" / f"BFCL_v4_{CATEGORY}_result.json"
+    results.write_text(results.read_text() + f"not JSON {HOSTILE}\n")
+
+
 @pytest.fixture
 def one_run(tmp_path: Path) -> Path:
     """A folder with the results, scores and dataset of one model, six items."""
-    root = tmp_path / "runs"
-    write_dataset(root, len(ANSWERS))
-    write_model(root, "maple", ANSWERS, ERRORS)
-    return root
+    write_one(tmp_path / "runs")
+    return tmp_path / "runs"
 
 
 @pytest.fixture
@@ -137,13 +151,23 @@ def two_runs(one_run: Path) -> Path:
     return one_run
 
 
+@pytest.fixture(scope="session")
+def imported_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folders that were imported once, to be copied: `one` and `hostile`."""
+    place = tmp_path_factory.mktemp("before")
+    for name, write in (("one", write_one), ("hostile", write_hostile)):
+        write(place / name)
+        assert in_this_process(["import", name], place, environment(place)).code == 0
+    return place
+
+
 @pytest.fixture
-def hostile_run(tmp_path: Path) -> Path:
-    """A run whose model's name and answers are hostile, and a result file with a line that is not JSON."""
-    root = tmp_path / "hostile"
-    write_dataset(root, 2)
-    model = HOSTILE.replace("/", "")
-    write_model(root, model, [weather(HOSTILE), HOSTILE], {0: f"{HOSTILE}:string", 1: "ast_decoder:decoder_failed"})
-    results = root / "result" / model / "non_live" / f"BFCL_v4_{CATEGORY}_result.json"
-    results.write_text(results.read_text() + f"not JSON {HOSTILE}\n")
-    return root
+def known_run(imported_before: Path, tmp_path: Path) -> Path:
+    """`one_run` that was imported already."""
+    return shutil.copytree(imported_before / "one", tmp_path / "runs")
+
+
+@pytest.fixture
+def hostile_run(imported_before: Path, tmp_path: Path) -> Path:
+    """A run whose model's name and answers are hostile, and a result file with a line that is not JSON; imported."""
+    return shutil.copytree(imported_before / "hostile", tmp_path / "hostile")

@@ -17,6 +17,7 @@ Cli = Callable[..., Any]
 
 COMMANDS = [
     ["import"],
+    ["import", "--workspace", "anew"],
     ["runs"],
     ["items"],
     ["open"],
@@ -37,7 +38,7 @@ COMMANDS = [
     ["export", "-o", "no/\x1b[2J\u202e"],
 ]
 JSON_COMMANDS = [
-    ["import", "--json"],
+    ["import", "--json", "--workspace", "anew"],
     ["runs", "--json"],
     ["items", "--json"],
     ["triage", "--json"],

@@ -26,8 +26,8 @@ Cli = Callable[..., Any]
     ],
     ids=" ".join,
 )
-def test_both_say_the_same(process: Cli, cli: Cli, one_run: Path, arguments: list[str]) -> None:
-    cli("import", one_run)
+def test_both_say_the_same(process: Cli, cli: Cli, known_run: Path, arguments: list[str]) -> None:
+    cli("import", known_run)
     assert cli(*arguments) == process(*arguments)
 
 

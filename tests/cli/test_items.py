@@ -45,8 +45,8 @@ def test_only_runs_at_the_path_are_listed(cli: Cli, two_runs: Path) -> None:
     assert len(cli("export", two_runs / "result" / "maple").objects) == 6
 
 
-def test_a_filter_that_is_not_understood_is_shown_with_a_caret(cli: Cli, one_run: Path) -> None:
-    done = cli("items", one_run, "--where", "official:fail oficial:pass", "--json")
+def test_a_filter_that_is_not_understood_is_shown_with_a_caret(cli: Cli, known_run: Path) -> None:
+    done = cli("items", known_run, "--where", "official:fail oficial:pass", "--json")
     assert (done.code, done.out) == (2, "")
     said = done.err.splitlines()
     assert said[2].index("^") == said[1].index("oficial")
@@ -65,16 +65,16 @@ def test_an_unknown_queue_or_run_is_told_with_the_known_ones(cli: Cli, two_runs:
     assert "maple" in done.err
 
 
-def test_an_item_is_shown_with_both_calls_and_why_it_failed(cli: Cli, one_run: Path) -> None:
-    done = cli("show", one_run, "simple_python_1")
+def test_an_item_is_shown_with_both_calls_and_why_it_failed(cli: Cli, known_run: Path) -> None:
+    done = cli("show", known_run, "simple_python_1")
     assert done.code == 0
     for expected in ("What is the weather in Oslo?", '"Oslo"', '"Rome"', "official fail", "value_error:string"):
         assert expected in done.out
     assert max(map(width, done.out.splitlines())) <= 100
 
 
-def test_an_item_as_json_has_everything(cli: Cli, one_run: Path) -> None:
-    detail = cli("show", one_run, "simple_python_1", "--json").objects[0]
+def test_an_item_as_json_has_everything(cli: Cli, known_run: Path) -> None:
+    detail = cli("show", known_run, "simple_python_1", "--json").objects[0]
     assert detail["key"]["model"] == "maple"
     assert detail["item"]["predicted"][0]["arguments"] == {"city": "Rome", "unit": "celsius"}
     assert detail["item"]["golden"][0]["arguments"]["city"]["any_of"] == ["Oslo"]
@@ -90,8 +90,8 @@ def test_in_json_what_a_benchmark_adds_stands_side_by_side(cli: Cli, tmp_path: P
     assert extra["score_record"].keys() == {"file", "line", "offset", "length"}
 
 
-def test_an_unknown_item_is_told_with_near_ones(cli: Cli, one_run: Path) -> None:
-    done = cli("show", one_run, "simple_pyton_1")
+def test_an_unknown_item_is_told_with_near_ones(cli: Cli, known_run: Path) -> None:
+    done = cli("show", known_run, "simple_pyton_1")
     assert (done.code, done.out) == (1, "")
     assert "did you mean" in done.err
     assert "simple_python_1" in done.err
@@ -117,18 +117,18 @@ def test_long_texts_are_cut_with_their_size_unless_asked_for_whole(cli: Cli, one
     assert "the end" in whole
 
 
-def test_triage_groups_failures_and_each_filter_selects_its_group(cli: Cli, one_run: Path) -> None:
-    clusters = cli("triage", one_run, "--json").objects
+def test_triage_groups_failures_and_each_filter_selects_its_group(cli: Cli, known_run: Path) -> None:
+    clusters = cli("triage", known_run, "--json").objects
     assert sum(cluster["count"] for cluster in clusters) == 5
     assert sum(cluster["share"] for cluster in clusters) == pytest.approx(1)
     for cluster in clusters:
-        items = cli("items", one_run, "--json", "--where", cluster["where"]).objects
+        items = cli("items", known_run, "--json", "--where", cluster["where"]).objects
         assert len(items) == cluster["count"]
         assert set(cluster["examples"]) <= {item["id"] for item in items}
 
 
-def test_triage_fits_80_columns_and_says_the_totals(cli: Cli, one_run: Path) -> None:
-    done = cli("triage", one_run)
+def test_triage_fits_80_columns_and_says_the_totals(cli: Cli, known_run: Path) -> None:
+    done = cli("triage", known_run)
     lines = done.out.splitlines()
     assert "6 items" in lines[0]
     assert "16.7 %" in lines[0]

@@ -36,18 +36,18 @@ def test_the_traceback_of_an_internal_error_is_asked_for(process: Cli, one_run: 
     assert done.err.startswith("Traceback")
 
 
-def test_a_locale_without_our_characters_gets_escapes(process: Cli, one_run: Path) -> None:
+def test_a_locale_without_our_characters_gets_escapes(process: Cli, known_run: Path) -> None:
     plain = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
-    done = process("show", one_run, "simple_python_1", **plain)
+    done = process("show", known_run, "simple_python_1", **plain)
     assert (done.code, done.err) == (0, "")
     assert done.out.isascii()
     assert "Rome" in done.out
 
 
-def test_a_reader_that_leaves_early_is_no_error(one_run: Path, environ: dict[str, str]) -> None:
+def test_a_reader_that_leaves_early_is_no_error(known_run: Path, environ: dict[str, str]) -> None:
     """As with `| head -1`: nobody reads, nobody is told."""
     program = subprocess.Popen(
-        [*PROGRAM, "items", str(one_run), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ,
+        [*PROGRAM, "items", str(known_run), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ,
     )  # fmt: skip
     assert program.stdout is not None
     program.stdout.close()
@@ -71,8 +71,8 @@ def test_an_interrupt_is_quiet(one_run: Path, environ: dict[str, str], tmp_path:
     assert (program.returncode, out, error) == (130, b"", b"")
 
 
-def test_on_a_terminal_the_app_opens_and_quits(one_run: Path, environ: dict[str, str]) -> None:
-    program, screen = _on_terminal(["open", str(one_run)], environ)
+def test_on_a_terminal_the_app_opens_and_quits(known_run: Path, environ: dict[str, str]) -> None:
+    program, screen = _on_terminal(["open", str(known_run)], environ)
     seen = _until(screen, b"simple_python_1")
     os.write(screen, b"q")
     code = _end(program, screen)
@@ -80,8 +80,8 @@ def test_on_a_terminal_the_app_opens_and_quits(one_run: Path, environ: dict[str,
     assert code == 0
 
 
-def test_a_dumb_terminal_gets_plain_text(one_run: Path, environ: dict[str, str]) -> None:
-    program, screen = _on_terminal(["open", str(one_run)], environ | {"TERM": "dumb"})
+def test_a_dumb_terminal_gets_plain_text(known_run: Path, environ: dict[str, str]) -> None:
+    program, screen = _on_terminal(["open", str(known_run)], environ | {"TERM": "dumb"})
     seen = _until(screen, b"6 items")
     assert _end(program, screen) == 0
     assert b"simple_python_1" in seen
@@ -121,25 +121,25 @@ def _end(program: subprocess.Popen[bytes], screen: int) -> int:
     return program.wait(10)
 
 
-def test_a_label_is_taken_back_across_processes(process: Cli, cli: Cli, one_run: Path) -> None:
-    process("label", one_run, "simple_python_1", "--verdict", "pass")
-    cli("label", one_run, "simple_python_2", "--verdict", "pass")
-    assert "simple_python_2" in process("label", one_run, "--undo").out
-    assert "simple_python_1" in cli("label", one_run, "--undo").out
-    assert cli("items", one_run, "--json").objects[1]["human"] is None
-    done = cli("label", one_run, "--undo")
+def test_a_label_is_taken_back_across_processes(process: Cli, cli: Cli, known_run: Path) -> None:
+    process("label", known_run, "simple_python_1", "--verdict", "pass")
+    cli("label", known_run, "simple_python_2", "--verdict", "pass")
+    assert "simple_python_2" in process("label", known_run, "--undo").out
+    assert "simple_python_1" in cli("label", known_run, "--undo").out
+    assert cli("items", known_run, "--json").objects[1]["human"] is None
+    done = cli("label", known_run, "--undo")
     assert done.code == 1
     assert "nothing to undo" in done.err
 
 
-def test_two_annotators_at_the_same_time_lose_nothing(cli: Cli, one_run: Path, environ: dict[str, str]) -> None:
-    cli("import", one_run)
-    words = [*PROGRAM, "label", str(one_run)]
+def test_two_annotators_at_the_same_time_lose_nothing(cli: Cli, known_run: Path, environ: dict[str, str]) -> None:
+    cli("import", known_run)
+    words = [*PROGRAM, "label", str(known_run)]
     programs = [
         subprocess.Popen([*words, f"simple_python_{at}", "--verdict", verdict, "--annotator", who], env=environ)
         for at in range(2)
         for who, verdict in (("alice", "pass"), ("bob", "fail"))
     ]
     assert [program.wait(120) for program in programs] == [0] * 4
-    humans = [found["human"] for found in cli("items", one_run, "--json", "--limit", "2").objects]
+    humans = [found["human"] for found in cli("items", known_run, "--json", "--limit", "2").objects]
     assert humans == ["disputed"] * 2

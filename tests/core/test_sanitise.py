@@ -59,6 +59,7 @@ def test_stacked_marks_stay_within_their_line() -> None:
     assert drawn.count("‹U+0301›") == 50 - MAX_MARKS
 
 
+@pytest.mark.slow
 def test_every_character_is_drawn_safely_and_as_wide_as_the_screen_library_says() -> None:
     assigned, rest = range(0, 0x33000, 256), range(0x33000, sys.maxunicode + 1, 0x1000)
     for block in [*assigned, *rest, *range(0xE0000, 0xE0200, 256)]:
@@ -67,6 +68,7 @@ def test_every_character_is_drawn_safely_and_as_wide_as_the_screen_library_says(
         assert width(drawn) == cell_len(drawn), hex(block)
 
 
+@pytest.mark.slow
 def test_no_character_alone_joins_what_stands_before_it() -> None:
     for code in range(sys.maxunicode + 1):
         drawn = visible(chr(code))

@@ -58,6 +58,7 @@ def make_app(imported: Imported, tmp_path: Path) -> Iterator[MakeApp]:
         reviewer = Reviewer(store, Journal(workspace, "alice"))
         return FcreviewApp(None, "alice", store=store, reviewer=reviewer, **options)
 
+    make.stores = stores  # type: ignore[attr-defined]
     yield make
     for store in stores:
         store.close()

@@ -1,13 +1,10 @@
-"""The item screen's first line and last lines."""
+"""The item screen's first line, and the line that says what the item is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from fcreview.sanitise import clip, visible, width
 from fcreview.store.rows import ItemDetail
-from fcreview.tui.document.scene import words
-from fcreview.tui.text.format import cut_middle, cut_type, hints_line
+from fcreview.tui.text.format import cut_middle, cut_type
 from fcreview.tui.text.lines import Line, Part, fit, line_width, spread
 from fcreview.tui.text.theme import symbols, verdict_style
 from fcreview.words import count_of
@@ -61,30 +58,3 @@ def about_line(detail: ItemDetail, cells: int) -> list[Line]:
     parts += [f"{item.latency:.1f} s"] if item.latency is not None else []
     parts += [run.model, run.kind]
     return [((clip(visible(" · ".join(parts)), cells), "dim"),)]
-
-
-HINTS = (
-    "] [ items · j k move · enter open · . difference · t dialogue · d document · R records · / search · q queue",
-    "] [ items · j k move · enter open · . difference · t dialogue · / search · q queue",
-    "] [ items · j k move · . difference · q queue",
-    "] [ items · j k move",
-)
-
-
-def status_line(message: tuple[str, str], target: str, share: int, inside: bool, cells: int) -> Line:
-    """` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`; hints where there is no message."""
-    about: Part = (f"verdict on: {visible(words(target))}", "dim" if target == "item" else "warn")
-    right: Line = ((" in arguments · " if inside else "", "dim"), ("T ", "key"), about, (f" · {share:3} % ", "dim"))
-    text, style = message
-    if not text:
-        hint = next((each for each in HINTS if len(each) + 2 + line_width(right) <= cells), HINTS[-1])
-        return spread(((" " + hint, "dim"),), right, cells)
-    left: Line = ((" " + text, style),)
-    if line_width(left) + line_width(right) >= cells and target == "item":
-        right = right[-1:] if line_width(left) + line_width(right[-1:]) < cells else ()
-    return spread(left, right, cells)
-
-
-def key_line(hints: Sequence[tuple[str, str]], cells: int) -> Line:
-    """As many keys as fit, from the left; help always, at the end."""
-    return hints_line(sorted(hints, key=lambda hint: hint[1] == "help"), cells, 1)

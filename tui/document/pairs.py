@@ -10,6 +10,7 @@ from typing import Any
 from fcreview.calls.table import ArgumentRow, argument_rows
 from fcreview.model import Accept, Call, Fields, Pair
 from fcreview.sanitise import visible
+from fcreview.targets import argument_address, call_address, turn_address
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.calls import (
     argument_lines,
@@ -20,7 +21,7 @@ from fcreview.tui.document.calls import (
     undecoded,
 )
 from fcreview.tui.document.function import function_lines, function_named
-from fcreview.tui.document.scene import Scene, argument_address, call_address, turn_address
+from fcreview.tui.document.scene import Scene
 from fcreview.tui.document.verdicts import call_verdicts
 from fcreview.tui.text.lines import Line, line, rule, wrap
 

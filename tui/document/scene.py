@@ -1,4 +1,4 @@
-"""An item's calls, pairs and messages by turn, and the addresses people and journals use for them."""
+"""An item's calls, pairs and messages by turn."""
 
 from __future__ import annotations
 
@@ -63,34 +63,6 @@ def scene(item: Item) -> Scene:
 def _turns(item: Item) -> Iterable[int]:
     yield from (pair.turn for pair in item.pairs)
     yield from (message.turn for message in item.messages)
-
-
-def turn_address(turn: int) -> str:
-    return f"turn:{turn + 1}"
-
-
-def call_address(turn: int, position: int) -> str:
-    """`position` is the pair's place among the pairs of its turn, from 0: missing and extra calls have one too."""
-    return f"turn:{turn + 1}/call:{position + 1}"
-
-
-def argument_address(turn: int, position: int, path: str) -> str:
-    return f"{call_address(turn, position)}/arg:{path}"
-
-
-def call_of(address: str) -> str | None:
-    """The call an address lies in: `turn:2/call:1` of `turn:2/call:1/arg:city`, None of `turn:2` or `item`."""
-    parts = address.split("/", 2)
-    if len(parts) > 1 and parts[0].startswith("turn:") and parts[1].startswith("call:"):
-        return f"{parts[0]}/{parts[1]}"
-    return None
-
-
-def words(address: str) -> str:
-    """`turn:2/call:1/arg:city` as the screen says it: `turn 2 call 1 city`. A path may hold `:` and `/` itself."""
-    head, _, path = address.partition("/arg:")
-    said = head.replace("/", " ").replace(":", " ")
-    return f"{said} {path}" if path else said
 
 
 def dialogue(item: Item) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from fcreview.calls.table import ArgumentRow
 from fcreview.extra import StateDifference
+from fcreview.targets import turn_address
 from fcreview.tui.document.blocks import Block
 from fcreview.tui.document.calls import argument_lines, columns, heading_row
-from fcreview.tui.document.scene import Scene, turn_address
+from fcreview.tui.document.scene import Scene
 from fcreview.tui.text.lines import Line, rule
 from fcreview.values import to_json_text
 

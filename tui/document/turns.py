@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fcreview.model import Call, Message
 from fcreview.sanitise import clip, visible
+from fcreview.targets import turn_address
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.calls import call_text
 from fcreview.tui.document.pairs import pair_blocks
-from fcreview.tui.document.scene import Scene, turn_address
+from fcreview.tui.document.scene import Scene
 from fcreview.tui.document.state import state_blocks
 from fcreview.tui.document.texts import LABEL, label, note_block, snapshot_block, text_block
 from fcreview.tui.text.lines import Line, Part, line, rule

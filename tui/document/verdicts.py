@@ -12,8 +12,8 @@ from fcreview.model import PASSING, ImportIssue, Item, Verdict
 from fcreview.review import Opinion
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import ItemDetail
+from fcreview.targets import WHOLE, words
 from fcreview.tui.document.blocks import Block, Options
-from fcreview.tui.document.scene import words
 from fcreview.tui.document.texts import text_block
 from fcreview.tui.text.lines import Line, Part, column, labelled, rule, size_text, spread, wrap_text
 from fcreview.tui.text.theme import symbols, verdict_style
@@ -22,8 +22,6 @@ from fcreview.words import word
 RATIONALE_ROWS = 8
 SHORT = 48
 """Characters of a field that are shown without saying how many there are."""
-WHOLE = ("item", "response")
-"""Targets that are the whole item, or its last words."""
 
 
 def verdict_blocks(detail: ItemDetail, options: Options) -> list[Block]:

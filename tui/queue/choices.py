@@ -9,13 +9,11 @@ from fcreview.sanitise import visible
 from fcreview.store.filters.language import quote
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.header import run_title
-from fcreview.tui.queue.state import ORDERS, QueueState, orders
+from fcreview.tui.queue.state import ALL_RUNS, ORDERS, QueueState, orders
 from fcreview.tui.text.choices import Choices
 from fcreview.tui.text.format import cut_middle, rate
 from fcreview.tui.text.lines import Part
 from fcreview.tui.text.table import Column
-
-ALL_RUNS = -1
 
 
 def order_choices(state: QueueState) -> Choices[str]:

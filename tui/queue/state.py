@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fcreview.store.filters.language import Filter, parse, quote
+from fcreview.store.filters.narrowing import FAILING, narrowed
 from fcreview.store.rows import QUEUES, View
 
 ORDERS = {
@@ -16,6 +18,8 @@ ORDERS = {
 }
 TELLING = ("failures", "disagreement")
 """Orders that tell verdicts: not offered in blind mode."""
+ALL_RUNS = -1
+"""What stands for them in a list of runs."""
 
 
 def orders(blind: bool) -> list[str]:
@@ -54,6 +58,21 @@ class QueueState:
     def check(self, where: str) -> Filter:
         """Raises FilterError with the place of what is wrong, if there is something."""
         return parse(where, blind=self.blind)
+
+    def clear(self) -> None:
+        self.where = self.search = ""
+
+    def take_terms(self, terms: Sequence[str]) -> None:
+        """Failing items of a group only, beside what is set."""
+        self.where = narrowed(self.where, FAILING, *terms)
+
+    def take_issue(self, where: str) -> None:
+        """`where` selects the issue's item; empty for an issue of a file."""
+        if where:
+            self.where, self.search = where, ""
+
+    def take_run(self, run: int) -> None:
+        self.run = None if run == ALL_RUNS else run
 
     def take_order(self, queue: str) -> None:
         """Random again shuffles anew."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
@@ -22,50 +23,62 @@ class Pages(Protocol):
     def position(self, view: View, item: int) -> int | None: ...
 
 
+@dataclass(frozen=True, slots=True)
 class Walk:
-    """A place in a queue. An item that a verdict took out of the queue leaves its place to the one behind it."""
+    """A place in a queue: that of the item on screen. An item that a verdict took out of the queue leaves its place to
+    the one behind it."""
 
-    def __init__(self, store: Pages, view: View, item: int) -> None:
-        self._store, self.view = store, view
-        self.count = 0
-        self.position: int | None = None
-        self._place = 0
-        self._gone = False
-        self.move(item)
+    view: View
+    item: int
+    count: int
+    position: int | None
+    """None: the item is not, or no longer, in the queue."""
+    place: int = 0
+    """The position, or the last one there was."""
 
-    def move(self, item: int) -> None:
-        """`item` is on screen now."""
-        self.count = self._store.count(self.view)
-        self.position = self._store.position(self.view, item)
-        self._gone = self.position is None
-        if self.position is not None:
-            self._place = self.position
+    @classmethod
+    def at(cls, pages: Pages, view: View, item: int, before: Walk | None = None) -> Walk:
+        """`before`: the place on this walk that is left."""
+        position = pages.position(view, item)
+        last = before.place if before is not None else 0
+        return cls(view, item, pages.count(view), position, last if position is None else position)
 
-    def neighbour(self, step: int) -> int | None:
+    def neighbour(self, pages: Pages, step: int) -> int | None:
         """The next (1) or previous (-1) item; None at either end."""
-        at = self._place + (step if not self._gone or step < 0 else 0)
+        at = self.place + (step if self.position is not None or step < 0 else 0)
         if not 0 <= at < self.count:
             return None
-        rows = self._store.page(self.view, at, 1)
+        rows = pages.page(self.view, at, 1)
         return rows[0].item if rows else None
 
-    def needing(self, item: int) -> int | None:
+    def needing(self, pages: Pages) -> int | None:
         """The next item behind this one without a verdict of this annotator; None if there is none up to the end."""
-        start = self._place + (0 if self._gone else 1)
-        return next((row.item for row in self._lacking(start, self.count) if row.item != item), None)
+        start = self.place + (0 if self.position is None else 1)
+        return next((row.item for row in self._lacking(pages, start) if row.item != self.item), None)
 
-    def left(self, item: int) -> tuple[int, int | None]:
-        """How many other items of the whole queue lack a verdict of this annotator (counted up to MOST_LEFT), and the
-        first of them."""
-        found = list(islice((row.item for row in self._lacking(0, self.count) if row.item != item), MOST_LEFT))
-        return len(found), found[0] if found else None
+    def left(self, pages: Pages) -> Left:
+        """What else of the whole queue lacks a verdict of this annotator."""
+        lacking = (row.item for row in self._lacking(pages, 0) if row.item != self.item)
+        found = list(islice(lacking, MOST_LEFT))
+        return Left(len(found), found[0] if found else None)
 
-    def _lacking(self, start: int, end: int) -> Iterator[QueueRow]:
+    def _lacking(self, pages: Pages, start: int) -> Iterator[QueueRow]:
         size = WINDOW
-        while start < end:
-            rows = self._store.page(self.view, start, min(size, end - start))
+        while start < self.count:
+            rows = pages.page(self.view, start, min(size, self.count - start))
             yield from (row for row in rows if row.you is None or row.stale)
             if not rows:
                 return
             start += len(rows)
             size = MOST_LEFT
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Items without a verdict: how many, counted up to MOST_LEFT, and the first of them."""
+
+    count: int
+    first: int | None
+
+    def __str__(self) -> str:
+        return f"{self.count:,} or more" if self.count >= MOST_LEFT else f"{self.count:,}"

@@ -10,14 +10,15 @@ from textual.containers import Horizontal
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from fcreview.tui.keys import ASK
+from fcreview.tui.keys import bindings
+from fcreview.tui.keytable import ASK
 from fcreview.tui.widgets.typed import SafeInput
 
 
 class AskScreen(ModalScreen[str | None]):
     """Gives the text, or None if Esc was pressed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*ASK]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ASK)
     CSS = """
     AskScreen { background: transparent; align: left bottom; }
     AskScreen > Horizontal { height: 1; width: 1fr; background: ansi_default; }

@@ -8,7 +8,8 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from fcreview.clusters import GROUPINGS, Cluster, grouped
-from fcreview.tui import keys
+from fcreview.tui.keys import bindings
+from fcreview.tui.keytable import CLUSTERS
 from fcreview.tui.queue.clusters import Row, can_unfold, columns, parts, rows_of
 from fcreview.tui.screens.pick import PickScreen
 from fcreview.tui.text.choices import Choices
@@ -18,7 +19,7 @@ from fcreview.words import count_of
 class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
     """Gives the filter terms of the group or cluster that was chosen."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.CLUSTERS]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(CLUSTERS)
 
     def __init__(self, load: Callable[[], Awaitable[Sequence[Cluster]]]) -> None:
         super().__init__(load=self._first)

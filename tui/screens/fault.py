@@ -9,14 +9,15 @@ from textual.binding import BindingType
 from textual.screen import ModalScreen
 
 from fcreview.review import Fault
-from fcreview.tui.keys import FAULT, key_hints
+from fcreview.tui.keys import bindings, key_hints
+from fcreview.tui.keytable import FAULT
 from fcreview.tui.text.format import hints_line
 from fcreview.tui.text.lines import Line, line_width
 from fcreview.tui.widgets.document import LineBar
 
 
 class FaultScreen(ModalScreen[Fault | None]):
-    BINDINGS: ClassVar[list[BindingType]] = [*FAULT]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(FAULT)
     CSS = """
     FaultScreen { background: transparent; align: left bottom; }
     FaultScreen LineBar { background: ansi_default; }

@@ -12,7 +12,8 @@ from textual.screen import Screen
 from fcreview.columns import filled
 from fcreview.sanitise import width
 from fcreview.store.filters.language import help_lines
-from fcreview.tui import keys
+from fcreview.tui.keys import bindings
+from fcreview.tui.keytable import HELP
 from fcreview.tui.text.lines import Line, wrap
 from fcreview.tui.text.theme import STATE_STYLES, symbols
 from fcreview.tui.widgets.document import LineBar
@@ -67,7 +68,7 @@ def _section(title: str, rows: Sequence[tuple[str, str, str]], cells: int) -> li
 
 
 class HelpScreen(Screen[None]):
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.HELP]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(HELP)
 
     def __init__(self, rooms: Rooms, *, blind: bool = False) -> None:
         super().__init__()

@@ -1,122 +1,237 @@
-"""One item: what was asked, what was expected, what was done, what was said of it; and one key for a verdict."""
+"""One item: what was asked, what was expected, what was done, what was said of it; and one key for a verdict.
+
+The screen wires keys and widgets to its parts: the text moves and folds, `Reviewing` judges and goes from item to item,
+`LookAhead` reads.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import replace
-from typing import ClassVar
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any, ClassVar
 
+from textual import work
+from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.screen import ModalScreen, Screen
 
 from fcreview.sanitise import visible
-from fcreview.tui.document.document import Hit, document, find, next_hit, target_at, unfolded_for
-from fcreview.tui.document.records import Record, joined, place_of, score_place
-from fcreview.tui.document.scene import call_of
-from fcreview.tui.keys import ITEM
+from fcreview.store.rows import View
+from fcreview.targets import words
+from fcreview.tui.document.blocks import Options
+from fcreview.tui.document.cursor import Cursor
+from fcreview.tui.document.header import header_line
+from fcreview.tui.document.records import joined
+from fcreview.tui.item.ahead import LookAhead, Shown
+from fcreview.tui.item.judging import About, Judging, Outcome
+from fcreview.tui.item.raw import raw_records
+from fcreview.tui.item.reviewing import Judgement, Reviewing
+from fcreview.tui.item.status import SILENT, Remark, key_line, status_line
+from fcreview.tui.keys import bindings, key_hints, key_names
+from fcreview.tui.keytable import ITEM
 from fcreview.tui.screens.ask import AskScreen
-from fcreview.tui.screens.item_reviews import ItemReviews
-from fcreview.tui.screens.pager import PagerScreen
+from fcreview.tui.screens.fault import FaultScreen
+from fcreview.tui.screens.note import NoteScreen
+from fcreview.tui.screens.pager import PagerScreen, Text
+from fcreview.tui.screens.tags import TagsScreen, tag_choices
+from fcreview.tui.session import Session
 from fcreview.tui.text.copying import copied
+from fcreview.tui.widgets.document import LineBar
+from fcreview.tui.widgets.item_text import ItemText
 
 
-class ItemScreen(ItemReviews):
+class ItemScreen(Screen[int]):
     """Gives the item that was on screen last (`QueueRow.item`). With `blind`, what others said is hidden until this
     annotator gave a verdict."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*ITEM]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ITEM)
     CSS_PATH = "item.tcss"
-    find = ""
-    """What was searched last."""
-    _hit: Hit | None = None
 
-    def action_fold(self) -> None:
-        block = self.block
-        if block.foldable and not (block.pages and block.folded):
-            self._fold(block.key, not block.folded)
-        elif block.full is not None:
-            self._page(block.title, block.full())
+    def __init__(self, session: Session, view: View, item: int, *, blind: bool = False) -> None:
+        super().__init__()
+        self._session, self._item, self._blind = session, item, blind
+        self._ahead = LookAhead(session, view)
+        self.reviewing = Reviewing(session, self._ahead, self, self._key)
+        self._on_cursor = False
+        """Verdicts are about what the cursor is on, not about the item."""
+        self._remark = SILENT
 
-    def _fold(self, key: str, folded: bool) -> None:
-        self.options = replace(self.options, folds={**self.options.folds, key: folded})
-        self.message = ("", "")
-        self.rebuild()
+    def compose(self) -> ComposeResult:
+        yield LineBar(id="item-header")
+        yield ItemText(id="item-text")
+        yield LineBar(id="item-status")
+        yield LineBar(id="item-keys")
 
-    def action_dialogue(self) -> None:
-        self.options = replace(self.options, dialogue=not self.options.dialogue)
-        self.message = ("full dialogue: t for the short one" if self.options.dialogue else "", "good")
-        self.rebuild()
+    def on_mount(self) -> None:
+        self.text.focus()
+        self.reviewing.open(self._item)
 
-    def action_document(self) -> None:
-        """The document of the function under the cursor, else of the first call."""
-        here = [target_at(self.blocks, self.cursor), *(block.target or "" for block in self.blocks)]
-        address = next((call for target in here if (call := call_of(target))), None)
-        if address is None:
-            self.say("no call here to show the document of", "warn")
-            return
-        key = f"{address}/document"
-        self._fold(key, not self.options.folded(key, True))
-        at = self.index_of(key)
-        if self.blocks[at].key == key:
-            self.text.reveal(at)
-            self.text.reveal(self.cursor, whole=False)
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._draw_bars)
+
+    def on_screen_resume(self) -> None:
+        self.reviewing.resume()
+
+    @property
+    def text(self) -> ItemText:
+        return self.query_one("#item-text", ItemText)
+
+    @property
+    def reader(self) -> Cursor:
+        return self.text.reading
+
+    @property
+    def target(self) -> str:
+        return self.reader.target if self._on_cursor else "item"
+
+    def _about(self) -> About:
+        shown = self.reviewing.shown
+        return About(shown.item, shown.detail, self.target)
+
+    def _key(self, action: str) -> str:
+        return key_names(self.app).get(action, "")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        return self.reviewing.begun or action == "back"
+
+    # -- what is shown
+
+    @property
+    def in_front(self) -> bool:
+        return self.is_current
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        self.run_worker(work, group="acts")
+
+    def begin(self, shown: Shown, remark: Remark) -> None:
+        self._on_cursor, self._remark = False, remark
+        if self.text.reader is None:
+            options = Options(opener=self._key("item.fold"))
+            self.text.open(Cursor(shown.detail, self._session.annotator, self._blind, options))
+        else:
+            self.reader.show(shown.detail)
+            self.text.open(self.reader)
+        self.call_after_refresh(self._look_ahead)
+
+    def renew(self, shown: Shown, remark: Remark) -> None:
+        self._remark = remark
+        self.text.renew(shown.detail)
+
+    def say(self, remark: Remark) -> None:
+        self._remark = remark
+        if remark.style == "bad":
+            self.app.bell()
+        self._draw_bars()
+
+    def leave(self, item: int) -> None:
+        self.dismiss(item)
+
+    @work(exclusive=True, group="ahead")
+    async def _look_ahead(self) -> None:
+        await self._ahead.look(self.reviewing.shown, self.reviewing.direction)
+
+    def _draw_bars(self) -> None:
+        cells, keys = self.app.size.width, key_names(self.app)
+        inside = False
+        if self.reviewing.begun:
+            shown, inside = self.reviewing.shown, self.reader.inside
+            header = header_line(shown.detail, shown.walk.position, shown.walk.count, cells, hidden=self.reader.hidden)
+            self.query_one("#item-header", LineBar).show(header)
+        target = self.target if self.reviewing.begun else "item"
+        status = status_line(self._remark, target, self.text.share, inside, cells, keys)
+        self.query_one("#item-status", LineBar).show(status)
+        self.query_one("#item-keys", LineBar).show(key_line(key_hints(self), cells))
+
+    def on_item_text_moved(self, moved: ItemText.Moved) -> None:
+        if moved.remark is not None:
+            self._remark = moved.remark
+        self._draw_bars()
+
+    def on_document_view_scrolled(self) -> None:
+        self._draw_bars()
+
+    # -- what is said of it
+
+    def action_verdict(self, key: str) -> None:
+        self._judge(partial(self._judging.verdict, key=key))
+
+    def action_score(self, value: int) -> None:
+        self._judge(partial(self._judging.score, value=value))
+
+    def action_fault(self) -> None:
+        self._ask(FaultScreen(), self._judging.fault)
+
+    def action_tag(self) -> None:
+        about = self._about()
+        row, mine = about.detail.row, self._judging.mine(about)
+        chosen = (mine.tags if mine else None) or []
+        errors = [] if self.reader.hidden else [row.error_type, row.rule_error_type]
+        self._ask(TagsScreen(tag_choices(errors, chosen), chosen, self._ahead.used_tags), self._judging.tags)
+
+    def action_note(self) -> None:
+        mine = self._judging.mine(self._about())
+        before = (mine.note if mine else None) or ""
+        self._ask(NoteScreen(visible(words(self.target)), before), self._judging.note)
+
+    def action_undo(self) -> None:
+        self.reviewing.undo()
+
+    @property
+    def _judging(self) -> Judging:
+        return self.reviewing.judging
+
+    def _judge(self, judgement: Judgement) -> None:
+        self.reviewing.judge(self._about(), judgement)
+
+    def _ask(self, prompt: ModalScreen[Any], judgement: Callable[[About, Any], Awaitable[Outcome]]) -> None:
+        """What is answered is about what was on screen when the key was pressed."""
+        about = self._about()
+
+        def take(answer: Any) -> None:
+            if answer is not None:
+                self.reviewing.judge(about, lambda latest: judgement(latest, answer))
+
+        self.app.push_screen(prompt, take)
+
+    def action_target(self) -> None:
+        self._on_cursor = not self._on_cursor
+        self._draw_bars()
+
+    # -- where to go, and a closer look
+
+    def action_step(self, by: int) -> None:
+        self.reviewing.step(by)
+
+    def action_back(self) -> None:
+        if self.reviewing.begun:
+            self.reviewing.leave()
+        else:
+            self.leave(self._item)
 
     def action_raw(self) -> None:
-        """The result record and, if it is known, the entry of the score file that failed it."""
-        item = self.detail.item
-        records = [Record("result", place_of(item.file, item.line), self._read(self.store.raw) or "")]
-        score = None if self.hidden else self._read(self.store.raw_score)
-        if score is not None:
-            records.append(Record("score", score_place(item), score))
-        self._page("records", joined(records, indented=False), joined(records, indented=True))
+        shown, score = self.reviewing.shown, not self.reader.hidden
 
-    def _read(self, read: Callable[[int], str | None]) -> str | None:
-        try:
-            return read(self.item)
-        except Exception as error:  # the file may be gone, changed or unreadable: say so
-            return f"The record cannot be read: {error}"
+        async def load() -> Text:
+            records = await raw_records(self._session, shown, score=score)
+            return Text(joined(records, indented=False), joined(records, indented=True))
 
-    def _page(self, title: str, text: str, indented: str | None = None) -> None:
-        folder = self.store.workspace.root
-        name = f"{self.detail.row.id} · {title}"
-        self.app.push_screen(PagerScreen(name, text, indented=indented, find=self.find, folder=folder))
+        self._page("records", load)
+
+    def on_item_text_opened(self, opened: ItemText.Opened) -> None:
+        self._page(opened.title, opened.text)
+
+    def _page(self, title: str, text: str | Callable[[], Awaitable[Text]]) -> None:
+        name = f"{self.reviewing.shown.detail.row.id} · {title}"
+        self.app.push_screen(PagerScreen(name, text, find=self.reader.sought, folder=self._session.folder))
+
+    def action_search(self) -> None:
+        self.app.push_screen(AskScreen("/", self.reader.sought), lambda text: self.text.search(text) if text else None)
 
     def action_copy(self) -> None:
-        block = self.block
+        block = self.reader.block
         if block.copy is not None:
             text = json.dumps(block.copy(), ensure_ascii=False, indent=2, default=str)
         else:
-            text = block.full() if block.full is not None else self.detail.row.id
-        self.say(copied(text, self.store.workspace.root, self.app._driver))
-
-    def action_search(self) -> None:
-        self.app.push_screen(AskScreen("/", self.find), lambda text: self._search(text) if text else None)
-
-    def action_search_again(self) -> None:
-        if self.find:
-            self._search(self.find)
-
-    def show_item(self, item: int, message: str = "") -> None:
-        self._hit = None
-        super().show_item(item, message)
-
-    def _search(self, wanted: str) -> None:
-        """To the next match, going round. What is folded away is searched too, and unfolded where it has to be."""
-        if wanted != self.find:
-            self._hit = None
-        self.find, self.text.find = wanted, wanted.casefold()
-        options = replace(self.options, hidden=self.hidden, open_all=True)
-        opened = document(self.detail, self.reviewer.annotator, options)
-        hits = find(opened, wanted, self.text.cells)
-        hit = next_hit(hits, self._hit, self.block.key, opened)
-        if hit is None:
-            self._hit = None
-            self.text.redraw()
-            self.say(f"no match for {visible(wanted)}", "warn")
-            return
-        self._hit = hit
-        self.options = replace(self.options, folds={**self.options.folds, **unfolded_for(hit, opened)})
-        self.rebuild(at=hit.key)
-        self.go(self.cursor, max(hit.row, 0))
-        where = " · in the folded text: enter opens it there" if hit.row < 0 else ""
-        self.say(f"match {hits.index(hit) + 1} of {len(hits)}{where}")
+            text = block.full() if block.full is not None else self.reader.detail.row.id
+        self.say(Remark(copied(text, self._session.folder, self.app._driver)))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
 from fcreview.sanitise import visible
-from fcreview.tui.keys import PAGER, key_hints
+from fcreview.tui.keys import bindings, key_hints
+from fcreview.tui.keytable import PAGER
 from fcreview.tui.screens.ask import AskScreen
 from fcreview.tui.text.copying import copied
 from fcreview.tui.text.lines import Line, size_text, spread
@@ -18,22 +21,27 @@ from fcreview.tui.text.text_source import TextSource, find_from, pretty
 from fcreview.tui.widgets.document import DocumentView, LineBar
 
 
-class PagerScreen(Screen[None]):
-    """JSON is shown indented; `r` shows it as it came."""
+class Text(NamedTuple):
+    raw: str
+    """As it came: what is copied."""
+    indented: str
 
-    BINDINGS: ClassVar[list[BindingType]] = [*PAGER]
+
+class PagerScreen(Screen[None]):
+    """JSON is shown indented; a key shows it as it came. A text that takes a while comes from an awaitable."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(PAGER)
     DEFAULT_CSS = "PagerScreen { layout: vertical; }"
 
     def __init__(
-        self, title: str, text: str, *, indented: str | None = None, find: str = "", folder: Path | None = None
+        self, title: str, text: str | Callable[[], Awaitable[Text]], *, find: str = "", folder: Path | None = None
     ) -> None:
         super().__init__()
-        self._title, self._text = title, text
+        self._title, self._folder = title, folder
         self._find, self._hit = find, -1
-        self._indented = pretty(text) if indented is None else indented
-        self._shown = self._indented
+        self._load_text = None if isinstance(text, str) else text
+        self._text = Text(text, pretty(text)) if isinstance(text, str) else Text("", "")
         self._raw = False
-        self._folder = folder
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="pager-title")
@@ -42,11 +50,23 @@ class PagerScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self._view.focus()
+        if self._load_text is None:
+            self._open()
+        else:
+            self._load(self._load_text)
+
+    @work
+    async def _load(self, load: Callable[[], Awaitable[Text]]) -> None:
+        self._text = await load()
         self._open()
 
     @property
     def _view(self) -> DocumentView:
         return self.query_one("#pager-text", DocumentView)
+
+    @property
+    def _shown(self) -> str:
+        return self._text.raw if self._raw else self._text.indented
 
     def _open(self) -> None:
         self._view.show(TextSource(self._shown))
@@ -59,8 +79,8 @@ class PagerScreen(Screen[None]):
         layout = self._view.layout_
         share = layout.share if layout else 0
         left: Line = ((f" {visible(self._title)}", "strong"), (f"  {message}" if message else "", "warn"))
-        state = "as it came" if self._raw or self._shown is self._text else "indented"
-        right: Line = ((f"{size_text(self._text)} · {state} · {share:3} % ", "dim"),)
+        state = "as it came" if self._raw or self._text.indented is self._text.raw else "indented"
+        right: Line = ((f"{size_text(self._text.raw)} · {state} · {share:3} % ", "dim"),)
         self.query_one("#pager-title", LineBar).show(spread(left, right, self.app.size.width))
         keys: Line = ()
         for key, name in key_hints(self):
@@ -87,7 +107,6 @@ class PagerScreen(Screen[None]):
 
     def action_raw(self) -> None:
         self._raw = not self._raw
-        self._shown = self._text if self._raw else self._indented
         self._hit = -1
         self._view.show(TextSource(self._shown))
         self._say()
@@ -118,7 +137,7 @@ class PagerScreen(Screen[None]):
         self._say()
 
     def action_copy(self) -> None:
-        self._say(copied(self._text, self._folder, self.app._driver))
+        self._say(copied(self._text.raw, self._folder, self.app._driver))
 
     def action_close(self) -> None:
         self.dismiss(None)

@@ -11,7 +11,8 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from fcreview.tui import keys
+from fcreview.tui.keys import bindings
+from fcreview.tui.keytable import PICKER
 from fcreview.tui.text.choices import Choices
 from fcreview.tui.text.lines import Line, fit, rule, spread
 from fcreview.tui.text.theme import symbols
@@ -26,7 +27,7 @@ T = TypeVar("T")
 class PickScreen(ModalScreen[T | None]):
     """Gives the value that was chosen, or None. Choices that take a while come from an awaitable."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.PICKER]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(PICKER)
     CSS_PATH = "pick.tcss"
 
     def __init__(self, choices: Choices[T] | None = None, *, load: Callable[[], Awaitable[Choices[T]]] | None = None):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from fcreview.sanitise import visible
-from fcreview.tui.keys import TAGS, key_hints
+from fcreview.tui.keys import bindings, key_hints, key_names
+from fcreview.tui.keytable import TAGS
 from fcreview.tui.screens.ask import AskScreen
 from fcreview.tui.text.layout import START
 from fcreview.tui.text.lines import Line
@@ -19,37 +21,41 @@ from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import DocumentView, LineBar
 
 
-def tag_choices(errors: Sequence[str | None], chosen: Sequence[str], used: Sequence[str]) -> list[str]:
-    """The item's error types, what is set already, then tags used before; each once."""
-    return list(dict.fromkeys([error for error in errors if error] + list(chosen) + list(used)))
+def tag_choices(errors: Sequence[str | None], chosen: Sequence[str]) -> list[str]:
+    """The item's error types, then what is set already; each once."""
+    return list(dict.fromkeys([error for error in errors if error] + list(chosen)))
 
 
 class TagSource:
-    def __init__(self, tags: list[str], chosen: set[str]) -> None:
-        self.tags, self.chosen = tags, chosen
+    def __init__(self, tags: list[str], chosen: set[str], new_key: str) -> None:
+        self.tags, self.chosen, self._new_key = tags, chosen, new_key
 
     def __len__(self) -> int:
         return max(len(self.tags), 1)
 
     def lines(self, index: int, cells: int) -> Sequence[Line]:  # noqa: ARG002 - a `Source`
         if not self.tags:
-            return [(("no tag has been used yet; n makes one", "dim"),)]
+            return [((f"no tag has been used yet; {self._new_key} makes one", "dim"),)]
         tag = self.tags[index]
         return [((f" [{'x' if tag in self.chosen else ' '}] ", "strong"), (visible(tag), ""))]
 
 
 class TagsScreen(ModalScreen[list[str] | None]):
-    """Gives the tags that are set, or None if it was cancelled."""
+    """Gives the tags that are set, or None if nothing was changed. Tags that were used before follow when they are
+    known."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*TAGS]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(TAGS)
     CSS = """
     TagsScreen { background: transparent; align: left bottom; }
     TagsScreen > Vertical { height: 10; width: 1fr; background: ansi_default; border-top: solid ansi_default; }
     """
 
-    def __init__(self, tags: Sequence[str], chosen: Sequence[str]) -> None:
+    def __init__(
+        self, tags: Sequence[str], chosen: Sequence[str], used: Callable[[], Awaitable[Sequence[str]]]
+    ) -> None:
         super().__init__()
-        self._source = TagSource(list(tags), set(chosen))
+        self._tags, self._before, self._used = list(tags), list(chosen), used
+        self._source = TagSource(self._tags, set(chosen), "")
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -57,11 +63,19 @@ class TagsScreen(ModalScreen[list[str] | None]):
             yield LineBar(id="tag-keys")
 
     def on_mount(self) -> None:
+        self._source = TagSource(self._tags, set(self._before), key_names(self.app).get("tags.new", ""))
         self._draw(0)
+        self._load()
         parts: Line = ((" tags ", "strong"),)
         for key, name in key_hints(self):
             parts += ((f" {key}", "key"), (f" {name} ", ""))
         self.query_one(LineBar).show(parts)
+
+    @work
+    async def _load(self) -> None:
+        used = await self._used()
+        self._tags += [tag for tag in used if tag not in self._tags]
+        self._draw(self._cursor)
 
     def _draw(self, cursor: int) -> None:
         view = self.query_one(DocumentView)
@@ -77,8 +91,8 @@ class TagsScreen(ModalScreen[list[str] | None]):
         self._draw(min(max(self._cursor + by, 0), len(self._source) - 1))
 
     def action_set(self) -> None:
-        if self._source.tags:
-            self._source.chosen ^= {self._source.tags[self._cursor]}
+        if self._tags:
+            self._source.chosen ^= {self._tags[self._cursor]}
             self._draw(self._cursor)
 
     def action_new(self) -> None:
@@ -88,13 +102,14 @@ class TagsScreen(ModalScreen[list[str] | None]):
         tag = (text or "").strip()
         if not tag:
             return
-        if tag not in self._source.tags:
-            self._source.tags.append(tag)
+        if tag not in self._tags:
+            self._tags.append(tag)
         self._source.chosen.add(tag)
-        self._draw(self._source.tags.index(tag))
+        self._draw(self._tags.index(tag))
 
     def action_save(self) -> None:
-        self.dismiss([tag for tag in self._source.tags if tag in self._source.chosen])
+        chosen = [tag for tag in self._tags if tag in self._source.chosen]
+        self.dismiss(chosen if set(chosen) != set(self._before) else None)
 
     def action_cancel(self) -> None:
         self.dismiss(None)

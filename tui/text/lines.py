@@ -44,7 +44,7 @@ def _reach(text: str, start: int, cells: int) -> int:
 
 
 def _head(text: str, cells: int, limit: int) -> str:
-    """Enough of a text to fill `limit` rows and to tell that there is more: a cell may hold a character with marks."""
+    """Enough of a text to fill `limit` rows and tell that there is more: a cell may hold a character and its marks."""
     return text[: (limit + 1) * (cells + 1) * (1 if text.isascii() else 1 + MAX_MARKS)]
 
 

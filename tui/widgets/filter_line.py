@@ -12,20 +12,21 @@ from textual.message import Message
 from textual.widgets import Input
 
 from fcreview.sanitise import visible, width
-from fcreview.tui import keys
+from fcreview.tui.keys import bindings
+from fcreview.tui.keytable import FILTER, FILTER_INPUT
 from fcreview.tui.text.format import cut
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.typed import SafeInput
 
 
 class FilterInput(SafeInput):
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.FILTER_INPUT]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(FILTER_INPUT)
 
 
 class FilterLine(Vertical):
     """Hidden until `open`. Enter posts `Submitted`; the screen either closes the line or calls `complain`."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.FILTER]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(FILTER)
 
     @dataclass
     class Submitted(Message):

@@ -14,7 +14,8 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from fcreview.tui import keys
+from fcreview.tui.keys import bindings
+from fcreview.tui.keytable import MOVE
 from fcreview.tui.text.lines import Line
 from fcreview.tui.text.theme import style, symbols
 
@@ -32,7 +33,7 @@ class LineList(ScrollView, can_focus=True):
     Without a cursor, the keys move the text.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.MOVE]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(MOVE)
     ALLOW_SELECT = False
     DEFAULT_CSS = """
     LineList { height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 0 0; background: transparent; }

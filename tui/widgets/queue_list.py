@@ -10,11 +10,11 @@ from textual.message import Message
 
 from fcreview.store.rows import QueueRow
 from fcreview.tui.queue.columns import QueueColumns, Widths, queue_line
+from fcreview.tui.queue.loading import WINDOW
 from fcreview.tui.text.lines import Line
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.line_list import LineList
 
-WINDOW = 256
 KEPT = 6
 """Windows in memory."""
 AHEAD = 64

@@ -99,6 +99,7 @@ def test_a_workspace_moved_as_a_whole_is_unchanged(tmp_path: Path) -> None:
         assert store.raw(store.find("simple_0")[0]) == "{}\n"
 
 
+@pytest.mark.slow
 def test_replacing_a_large_run_does_not_let_the_file_grow_forever(tmp_path: Path) -> None:
     rows = [{"messages": [], "question": os.urandom(1500).hex()} for _ in range(6000)]
     workspace, _ = import_items(tmp_path, {"a": rows})

@@ -13,9 +13,11 @@ from fcreview.store.store import Store, View
 from tests.store.factory import Imported
 
 
-@pytest.fixture
-def store(tmp_path: Path, imported: Imported) -> Iterator[Store]:
-    with Store.open(imported(tmp_path / "runs", {"a": [{}, {"official": True}]}), "alice") as store:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory, imported: Imported) -> Iterator[Store]:
+    """One for all: what a statement changed, if it could, the next test would notice."""
+    place = tmp_path_factory.mktemp("sql")
+    with Store.open(imported(place, {"a": [{}, {"official": True}]}), "alice") as store:
         yield store
 
 

@@ -15,6 +15,7 @@ from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key
 
 
+@pytest.mark.slow
 def test_a_line_cut_at_any_byte_is_set_aside_and_the_rest_kept(tmp_path: Path) -> None:
     whole = fill(Workspace(tmp_path / "whole")).read_bytes()
     start = whole.rindex(b"\n", 0, len(whole) - 1) + 1

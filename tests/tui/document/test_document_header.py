@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 
 from fcreview.sanitise import width
-from fcreview.tui.document.header import header_line, key_line, status_line
-from fcreview.tui.document.scene import words
+from fcreview.targets import words
+from fcreview.tui.document.header import header_line
+from fcreview.tui.item.status import key_line, status_line
 from fcreview.tui.text.lines import plain
 from tests.tui.document.shown import WEATHER, detail
 

@@ -78,11 +78,11 @@ async def test_a_cursor_move_draws_two_lines_of_the_list(make_app, settled, monk
 
 async def test_long_queues_are_read_in_windows(make_app, settled, monkeypatch):
     n = 5 * WINDOW
-    app = make_app(some(n, 0))
+    app, store = make_app(some(n, 0)), make_app.stores[-1]
     asked: list[tuple[int, int]] = []
-    page = app.session.store.page
+    page = store.page
     monkeypatch.setattr(
-        app.session.store, "page", lambda view, start, limit: asked.append((start, limit)) or page(view, start, limit)
+        store, "page", lambda view, start, limit: asked.append((start, limit)) or page(view, start, limit)
     )
     async with app.run_test(size=NARROW) as pilot:
         await settled(pilot)
@@ -113,7 +113,7 @@ async def test_a_verdict_shows_in_the_queue_and_counts_in_the_exit(make_app, set
         assert row_under_cursor(lines).split()[1] == "simple_2"
         await pilot.press("q")
     assert app.return_value == 1
-    events, _ = read_journals(app.session.store.workspace)
+    events, _ = read_journals(make_app.stores[-1].workspace)
     assert [(event.key.id, event.verdict) for event in events] == [("simple_1", True)]
 
 

@@ -16,6 +16,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain
 from fcreview.tui.widgets.document import DocumentView, LineBar
 
@@ -29,27 +30,50 @@ class Host(App[None]):
         super().__init__()
         self.animation_level = "none"
         self.store = Store.open(workspace, "alice")
-        self.reviewer = Reviewer(self.store, Journal(workspace, "alice"))
+        self.session = Session(None, "alice", self.store, Reviewer(self.store, Journal(workspace, "alice")))
         self.item = self.store.find(item)[0]
         self.fields = fields
         self.left: int | None = None
 
     def on_mount(self) -> None:
-        screen = ItemScreen(self.store, self.reviewer, View(queue="dataset"), self.item, **self.fields)
+        screen = ItemScreen(self.session, View(queue="dataset"), self.item, **self.fields)
         self.push_screen(screen, self.leave)
 
     def leave(self, item: int | None) -> None:
         self.left = item
 
+    def on_unmount(self) -> None:
+        self.session.close()
+
+
+class Keys:
+    """Presses keys and waits until what they asked for is done."""
+
+    def __init__(self, pilot: Pilot[None]) -> None:
+        self._pilot = pilot
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pilot, name)
+
+    async def press(self, *keys: str) -> None:
+        for key in keys:
+            await self._pilot.press(key)
+            await self.done()
+
+    async def done(self) -> None:
+        await self._pilot.app.workers.wait_for_complete()
+        await self._pilot.pause()
+
 
 @asynccontextmanager
 async def opened(
     workspace: Workspace, item: str = "simple_0", size: tuple[int, int] = (80, 24), **fields: Any
-) -> AsyncIterator[tuple[Host, Pilot[None]]]:
+) -> AsyncIterator[tuple[Host, Keys]]:
     app = Host(workspace, item, **fields)
     async with app.run_test(size=size) as pilot:
-        await pilot.pause()
-        yield app, pilot
+        keys = Keys(pilot)
+        await keys.done()
+        yield app, keys
     app.store.close()
 
 
@@ -74,4 +98,4 @@ def events(workspace: Workspace) -> list[dict[str, Any]]:
 
 
 def shown_id(app: App[Any]) -> str:
-    return screen_of(app).detail.row.id
+    return screen_of(app).reader.detail.row.id

@@ -54,7 +54,7 @@ async def test_a_verdict_takes_back_the_fault_of_the_verdict_before(workspace: W
         assert any("wrong: golden" in row for row in rows(app))
         await pilot.press("f", "left_square_bracket")
         assert not any("wrong: golden" in row for row in rows(app))
-        assert [(o.verdict, o.fault) for o in screen_of(app).detail.opinions] == [(False, None)]
+        assert [(o.verdict, o.fault) for o in screen_of(app).reader.detail.opinions] == [(False, None)]
 
 
 async def test_a_fault_named_before_the_verdict_goes_with_it(workspace: Workspace) -> None:

@@ -65,25 +65,25 @@ async def test_the_function_document_marks_the_argument_under_the_cursor(workspa
 
 async def test_turns_fold_and_unfold_and_the_place_is_kept(workspace: Workspace) -> None:
     async with opened(workspace, "multi_turn_0") as (app, pilot):
-        screen = screen_of(app)
-        assert screen.block.key == "turn:2"
+        reader = screen_of(app).reader
+        assert reader.block.key == "turn:2"
         assert any("▸── turn 2 of 4" in row and "FAILS HERE" in row for row in rows(app))
         await pilot.press("k", "enter")
-        assert (screen.block.key, screen.block.folded) == ("turn:1", False)
+        assert (reader.block.key, reader.block.folded) == ("turn:1", False)
         assert any("Part 0 is done." in row for row in rows(app))
         await pilot.press("space")
         assert not any("Part 0 is done." in row for row in rows(app))
-        assert screen.block.key == "turn:1"
+        assert reader.block.key == "turn:1"
 
 
 async def test_a_long_observation_opens_in_the_pager_and_is_searched(workspace: Workspace) -> None:
     async with opened(workspace, "multi_turn_0") as (app, pilot):
         assert len(OBSERVATION) > 300_000
-        screen = screen_of(app)
-        while screen.block.key != "turn:2/step:1/tool:1":
-            before = screen.block.key
+        reader = screen_of(app).reader
+        while reader.block.key != "turn:2/step:1/tool:1":
+            before = reader.block.key
             await pilot.press("j")
-            assert screen.block.key != before
+            assert reader.block.key != before
         assert any(" KB, enter to open" in row for row in rows(app))
         await pilot.press("enter")
         await pilot.pause()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fcreview.model import Run
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import QueueRow, RunRow, View
-from fcreview.tui.keys import KeymapError, keymap
+from fcreview.tui.keymap import KeymapError, keymap
 from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import QueueColumns, Widths, queue_heading, queue_line
 from fcreview.tui.text.format import cut, cut_middle, cut_type, hints_line, rate

@@ -1,0 +1,57 @@
+"""What the main screens look like, as pictures: layout only; what they say and do is tested elsewhere.
+
+After a wanted change: `pytest tests/tui/test_snapshots.py --snapshot-update`, and look at the pictures before they are
+committed. A failed comparison writes `snapshot_report.html` with both.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fcreview.importers.registry import discover, read_plan
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.rows import View
+from fcreview.store.workspace import Workspace, find_workspace
+from fcreview.tui.app import FcreviewApp
+
+Compare = Callable[..., bool]
+NARROW, WIDE = (80, 24), (160, 50)
+BENCHMARKS = ("bfcl", "complexfuncbench")
+KEYS = {"queue": [], "item": ["enter"], "clusters": ["c"], "help": ["question_mark"]}
+"""What is pressed in the queue to see the screen."""
+
+
+@pytest.fixture(scope="module", params=BENCHMARKS)
+def workspace(request: pytest.FixtureRequest, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """The sample runs of a benchmark."""
+    place = tmp_path_factory.mktemp("snapshots") / request.param
+    shutil.copytree(samples / request.param, place)
+    workspace = find_workspace(place, place)
+    import_runs(workspace, discover([place]).plans, read_plan, jobs=1)
+    return workspace
+
+
+def app_on(workspace: Workspace) -> FcreviewApp:
+    return FcreviewApp(workspace=workspace, annotator="alice", view=View())
+
+
+@pytest.mark.parametrize("screen", KEYS)
+def test_at_80_columns(snap_compare: Compare, workspace: Workspace, screen: str) -> None:
+    assert snap_compare(app_on(workspace), press=KEYS[screen], terminal_size=NARROW)
+
+
+@pytest.mark.parametrize("screen", ["queue", "item"])
+def test_at_160_columns(snap_compare: Compare, workspace: Workspace, screen: str) -> None:
+    assert snap_compare(app_on(workspace), press=KEYS[screen], terminal_size=WIDE)
+
+
+def test_a_picture_shows_no_path_of_this_machine(tmp_path: Path, samples: Path) -> None:
+    pictures = list((Path(__file__).parent / "__snapshots__").rglob("*.svg"))
+    assert pictures
+    places = [str(place) for place in (samples.parent, Path.home(), *tmp_path.parents) if len(place.parts) > 1]
+    found = [(picture.name, place) for picture in pictures for place in places if place in picture.read_text("utf-8")]
+    assert not found

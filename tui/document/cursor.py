@@ -1,0 +1,166 @@
+"""Where the reader stands in an item: block, folds, search. Pure: every move can be tried without a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from fcreview.store.rows import ItemDetail
+from fcreview.targets import call_of
+from fcreview.tui.document.blocks import Block, Options
+from fcreview.tui.document.document import document, first_difference, opening, stops_of, target_at
+from fcreview.tui.document.search import Hit, find, next_hit, unfolded_for
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What a search came to: `number` of `count`, and the row of the block the cursor is on now."""
+
+    number: int
+    count: int
+    row: int
+    """-1 where it lies in text that only the pager shows."""
+
+
+@dataclass(slots=True)
+class Cursor:
+    """On one item at a time. What moves it says whether it could."""
+
+    detail: ItemDetail
+    annotator: str
+    blind: bool = False
+    """What others said is hidden until this annotator gave a verdict."""
+    options: Options = field(default_factory=Options)
+    blocks: list[Block] = field(init=False)
+    at: int = field(init=False)
+    """Place of the block under the cursor."""
+    inside: bool = False
+    """Moving among arguments too."""
+    sought: str = ""
+    """What was searched last, of whichever item."""
+    _hit: Hit | None = None
+
+    def __post_init__(self) -> None:
+        self.show(self.detail)
+
+    @property
+    def hidden(self) -> bool:
+        return self.blind and self.detail.row.you is None
+
+    @property
+    def block(self) -> Block:
+        return self.blocks[self.at]
+
+    @property
+    def target(self) -> str:
+        """What a verdict on the thing under the cursor would be about."""
+        return target_at(self.blocks, self.at)
+
+    def show(self, detail: ItemDetail) -> None:
+        """An item from its top; a trajectory where it first fails."""
+        self.detail, self.inside, self._hit = detail, False, None
+        self.options = replace(self.options, folds={})
+        self._build("")
+        self.at = opening(self.blocks)
+
+    def renew(self, detail: ItemDetail) -> None:
+        """The same item after something was said of it."""
+        self.detail = detail
+        self.rebuild()
+
+    def rebuild(self, at: str | None = None) -> None:
+        """Built anew with the cursor kept by its block's key; `at` puts it on another."""
+        wanted = at or self.block.key
+        self._build(wanted)
+        self.at = self.index_of(wanted)
+
+    def _build(self, key: str) -> None:
+        argument = key.partition("/arg:")[2] or None
+        options = replace(self.options, hidden=self.hidden, argument=argument)
+        self.blocks = document(self.detail, self.annotator, options)
+
+    def index_of(self, key: str, default: int | None = None) -> int:
+        """The block of a key, or of the nearest enclosing address that is there."""
+        places = {block.key: at for at, block in enumerate(self.blocks)}
+        while key:
+            if key in places:
+                return places[key]
+            key = key.rpartition("/")[0]
+        return opening(self.blocks) if default is None else default
+
+    def step(self, by: int) -> bool:
+        """To the next stop, or the one before."""
+        return self._to(stops_of(self.blocks, arguments=self.inside), by)
+
+    def turn(self, by: int) -> bool:
+        turns = [n for n, block in enumerate(self.blocks) if block.key.startswith("turn:") and "/" not in block.key]
+        return self._to(turns, by)
+
+    def _to(self, stops: Sequence[int], by: int) -> bool:
+        beyond = [at for at in stops if (at > self.at if by > 0 else at < self.at)]
+        if beyond:
+            self.at = beyond[0] if by > 0 else beyond[-1]
+        return bool(beyond)
+
+    def difference(self) -> bool:
+        at = first_difference(self.blocks)
+        if at is None:
+            return False
+        self.inside = self.inside or self.blocks[at].argument
+        self.at = at
+        return True
+
+    def arguments(self) -> bool:
+        """Into the arguments below the cursor, or out of them; False where there are none."""
+        if self.inside:
+            self.inside = False
+            self.at = self.index_of(self.block.key.partition("/arg:")[0])
+            return True
+        at = next((n for n in range(self.at, len(self.blocks)) if self.blocks[n].argument), None)
+        if at is None:
+            return False
+        self.inside, self.at = True, at
+        return True
+
+    def fold(self) -> bool:
+        """Folds or unfolds the block under the cursor; False where it unfolds in the pager only, or not at all."""
+        block = self.block
+        if not block.foldable or (block.pages and block.folded):
+            return False
+        self._fold(block.key, not block.folded)
+        return True
+
+    def _fold(self, key: str, folded: bool) -> None:
+        self.options = replace(self.options, folds={**self.options.folds, key: folded})
+        self.rebuild()
+
+    def dialogue(self) -> None:
+        """All messages, or only those that matter."""
+        self.options = replace(self.options, dialogue=not self.options.dialogue)
+        self.rebuild()
+
+    def function(self) -> Block | None:
+        """Shows or hides the document of the function under the cursor, else of the first call. What it was shown or
+        hidden at; None if there is no call."""
+        here = [self.target, *(block.target or "" for block in self.blocks)]
+        address = next((call for target in here if (call := call_of(target))), None)
+        if address is None:
+            return None
+        key = f"{address}/document"
+        self._fold(key, not self.options.folded(key, True))
+        return self.blocks[self.index_of(key)]
+
+    def search(self, wanted: str, cells: int) -> Match | None:
+        """To the next match, going round. What is folded away is searched too, and unfolded where it has to be."""
+        if wanted != self.sought:
+            self._hit = None
+        self.sought = wanted
+        options = replace(self.options, hidden=self.hidden, open_all=True)
+        opened = document(self.detail, self.annotator, options)
+        hits = find(opened, wanted, cells)
+        hit = self._hit = next_hit(hits, self._hit, self.block.key, opened)
+        if hit is None:
+            return None
+        self.options = replace(self.options, folds={**self.options.folds, **unfolded_for(hit, opened)})
+        self.rebuild(at=hit.key)
+        return Match(hits.index(hit) + 1, len(hits), hit.row)

@@ -1,0 +1,173 @@
+"""What a reviewer says of an item and how it is taken back: verdicts, scores, faults, tags, notes. Knows no screen.
+
+Every act is on disk before its outcome says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fcreview.review import CORRECT, UNSURE, Event, Fault, Opinion, Said
+from fcreview.sanitise import visible
+from fcreview.store.rows import ItemDetail
+from fcreview.targets import ITEM, words
+from fcreview.words import word
+
+if TYPE_CHECKING:
+    from fcreview.review import ItemKey
+
+VERDICTS: dict[str, tuple[Any, Fault | None]] = {
+    "pass": (True, None),
+    "fail": (False, None),
+    "golden": (True, "golden"),
+    "unsure": (UNSURE, None),
+}
+"""Verdict and fault by key. A wrong golden answer means that the prediction was right."""
+
+
+KeyOf = Callable[[str], str]
+"""An action's key as people write it; empty if it has none."""
+
+
+class Reviews(Protocol):
+    """Who reviews here; see `tui.session.Session`."""
+
+    annotator: str
+
+    async def review(self, item: int, said: Said) -> Event: ...
+
+    async def undo(self) -> Event | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What was on screen when the key was pressed: what is said is about this, whatever is shown by then."""
+
+    item: int
+    detail: ItemDetail
+    target: str = ITEM
+
+    @property
+    def name(self) -> str:
+        return visible(self.detail.row.id if self.target == ITEM else words(self.target))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of an act, in words."""
+
+    said: str
+    about: str = ""
+    """The item or the part of it."""
+    style: str = "good"
+    """`bad`: it failed; `warn`: there was nothing to do."""
+    goes_on: bool = False
+    """The item has its verdict: on to the next one."""
+    undone: ItemKey | None = None
+    """The item whose review was taken back."""
+
+    @property
+    def done(self) -> bool:
+        return self.style == "good"
+
+    @property
+    def message(self) -> str:
+        return f"{self.said} · {self.about}" if self.about else self.said
+
+
+class Judging:
+    def __init__(self, reviews: Reviews, key: KeyOf) -> None:
+        self._reviews, self._key = reviews, key
+
+    def mine(self, about: About, criterion: str = CORRECT) -> Opinion | None:
+        """What this annotator said of it."""
+        wanted = (self._reviews.annotator, about.target, criterion)
+        return next((o for o in about.detail.opinions if (o.annotator, o.target, o.criterion) == wanted), None)
+
+    async def verdict(self, about: About, key: str) -> Outcome:
+        """`key` is one of VERDICTS."""
+        verdict, fault = VERDICTS[key]
+        mine = self.mine(about)
+        if mine is not None and mine.verdict is None and not mine.stale and fault is None:
+            fault = mine.fault  # named before the verdict, which would take it back
+        said = "golden wrong, so pass" if key == "golden" else key
+        outcome = await self._save(about, Said(target=about.target, verdict=verdict, fault=fault), said)
+        if not outcome.done or about.target != ITEM:
+            return outcome
+        return replace(outcome, goes_on=True)
+
+    async def score(self, about: About, value: int) -> Outcome:
+        """A value from 0 to 2 for the first criterion that has none of this annotator yet."""
+        criteria = score_criteria(about.detail)
+        if not criteria:
+            keys = " or ".join(self._named("item.pass", "item.fail"))
+            return Outcome(f"items of this benchmark pass or fail{keys and ': ' + keys}", style="warn")
+        target, criterion = next((each for each in criteria if self._open(about, *each)), criteria[0])
+        said = Said(target=target, criterion=criterion, verdict=value)
+        outcome = await self._save(about, said, f"{visible(criterion)} {value}")
+        if not outcome.done:
+            return outcome
+        others = [each for each in criteria if each[1] != criterion]
+        left = next((name for at, name in others if self.mine(replace(about, target=at), name) is None), None)
+        if left is not None:
+            return replace(outcome, about=f"now {visible(left)}")
+        return replace(outcome, about=visible(about.detail.row.id), goes_on=True)
+
+    async def fault(self, about: About, fault: Fault) -> Outcome:
+        mine = self.mine(about)
+        keys = " ".join(self._named("item.pass", "item.fail", "item.unsure"))
+        open_ = f" (no verdict yet{keys and ': ' + keys})" if mine is None or mine.verdict is None else ""
+        return await self._save(about, Said(target=about.target, fault=fault), f"{fault} is wrong{open_}")
+
+    async def tags(self, about: About, tags: list[str]) -> Outcome:
+        said = f"tags {visible(', '.join(tags))}" if tags else "no tags"
+        return await self._save(about, Said(target=about.target, tags=tags), said)
+
+    async def note(self, about: About, note: str) -> Outcome:
+        return await self._save(about, Said(target=about.target, note=note), "note")
+
+    async def undo(self) -> Outcome:
+        try:
+            event = await self._reviews.undo()
+        except Exception as error:  # as in _save
+            return Outcome(f"NOT UNDONE: {_reason(error)}", style="bad")
+        if event is None:
+            return Outcome("nothing to undo", style="warn")
+        return Outcome(f"undone: {event_words(event)}", visible(event.key.id), undone=event.key)
+
+    async def _save(self, about: About, said: Said, words_: str) -> Outcome:
+        try:
+            await self._reviews.review(about.item, said)
+        except Exception as error:  # a review that is not saved must be told, whatever the reason
+            return Outcome(f"NOT SAVED ({words_}): {_reason(error)}", style="bad")
+        return Outcome(f"saved: {words_}", about.name)
+
+    def _open(self, about: About, target: str, criterion: str) -> bool:
+        mine = self.mine(replace(about, target=target), criterion)
+        return mine is None or mine.verdict is None
+
+    def _named(self, *actions: str) -> list[str]:
+        return [key for action in actions if (key := self._key(action))]
+
+
+def score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
+    """(target, criterion) of what is scored 0 to 2 in this item, in the order the benchmark gives it."""
+    scored = [(v.target, v.criterion) for v in detail.item.verdicts if type(v.value) is int and v.criterion != CORRECT]
+    return list(dict.fromkeys(scored))
+
+
+def event_words(event: Event) -> str:
+    """`fail, golden is wrong, on turn 2 call 1`: what an event had set."""
+    parts = [word(event.verdict)] if event.verdict is not None else []
+    parts += [f"{event.fault} is wrong"] if event.fault else []
+    parts += [f"tags {visible(', '.join(event.tags))}"] if event.tags is not None else []
+    parts += ["note"] if event.note is not None else []
+    parts += ["golden fix"] if event.golden_fix is not None else []
+    parts += [f"on {visible(words(event.target))}"] if event.target != ITEM else []
+    return ", ".join(parts) or "review"
+
+
+def _reason(error: Exception) -> str:
+    return visible(str(error) or type(error).__name__)

@@ -1,0 +1,208 @@
+"""From item to item: what is on screen, what is said of it, and what comes next. Knows no Textual.
+
+What keys ask for is done in their order, each about what was on screen when the key was pressed. An item whose verdict
+is on disk gives way to the next one when nothing more is asked of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fcreview.sanitise import visible
+from fcreview.tui.in_order import Act
+from fcreview.tui.item.ahead import LookAhead, Shown
+from fcreview.tui.item.judging import About, Judging, KeyOf, Outcome
+from fcreview.tui.item.status import SILENT, Remark
+
+if TYPE_CHECKING:
+    from fcreview.tui.session import Session
+
+Judgement = Callable[[About], Awaitable[Outcome]]
+
+
+class Face(Protocol):
+    """The screen, as far as it is needed here."""
+
+    @property
+    def in_front(self) -> bool:
+        """Nothing lies over it: another item may be shown."""
+        ...
+
+    def begin(self, shown: Shown, remark: Remark) -> None:
+        """Shows another item."""
+        ...
+
+    def renew(self, shown: Shown, remark: Remark) -> None:
+        """Shows the same item as it is now."""
+        ...
+
+    def say(self, remark: Remark) -> None: ...
+
+    def leave(self, item: int) -> None: ...
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs it beside the keys, as long as the screen is there."""
+        ...
+
+
+class Reviewing:
+    def __init__(self, session: Session, ahead: LookAhead, face: Face, key: KeyOf) -> None:
+        self.judging = Judging(session, key)
+        self.direction = 1
+        """Which way the reader went last."""
+        self._session, self._ahead, self._face, self._key = session, ahead, face, key
+        self._shown: Shown | None = None
+        self._stale = False
+        """Something was said of the item since it was read."""
+        self._due: tuple[int, Remark] | None = None
+        """The item to go to, and what is said there, as soon as nothing more is asked of this one."""
+        self._said = SILENT
+
+    @property
+    def begun(self) -> bool:
+        """An item was read: keys do nothing before."""
+        return self._shown is not None
+
+    @property
+    def shown(self) -> Shown:
+        if self._shown is None:
+            raise RuntimeError("no item was read yet")
+        return self._shown
+
+    def open(self, item: int) -> None:
+        self._do(partial(self._open, item))
+
+    def judge(self, about: About, judgement: Judgement) -> None:
+        self._do(partial(self._judge, about, judgement))
+
+    def undo(self) -> None:
+        self._do(self._undo)
+
+    def step(self, by: int) -> None:
+        """To the next (1) or previous (-1) item of the queue."""
+        self._do(partial(self._step, by))
+
+    def leave(self) -> None:
+        self._do(self._leave)
+
+    def resume(self) -> None:
+        """Nothing lies over the screen any more."""
+        if self._due is not None:
+            self._do(self._go_on)
+
+    def _do(self, act: Act) -> None:
+        if self._session.acts.add(partial(self._guarded, act)):
+            self._face.start(self._run())
+
+    async def _run(self) -> None:
+        dropped = await self._session.acts.run()
+        if dropped:
+            keys = "1 key" if dropped == 1 else f"{dropped} keys"
+            self._say(f"{self._said.text} · not done: {keys} pressed after it", "bad")
+
+    async def _guarded(self, act: Act) -> bool:
+        try:
+            return await act()
+        except Exception as error:  # an item that cannot be read must not end the program
+            self._say(visible(str(error) or type(error).__name__), "bad")
+            return False
+
+    def _say(self, text: str, style: str = "good") -> None:
+        self._said = Remark(text, style)
+        self._face.say(self._said)
+
+    async def _open(self, item: int) -> bool:
+        await self._session.ready()
+        self._begin(await self._ahead.read(item), SILENT)
+        return True
+
+    def _begin(self, shown: Shown, remark: Remark) -> None:
+        self._shown, self._stale, self._due = shown, False, None
+        self._face.begin(shown, remark)
+
+    async def _renew(self, remark: str) -> None:
+        self._shown, self._stale = await self._ahead.again(self.shown), False
+        self._face.renew(self._shown, Remark(remark))
+
+    async def _to(self, item: int, remark: Remark) -> None:
+        """Shows the item, as soon as nothing lies over the screen."""
+        shown = await self._ahead.read(item, self.shown) if self._face.in_front else None
+        if shown is not None and self._face.in_front:
+            self._begin(shown, remark)
+        else:
+            self._due = (item, remark)
+
+    async def _go_on(self) -> bool:
+        if self._due is not None and self._face.in_front:
+            await self._to(*self._due)
+        return True
+
+    async def _judge(self, about: About, judgement: Judgement) -> bool:
+        """The judgement is about the item as it is now: what was said before may not have been on disk yet."""
+        here = about.item == self.shown.item
+        detail = self.shown.detail if here and not self._stale else await self._ahead.detail(about.item)
+        outcome = await judgement(replace(about, detail=detail))
+        if not outcome.done:
+            self._say(outcome.said, outcome.style)
+            return outcome.style != "bad"
+        if not here:
+            self._ahead.forget()
+            self._say(f"{outcome.said} · {visible(detail.row.id)}")
+        elif outcome.goes_on:
+            await self._judged(outcome)
+        else:
+            await self._renew(outcome.message)
+        return True
+
+    async def _judged(self, outcome: Outcome) -> None:
+        self._stale = True
+        following = await self._ahead.following(self.shown)
+        if following is None:
+            await self._renew(f"{outcome.said} · {await self._end()}")
+            return
+        self._due = (following, Remark(outcome.message))
+        self._do(self._go_on)  # behind what was asked for meanwhile
+
+    async def _end(self) -> str:
+        """What is said behind the last item."""
+        left = await self._ahead.left(self.shown)
+        if not left.count:
+            return "none left to review"
+        key = self._key("item.next")
+        return f"end of the queue, {left} left unreviewed{key and f': {key} goes there'}"
+
+    async def _undo(self) -> bool:
+        outcome = await self.judging.undo()
+        if outcome.undone is None:
+            self._say(outcome.said, outcome.style)
+            return outcome.style != "bad"
+        self._ahead.forget()
+        item = await self._ahead.number(outcome.undone)
+        if item is None:
+            await self._renew(f"{outcome.message} (an item that is not in this workspace)")
+        elif item == self.shown.item:
+            self._due = None
+            await self._renew(outcome.message)
+        else:
+            await self._to(item, Remark(outcome.message))
+        return True
+
+    async def _step(self, by: int) -> bool:
+        self.direction, self._due = by, None
+        item, remark = await self._ahead.neighbour(self.shown, by), SILENT
+        if item is None and by > 0 and (self._stale or self.shown.detail.row.you is not None):
+            item = (await self._ahead.left(self.shown)).first
+            remark = Remark("from the end of the queue to the first item left unreviewed")
+        if item is None:
+            self._say("this is the last item" if by > 0 else "this is the first item", "warn")
+        else:
+            await self._to(item, remark)
+        return True
+
+    async def _leave(self) -> bool:
+        self._session.acts.clear()
+        self._face.leave(self._due[0] if self._due is not None else self.shown.item)
+        return True

@@ -1,0 +1,83 @@
+"""The item screen's last two lines: what was said, what a verdict would be about, and keys. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fcreview.sanitise import visible
+from fcreview.targets import words
+from fcreview.tui.text.format import hints_line
+from fcreview.tui.text.lines import Line, Part, line_width, spread
+
+
+class Remark(NamedTuple):
+    """What is said to the person, and the name of its style."""
+
+    text: str
+    style: str = "good"
+
+
+SILENT = Remark("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    actions: tuple[str, ...]
+    says: str
+    stays: int
+    """How long it stays when there is less and less room: 0 goes first."""
+
+
+HINTS = (
+    Hint(("item.next", "item.previous"), "items", 3),
+    Hint(("item.down", "item.up"), "move", 3),
+    Hint(("item.fold",), "open", 1),
+    Hint(("item.difference",), "difference", 2),
+    Hint(("item.dialogue",), "dialogue", 1),
+    Hint(("item.document",), "document", 0),
+    Hint(("item.raw",), "records", 0),
+    Hint(("item.search",), "search", 1),
+    Hint(("item.back",), "queue", 2),
+)
+
+
+def status_line(
+    remark: tuple[str, str], target: str, share: int, inside: bool, cells: int, keys: Mapping[str, str] | None = None
+) -> Line:
+    """` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`; hints where there is no remark.
+
+    `share`: per cent of the document that lies above; `keys`: of actions, by their ids.
+    """
+    keys = keys or {}
+    about: Part = (f"verdict on: {visible(words(target))}", "dim" if target == "item" else "warn")
+    key = f"{keys['item.target']} " if "item.target" in keys else ""
+    right: Line = ((" in arguments · " if inside else "", "dim"), (key, "key"), about, (f" · {share:3} % ", "dim"))
+    text, style = remark
+    if not text:
+        return spread(((" " + hints(keys, cells - line_width(right) - 2), "dim"),), right, cells)
+    left: Line = ((" " + text, style),)
+    if line_width(left) + line_width(right) >= cells and target == "item":
+        right = right[-1:] if line_width(left) + line_width(right[-1:]) < cells else ()
+    return spread(left, right, cells)
+
+
+def hints(keys: Mapping[str, str], cells: int) -> str:
+    """`] [ items · j k move · . difference · q queue`: as many as fit, those that stay longest in any case."""
+    most = max(hint.stays for hint in HINTS)
+    for stays in range(most + 1):
+        shown = [
+            " ".join([*(keys[action] for action in hint.actions if action in keys), hint.says])
+            for hint in HINTS
+            if hint.stays >= stays and any(action in keys for action in hint.actions)
+        ]
+        text = " · ".join(shown)
+        if len(text) <= cells or stays == most:
+            return text
+    return ""
+
+
+def key_line(hints: Sequence[tuple[str, str]], cells: int) -> Line:
+    """As many keys as fit, from the left; help always, at the end."""
+    return hints_line(sorted(hints, key=lambda hint: hint[1] == "help"), cells, 1)

@@ -1,0 +1,187 @@
+"""Every action that has a key, by its id: tables without Textual, so that a configuration can be checked against them.
+
+    [keys]
+    "queue.open" = "enter,l"
+    "item.pass" = "y"
+
+Keys are letters, digits, arrows, Enter, Space and Tab: with Ctrl and Alt many clash with tmux, flow control or the
+terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    id: str
+    """`room.name`: what a configuration file calls it. The help shows rooms one below the other."""
+    keys: str
+    """Unless others are given: `p` or `j,down`, as Textual names them."""
+    does: str
+    """The action method with its arguments: `verdict('pass')`."""
+    says: str
+    shown: bool = True
+    """In the key line; the help shows all."""
+    priority: bool = False
+    """Before what the focused widget makes of the key."""
+
+
+APP = [
+    Action("app.help", "question_mark", "app.help", "help"),
+    Action("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", shown=False, priority=True),
+]
+
+MOVE = [
+    Action("list.down", "j,down", "move(1)", "next line", shown=False),
+    Action("list.up", "k,up", "move(-1)", "previous line", shown=False),
+    Action("list.page_down", "pagedown,space", "move_page(1)", "page down", shown=False),
+    Action("list.page_up", "pageup", "move_page(-1)", "page up", shown=False),
+    Action("list.first", "home", "move_to(0)", "first line", shown=False),
+    Action("list.last", "end", "move_to(-1)", "last line", shown=False),
+]
+
+QUEUE = [
+    Action("queue.open", "enter", "open", "open"),
+    Action("queue.search", "slash", "search", "search"),
+    Action("queue.filter", "f", "filter", "filter"),
+    Action("queue.clear", "F,backspace", "clear_filter", "all items"),
+    Action("queue.order", "o", "choose('order')", "order"),
+    Action("queue.clusters", "c", "choose('clusters')", "clusters"),
+    Action("queue.runs", "r", "choose('runs')", "runs"),
+    Action("queue.issues", "i", "choose('issues')", "issues"),
+    Action("queue.quit", "q", "app.quit", "quit"),
+]
+
+PICKER = [
+    Action("picker.take", "enter", "take", "take"),
+    Action("picker.close", "q,escape", "close", "back"),
+]
+
+CLUSTERS = [
+    Action("clusters.take", "enter", "take", "show its items"),
+    Action("clusters.unfold", "right,l", "unfold(True)", "unfold", priority=True),
+    Action("clusters.refold", "left,h", "unfold(False)", "fold", priority=True),
+    Action("clusters.grouping", "tab", "grouping", "other grouping"),
+    Action("clusters.close", "q,escape", "close", "back"),
+]
+
+HELP = [
+    Action("help.close", "q,escape,enter,question_mark", "close", "back"),
+]
+
+FILTER_INPUT = [
+    Action("filter.apply", "enter", "submit", "apply"),
+]
+
+FILTER = [
+    Action("filter.cancel", "escape", "cancel", "cancel"),
+]
+
+ITEM = [
+    Action("item.pass", "p", "verdict('pass')", "pass"),
+    Action("item.fail", "f", "verdict('fail')", "fail"),
+    Action("item.golden_wrong", "g", "verdict('golden')", "golden wrong"),
+    Action("item.unsure", "u", "verdict('unsure')", "unsure"),
+    Action("item.fault", "w", "fault", "who's wrong"),
+    Action("item.tag", "e", "tag", "tag"),
+    Action("item.note", "n", "note", "note"),
+    Action("item.undo", "z", "undo", "undo"),
+    Action("item.score", "0", "score(0)", "score 0", shown=False),
+    Action("item.score_1", "1", "score(1)", "score 1", shown=False),
+    Action("item.score_2", "2", "score(2)", "score 2", shown=False),
+    Action("item.target", "T", "target", "verdict on the item, or on what the cursor is on", shown=False),
+    Action("item.next", "right_square_bracket", "step(1)", "next"),
+    Action("item.previous", "left_square_bracket", "step(-1)", "previous"),
+    Action("item.search", "slash", "search", "search in the item", shown=False),
+    Action("item.raw", "R", "raw", "raw records", shown=False),
+    Action("item.copy", "y", "copy", "copy", shown=False),
+    Action("item.back", "q,escape,backspace", "back", "back to the queue", shown=False),
+]
+
+ITEM_TEXT = [
+    Action("item.down", "j", "move(1)", "next call or text", shown=False),
+    Action("item.up", "k", "move(-1)", "previous call or text", shown=False),
+    Action("item.line_down", "down", "scroll(1)", "scroll down a line", shown=False),
+    Action("item.line_up", "up", "scroll(-1)", "scroll up a line", shown=False),
+    Action("item.next_turn", "J", "turn(1)", "next turn", shown=False),
+    Action("item.previous_turn", "K", "turn(-1)", "previous turn", shown=False),
+    Action("item.arguments", "a,tab", "arguments", "move among arguments", shown=False),
+    Action("item.page_down", "pagedown", "page(1)", "page down", shown=False),
+    Action("item.page_up", "pageup", "page(-1)", "page up", shown=False),
+    Action("item.top", "home", "edge(-1)", "to the top", shown=False),
+    Action("item.bottom", "end", "edge(1)", "to the end", shown=False),
+    Action("item.difference", "full_stop", "difference", "first difference", shown=False),
+    Action("item.fold", "enter,space", "fold", "fold, unfold or open long text", shown=False),
+    Action("item.again", "N", "search_again", "next match", shown=False),
+    Action("item.dialogue", "t", "dialogue", "full dialogue", shown=False),
+    Action("item.document", "d", "document", "function document", shown=False),
+]
+
+PAGER = [
+    Action("pager.close", "q,escape", "close", "back"),
+    Action("pager.search", "slash", "search", "search"),
+    Action("pager.again", "n,enter", "search_again(1)", "next match"),
+    Action("pager.before", "N", "search_again(-1)", "previous match"),
+    Action("pager.raw", "r", "raw", "as it came"),
+    Action("pager.down", "j,down", "scroll(1)", "line down", shown=False),
+    Action("pager.up", "k,up", "scroll(-1)", "line up", shown=False),
+    Action("pager.page_down", "space,pagedown", "page(1)", "page down", shown=False),
+    Action("pager.page_up", "pageup", "page(-1)", "page up", shown=False),
+    Action("pager.top", "home", "edge(-1)", "to the top", shown=False),
+    Action("pager.bottom", "end", "edge(1)", "to the end", shown=False),
+    Action("pager.copy", "y", "copy", "copy", shown=False),
+]
+
+NOTE = [
+    Action("note.save", "enter", "save", "save", priority=True),
+    Action("note.line", "down", "line", "new line, at the end", priority=True),
+    Action("note.cancel", "escape", "cancel", "cancel"),
+]
+
+ASK = [
+    Action("ask.cancel", "escape", "cancel", "cancel"),
+]
+
+FAULT = [
+    Action("fault.model", "m", "take('model')", "model"),
+    Action("fault.golden", "g", "take('golden')", "golden"),
+    Action("fault.checker", "c", "take('checker')", "checker"),
+    Action("fault.judge", "j", "take('judge')", "judge"),
+    Action("fault.simulator", "s", "take('simulator')", "simulator"),
+    Action("fault.question", "q", "take('question')", "question"),
+    Action("fault.cancel", "escape", "cancel", "back"),
+]
+
+TAGS = [
+    Action("tags.save", "enter", "save", "save"),
+    Action("tags.toggle", "space", "set", "set or clear"),
+    Action("tags.new", "n,slash", "new", "new tag"),
+    Action("tags.down", "j,down", "move(1)", "down", shown=False),
+    Action("tags.up", "k,up", "move(-1)", "up", shown=False),
+    Action("tags.cancel", "q,escape", "cancel", "cancel"),
+]
+
+TABLES = (
+    *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, CLUSTERS, ITEM, ITEM_TEXT),
+    *(FAULT, TAGS, NOTE, ASK, PAGER, HELP),
+)
+ACTIONS: dict[str, Action] = {action.id: action for table in TABLES for action in table}
+TOGETHER: tuple[Sequence[Action], ...] = (
+    [*QUEUE, *MOVE, *APP],
+    [*FILTER, *FILTER_INPUT, *APP],
+    [*PICKER, *MOVE, *APP],
+    [*CLUSTERS, *MOVE, *APP],
+    [*ITEM, *ITEM_TEXT, *APP],
+    [*PAGER, *APP],
+    [*FAULT, *APP],
+    [*TAGS, *APP],
+    [*NOTE, *APP],
+    [*ASK, *APP],
+    [*HELP, *MOVE, *APP],
+)
+"""Actions that are in force at the same time: a key can mean one of them."""
+COMMON = ("list", "app")
+"""Rooms of keys that many screens share: they come last in the help."""

@@ -1,0 +1,77 @@
+"""What the queue asks of the store: a view's rows in windows, the runs, an item by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fcreview.store.rows import QueueRow, RunRow, View
+
+if TYPE_CHECKING:
+    from fcreview.store.store import Store
+    from fcreview.tui.session import Session
+
+WINDOW = 256
+"""Rows asked for at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A view, and where the cursor is to stand in it."""
+
+    view: View
+    item: int | None = None
+    """On this item, if it is in the view; else on `line`, or as near as there is one."""
+    line: int = 0
+    anew: bool = False
+    """Takes in what was reviewed since the last time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    total: int
+    cursor: int
+    window: int
+    """The one the cursor is in, from 0; its rows are there already."""
+    rows: Sequence[QueueRow]
+
+
+class Loading:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def view(self, wanted: Wanted) -> Loaded:
+        """FilterError if the view's filter is not understood, SessionError if there is no store."""
+        return await self._session.ask(partial(_load, wanted))
+
+    async def window(self, view: View, window: int) -> Sequence[QueueRow]:
+        return await self._session.ask(lambda store: store.page(view, window * WINDOW, WINDOW))
+
+    async def runs(self) -> list[RunRow]:
+        return await self._session.ask(lambda store: store.runs())
+
+    async def find(self, item: int | str, run: int | None) -> int | None:
+        """The item that a person named: by its id in a run that is shown, or by its number."""
+        if not isinstance(item, str):
+            return item
+        found = await self._session.ask(lambda store: store.find(item, run))
+        return found[0] if found else None
+
+    async def problems(self) -> str:
+        """The first review that does not count because its line cannot be read, and how many more there are."""
+        warnings = await self._session.ask(lambda store: store.reviews.warnings)
+        more = f", and {len(warnings) - 1} more: fcreview doctor" if len(warnings) > 1 else ""
+        return f"reviews: {warnings[0]}{more}" if warnings else ""
+
+
+def _load(wanted: Wanted, store: Store) -> Loaded:
+    view = wanted.view
+    if wanted.anew:
+        store.refresh_reviews()
+    total = store.count(view)
+    place = None if wanted.item is None else store.position(view, wanted.item)
+    cursor = max(0, min(wanted.line, total - 1)) if place is None else place
+    window = cursor // WINDOW
+    return Loaded(total, cursor, window, store.page(view, window * WINDOW, WINDOW))

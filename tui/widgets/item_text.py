@@ -1,0 +1,173 @@
+"""An item's document with its cursor: the keys that move, fold and look closer. The screen hears what came of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.message import Message
+
+from fcreview.sanitise import visible
+from fcreview.store.rows import ItemDetail
+from fcreview.tui.document.blocks import Block, BlockSource
+from fcreview.tui.document.cursor import Cursor
+from fcreview.tui.item.status import SILENT, Remark
+from fcreview.tui.keys import bindings, key_names
+from fcreview.tui.keytable import ITEM_TEXT
+from fcreview.tui.text.layout import Spot
+from fcreview.tui.widgets.document import DocumentView
+
+
+class ItemText(DocumentView):
+    """Empty until an item is handed to `open`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ITEM_TEXT)
+
+    @dataclass
+    class Moved(Message):
+        """The cursor or the text moved."""
+
+        remark: Remark | None = None
+        """What there is to say; None leaves what was said."""
+
+    @dataclass
+    class Opened(Message):
+        """A text that is too long to unfold in place."""
+
+        title: str
+        text: str
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.reader: Cursor | None = None
+
+    @property
+    def share(self) -> int:
+        """Per cent of the document that lies above the bottom of the screen."""
+        return self.layout_.share if self.layout_ else 0
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        return self.reader is not None
+
+    def open(self, reader: Cursor) -> None:
+        """An item, or another one, where its reader begins."""
+        self.reader = reader
+        self.show(BlockSource(reader.blocks), cursor=reader.at)
+        self._go()
+
+    def renew(self, detail: ItemDetail) -> None:
+        """The same item after something was said of it."""
+        before, reader = self._top(), self.reading
+        reader.renew(detail)
+        self._redraw_from(before)
+
+    @property
+    def reading(self) -> Cursor:
+        if self.reader is None:
+            raise RuntimeError("no item")  # keys come through only when there is one
+        return self.reader
+
+    def _top(self) -> tuple[str, int]:
+        """Key of the block at the top of the screen, and the row of it: kept when the document is built anew."""
+        layout = self.layout_
+        return (self.reading.blocks[layout.top.block].key, layout.top.row) if layout else ("", 0)
+
+    def _redraw_from(self, before: tuple[str, int], remark: Remark | None = None) -> None:
+        key, row = before
+        at = self.reading.index_of(key, 0)
+        top = Spot(at, row if self.reading.blocks[at].key == key else 0)
+        self.show(BlockSource(self.reading.blocks), top=top, cursor=self.reading.at)
+        self._go(remark=remark)
+
+    def _go(self, row: int = 0, remark: Remark | None = None) -> None:
+        """The block under the cursor on screen, its row at least."""
+        self.cursor = self.reading.at
+        self.redraw()
+        self.reveal(self.cursor, row, whole=row == 0)
+        self.post_message(self.Moved(remark))
+
+    def _say(self, text: str) -> None:
+        self.post_message(self.Moved(Remark(text, "warn")))
+
+    def action_move(self, step: int) -> None:
+        """To the next stop; behind the last one, the text scrolls."""
+        if self.reading.step(step):
+            self._go(remark=SILENT)
+        else:
+            self.scroll_rows(step * 3)
+            self.post_message(self.Moved(SILENT))
+
+    def action_turn(self, step: int) -> None:
+        if self.reading.turn(step):
+            self._go()
+
+    def action_scroll(self, rows: int) -> None:
+        self.scroll_rows(rows)
+        self.post_message(self.Moved())
+
+    def action_page(self, pages: int) -> None:
+        self.action_scroll(pages * max(self.size.height - 1, 1))
+
+    def action_edge(self, side: int) -> None:
+        self.scroll_edge(side)
+        self.post_message(self.Moved())
+
+    def action_difference(self) -> None:
+        if self.reading.difference():
+            self._go()
+        else:
+            self._say("no difference between golden and predicted calls")
+
+    def action_arguments(self) -> None:
+        if self.reading.arguments():
+            self._go()
+        else:
+            self._say("no arguments below the cursor")
+
+    def action_fold(self) -> None:
+        block, before = self.reading.block, self._top()
+        if self.reading.fold():
+            self._redraw_from(before, SILENT)
+        elif block.full is not None:
+            self.post_message(self.Opened(block.title, block.full()))
+
+    def action_dialogue(self) -> None:
+        before = self._top()
+        self.reading.dialogue()
+        key = key_names(self.app).get("item.dialogue", "")
+        says = f"full dialogue: {key} for the short one" if self.reading.options.dialogue else ""
+        self._redraw_from(before, Remark(says))
+
+    def action_document(self) -> None:
+        """The document of the function under the cursor, else of the first call."""
+        before = self._top()
+        about = self.reading.function()
+        if about is None:
+            self._say("no call here to show the document of")
+            return
+        self._redraw_from(before, SILENT)
+        if about.key.endswith("/document"):
+            self._show_block(about)
+
+    def _show_block(self, block: Block) -> None:
+        """All of it that fits, the block under the cursor too."""
+        self.reveal(self.reading.blocks.index(block))
+        self.reveal(self.reading.at, whole=False)
+
+    def action_search_again(self) -> None:
+        if self.reading.sought:
+            self.search(self.reading.sought)
+
+    def search(self, wanted: str) -> None:
+        before = self._top()
+        self.find = wanted.casefold()
+        match = self.reading.search(wanted, self.cells)
+        if match is None:
+            self.redraw()
+            self._say(f"no match for {visible(wanted)}")
+            return
+        self._redraw_from(before)
+        opener = self.reading.options.opener
+        where = f" · in the folded text: {opener} opens it there" if match.row < 0 else ""
+        self._go(max(match.row, 0), Remark(f"match {match.number} of {match.count}{where}"))

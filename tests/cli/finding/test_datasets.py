@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.separate import Separate, known, separate, statuses
+from tests.cli.finding.separate import Separate, known, separate, statuses
 
 Cli = Callable[..., Any]
 

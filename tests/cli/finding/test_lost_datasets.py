@@ -86,6 +86,18 @@ def test_a_dataset_that_lay_beside_the_run_is_kept_too(cli: Cli, one_run: Path, 
     assert known(cli, one_run) == before
 
 
+def test_a_dataset_of_the_environment_is_kept_where_that_says_nothing(cli: Cli, one_run: Path, tmp_path: Path) -> None:
+    place = separate(one_run, tmp_path / "apart")
+    cli("import", place.run, FCREVIEW_DATA=str(place.data))
+    before = known(cli, place.run)
+    assert before["golden"] == 6
+    (line,) = told(cli, place.run)
+    assert str(place.data) in line
+    place.data.rename(place.data.with_name("moved"))
+    cli("import", place.run, FCREVIEW_DATA=str(place.data.with_name("moved")))
+    assert known(cli, place.run) == before
+
+
 def test_where_it_is_now_can_be_said(cli: Cli, apart: Separate) -> None:
     before = known(cli, apart.run)
     moved = apart.data.with_name("moved")

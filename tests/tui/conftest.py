@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import textual.app
-import textual.pilot
 from textual.app import App
 from textual.pilot import Pilot
 
@@ -38,9 +35,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def waits_are_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asyncio.BaseEventLoop, "run_in_executor", idle.counted)
-    monkeypatch.setattr(textual.app, "wait_for_idle", idle.idle)
-    monkeypatch.setattr(textual.pilot, "wait_for_idle", idle.idle)
+    idle.instead_of_pauses(monkeypatch)
 
 
 MakeApp = Callable[..., FcreviewApp]

@@ -19,6 +19,7 @@ from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.app import FcreviewApp
 
 Compare = Callable[..., bool]
+pytestmark = pytest.mark.slow
 NARROW, WIDE = (80, 24), (160, 50)
 BENCHMARKS = ("bfcl", "complexfuncbench")
 KEYS = {"queue": [], "item": ["enter"], "clusters": ["c"], "help": ["question_mark"]}

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from fcreview.clusters import Cluster
+from fcreview.calls.clusters import Cluster
 from fcreview.figures import FigureSource, Scored
 from fcreview.model import ImportIssue, Item
 from fcreview.review import ItemKey

@@ -26,7 +26,7 @@ from fcreview.opinions import Decision, decide, fold, has_seen, is_stale, last_a
 from fcreview.review import OWN, Event, ItemKey, Opinion
 from fcreview.rollup import SCORING
 from fcreview.store.reviews.reader import JournalReader
-from fcreview.store.reviews.references import References
+from fcreview.store.reviews.references import Reference, References
 from fcreview.store.reviews.views import DECISION_COLUMNS, SCHEMA, VIEWS, columns_json
 
 if TYPE_CHECKING:
@@ -121,6 +121,10 @@ class ReviewTables:
         """What everybody now thinks of one item and its parts."""
         events = self._about(key, prediction_hash, golden_hash)
         return fold(events, self._retracted, prediction_hash, golden_hash)
+
+    def spoken_of(self) -> Iterator[tuple[ItemKey, Sequence[Reference]]]:
+        """Every key that anybody spoke of, with the items that have it."""
+        return ((key, self._references.of(key)) for key in self._by_key)
 
     def history(self, key: ItemKey) -> list[Event]:
         """Every event on one key, retractions and retracted ones included, by time."""

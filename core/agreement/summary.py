@@ -33,14 +33,15 @@ Metric = Literal["percent", "fleiss", "alpha", "ac1", "cohen"]
 class AgreementFigure:
     """One coefficient of one group. As JSON one object with these fields."""
 
-    given: Given
     scope: Scope
     benchmark: str | None
+    """None overall."""
     category: str | None
+    """None but by category."""
     criterion: str
-    metric: Metric
     level: Level
     """How two labels are compared."""
+    metric: Metric
     annotators: tuple[str, ...]
     """Whose labels: two for a pair, else all of the group."""
     value: float | None
@@ -52,6 +53,7 @@ class AgreementFigure:
     """Units with two labels or more, of a pair with both theirs; for `fleiss` those with the same number of labels."""
     n_labels: int
     """Labels on these units."""
+    given: Given
 
 
 def agreement(ratings: Iterable[Rating], scopes: Iterable[Scope], given: Given) -> Iterator[AgreementFigure]:
@@ -81,19 +83,19 @@ def _figures(group: Group) -> Iterator[AgreementFigure]:
     for each, found in zip(asked, estimates(table.times, [each.statistic for each in asked]), strict=True):
         units = int(table.times[each.rows].sum())
         yield AgreementFigure(
-            given=group.given,
             scope=group.scope,
             benchmark=group.benchmark,
             category=group.category,
             criterion=group.criterion,
-            metric=each.metric,
             level=each.level,
+            metric=each.metric,
             annotators=each.annotators,
             value=found.value,
             low=found.low if units > 1 else None,
             high=found.high if units > 1 else None,
             n_units=units,
             n_labels=2 * units if len(each.annotators) == 2 else int((table.times * labelled)[each.rows].sum()),
+            given=group.given,
         )
 
 

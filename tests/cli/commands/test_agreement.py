@@ -17,6 +17,7 @@ from nltk.metrics.agreement import AnnotationTask
 
 from fcreview.store.reviews.lines import digest
 from tests.commands import Done, environment, in_this_process
+from tests.sources import ROOT
 
 Cli = Callable[..., Done]
 ANNOTATORS = ("alice", "bob", "carol")
@@ -44,10 +45,9 @@ class Labelled:
 def labelled(tmp_path_factory: pytest.TempPathFactory) -> Labelled:
     """Three annotators label items of two benchmarks with `fcreview label`; carol leaves some out."""
     home = tmp_path_factory.mktemp("agreement")
-    samples = Path(__file__).resolve().parents[2] / "sample_runs"
     made = Labelled(home / "runs", home, {})
     for name in ("acebench", "complexfuncbench"):
-        shutil.copytree(samples / name, made.runs / name)
+        shutil.copytree(ROOT / "sample_runs" / name, made.runs / name)
 
     def cli(*arguments: str | Path) -> Done:
         done = in_this_process(arguments, home, environment(home))

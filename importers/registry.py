@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from fcreview.figures import Figure, Scored
+from fcreview.figures import Figure, RunItems, Scored
 from fcreview.importers.base import Importer, Plugin
 from fcreview.importers.common.gather import gather
 from fcreview.model import ImportIssue, Item, Run
@@ -17,9 +17,9 @@ PLUGINS = (
         "bfcl",
         "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
-        version=2,
+        version=3,
     ),
-    Plugin("acebench", "ACEBench", "data_CATEGORY_result.json below result_en or result_zh"),
+    Plugin("acebench", "ACEBench", "data_CATEGORY_result.json below result_en or result_zh", version=2, combines=True),
     Plugin(
         "hammerbench",
         "HammerBench",
@@ -139,3 +139,9 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
     """The run's published figures from items as one source sees them; by its benchmark's importer, else by the
     generic one."""
     return IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"].figures(rows, run)
+
+
+def combined(parts: Sequence[RunItems]) -> list[Figure]:
+    """Figures over runs of one model and benchmark; none where the benchmark publishes none."""
+    importer = IMPORTERS.get(parts[0].run.benchmark) if parts else None
+    return importer.combined(parts) if importer is not None else []

@@ -81,7 +81,9 @@ def _call(said: Sequence[tuple[str | None, Any]]) -> bool | None:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two verdicts say the same; labels in any order."""
+    """Whether two verdicts say the same; labels in any order, 1 as 1.0."""
     if isinstance(one, list) and isinstance(other, list):
         return set(map(repr, one)) == set(map(repr, other))
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return isinstance(one, bool) is isinstance(other, bool) and one == other
     return type(one) is type(other) and bool(one == other)

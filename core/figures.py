@@ -6,6 +6,7 @@ differ.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -93,6 +94,13 @@ def rated(table: str, name: str, rows: Sequence[Scored], level: int = 0) -> Figu
     """A pass rate with its denominator."""
     known = sum(row.valid is not None for row in rows)
     return Figure(table, name, pass_rate(rows), level=level, n=known, of=len(rows))
+
+
+def tag_counts(rows: Sequence[Scored], known: Sequence[str] = ()) -> list[Figure]:
+    """Items by what people tagged them with: `known` tags first in their order, then others, most first."""
+    counts = Counter(tag for row in rows for tag in row.tags)
+    names = [*(tag for tag in known if tag in counts), *(tag for tag, _ in counts.most_common() if tag not in known)]
+    return [Figure("tags", name, counts[name], "count") for name in names]
 
 
 def by_category(rows: Sequence[Scored], table: str = "accuracy") -> list[Figure]:

@@ -188,6 +188,9 @@ class Run:
     """Name -> any JSON: how the model was run, as far as the files say. Listed, never looked into by name."""
     official_metrics: dict[str, Any] = field(default_factory=dict)
     """As the score files state them: `{category: {"accuracy": 0.9, "correct_count": 9, "total_count": 10}}`."""
+    tags: list[str] = field(default_factory=list)
+    """What reviewers are offered to tag an item with: the benchmark's own error taxonomy. An importer may leave them
+    to its registry line."""
     title: str = ""
     """The benchmark's name as people write it; an importer may leave that to its registry line."""
 

@@ -73,12 +73,14 @@ def share_of(row: Scored) -> float | None:
     """
     said = row.values.get(PROCESS)
     value = float(said) if isinstance(said, (int, float)) else None
-    if (ITEM, PROCESS) in row.overruled or OWN not in row.overruled:
+    if (ITEM, PROCESS) in row.overruled:
         return value
-    if row.overruled[OWN] is True:
-        return 1.0
     met = row.more.get(MILESTONES)
     share = float(met) if isinstance(met, (int, float)) else None
+    if OWN not in row.overruled:  # the process file rounds what the mean takes as it is
+        return share if share is not None and value == round(share, 3) else value
+    if row.overruled[OWN] is True:
+        return 1.0
     if row.overruled[OWN] is None and share != 1.0:
         return None
     return share

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.review import CORRECT, OWN, PARTS, UNSURE, Event, Opinion
-from fcreview.rollup import DISPUTED, SETTLED, DecidedBy, agreed, rolled_up
+from fcreview.rollup import DISPUTED, SETTLED, Build, DecidedBy, agreed, whole
 from fcreview.targets import ITEM
 
 ROLLING = (CORRECT, "equivalent")
@@ -93,17 +93,14 @@ def fold(
     return list(opinions.values())
 
 
-def decide(opinions: Sequence[Opinion], pairs: Mapping[int, int], you: str | None = None) -> list[Decision]:
-    """Decisions of one item: `item`/`correct` first (empty if nothing bears on it), then every target spoken of.
-
-    `pairs` counts the call pairs of each turn (turns from 0), for the roll-up.
-    """
+def decide(opinions: Sequence[Opinion], build: Build, you: str | None = None) -> list[Decision]:
+    """Decisions of one item: `item`/`correct` first (empty if nothing bears on it), then every target spoken of."""
     if len(opinions) == 1 and _simple(opinions[0]):
         return [_alone(opinions[0], you)]
     about: dict[Question, list[Opinion]] = {}
     for opinion in opinions:
         about.setdefault((opinion.target, opinion.criterion), []).append(opinion)
-    decisions = [_item(about, opinions, pairs, you)]
+    decisions = [_item(about, opinions, build, you)]
     for (target, criterion), said in about.items():
         if (target, criterion) != OWN:
             decisions.append(_settle(target, criterion, said, _verdicts(said), _ruling(said), you))
@@ -131,7 +128,7 @@ def _alone(opinion: Opinion, you: str | None) -> Decision:
 
 
 def _item(
-    about: Mapping[Question, list[Opinion]], opinions: Sequence[Opinion], pairs: Mapping[int, int], you: str | None
+    about: Mapping[Question, list[Opinion]], opinions: Sequence[Opinion], build: Build, you: str | None
 ) -> Decision:
     """The item's own verdicts, completed by the roll-up of what was said of its parts."""
     said = about.get(OWN, [])
@@ -140,10 +137,10 @@ def _item(
     if parts:
         settled = _part_values([o for o in parts if o.adjudicated])
         if ruling is None:
-            ruling = rolled_up(settled, pairs)
+            ruling = whole(settled, build)
         for annotator in dict.fromkeys(o.annotator for o in parts if not o.adjudicated):
             own = _part_values([o for o in parts if o.annotator == annotator and not o.adjudicated])
-            value = rolled_up({**own, **settled}, pairs)
+            value = whole({**own, **settled}, build)
             if value is not None and verdicts.get(annotator) in (None, UNSURE):
                 verdicts[annotator] = value
     decision = _settle(*OWN, said, verdicts, ruling, you)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from math import isfinite
 from typing import Any, Literal, NamedTuple
 
 from fcreview.targets import ITEM
@@ -38,11 +39,15 @@ def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
+def _number(value: Any) -> bool:
+    return isinstance(value, float) and isfinite(value)
+
+
 CHECKS: dict[Kind, Callable[[Any], bool]] = {
     "text": lambda value: isinstance(value, str),
     "texts": _texts,
     "object": lambda value: isinstance(value, dict),
-    "value": lambda value: isinstance(value, (bool, int, str)) or _texts(value),
+    "value": lambda value: isinstance(value, (bool, int, str)) or _number(value) or _texts(value),
 }
 
 
@@ -70,7 +75,7 @@ class Said:
     target: str = ITEM
     criterion: str = CORRECT
     verdict: Any = field(default=None, metadata=_part("value"))
-    """true, false, "unsure", 0-2 or a list of labels."""
+    """true, false, "unsure", a number (0-2, a score of 0 to 1) or a list of labels."""
     fault: Fault | None = field(default=None, metadata=_part("text", FAULTS))
     tags: list[str] | None = field(default=None, metadata=_part("texts"))
     note: str | None = field(default=None, metadata=_part("text"))

@@ -208,7 +208,7 @@ class ReviewTables:
             if not opinions:
                 continue
             parts = self._references.parts(item)
-            for decision in decide(opinions, parts.pairs, self.annotator):
+            for decision in decide(opinions, parts.build(), self.annotator):
                 row = _decision_row(item, decision)
                 if (decision.target, decision.criterion) != OWN:
                     for source in SCORING:

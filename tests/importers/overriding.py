@@ -12,11 +12,12 @@ import orjson
 
 from fcreview.figures import FigureSource
 from fcreview.importers.registry import discover, figures, read_plan
-from fcreview.review import Said
+from fcreview.review import Event, Said
 from fcreview.rollup import automatic
 from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.lines import seal
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 
@@ -34,7 +35,8 @@ class Reviewed:
     def __init__(self, store: Store, workspace: Workspace, annotator: str) -> None:
         self.store, self.workspace = store, workspace
         (self.row,) = store.runs()
-        self.reviewer = Reviewer(store, Journal(workspace, annotator))
+        self.journal = Journal(workspace, annotator)
+        self.reviewer = Reviewer(store, self.journal)
 
     def say(self, name: str, verdict: Any, target: str = "item", criterion: str = "correct", who: str = "") -> None:
         (item,) = self.store.find(name)
@@ -53,22 +55,36 @@ class Reviewed:
         return {key: after.get(key) for key in {**before, **after} if before.get(key) != after.get(key)}
 
     def confirm(self, seed: int, share: float) -> int:
-        """Confirms a random share of the automatic verdicts that count, by this annotator. Returns how many."""
+        """Confirms a random share of the automatic verdicts, as all that this annotator says. Returns how many."""
         said: dict[tuple[int, str, str], dict[Any, Any]] = {}
         _, rows = self.store.sql(QUESTIONS.format(run=self.row.run))
         for item, target, criterion, source, value in rows:
             said.setdefault((item, target, criterion), {})[source] = _json(value)
-        draw, n = random.Random(seed), 0
-        journal = Journal(self.workspace, self.reviewer.annotator)
-        for (item, target, criterion), values in said.items():
+        keys = {item: self.store.reviews.reference(item) for item, _, _ in said}
+        draw, previous, lines = random.Random(seed), "", []
+        for number, ((item, target, criterion), values) in enumerate(said.items()):
             value = automatic(values)
-            if value is not None and draw.random() < share:
-                key, prediction_hash, golden_hash = self.store.reviews.reference(item)
-                told = Said(target=target, criterion=criterion, verdict=value)
-                journal.append(key, told, prediction_hash=prediction_hash, golden_hash=golden_hash)
-                n += 1
+            if value is None or draw.random() >= share:
+                continue
+            key, prediction_hash, golden_hash = keys[item]
+            event = Event(
+                event=f"{seed:08x}{number:024x}",
+                time="2026-01-01T00:00:00.000Z",
+                annotator=self.journal.annotator,
+                key=key,
+                prediction_hash=prediction_hash,
+                golden_hash=golden_hash,
+                target=target,
+                criterion=criterion,
+                verdict=value,
+            )
+            sealed, line = seal(event, previous)
+            previous = sealed.hash
+            lines.append(line)
+        self.journal.path.write_bytes(b"".join(lines))  # at once: thousands of acts, each on disk for itself, take long
         self.store.refresh_reviews()
-        return n
+        assert self.store.reviews.warnings == []
+        return len(lines)
 
     def human(self, name: str) -> Any:
         """What people say of the item itself, parts rolled up."""

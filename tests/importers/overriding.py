@@ -60,7 +60,7 @@ class Reviewed:
         _, rows = self.store.sql(QUESTIONS.format(run=self.row.run))
         for item, target, criterion, source, value in rows:
             said.setdefault((item, target, criterion), {})[source] = _json(value)
-        keys = {item: self.store.reviews.reference(item) for item, _, _ in said}
+        keys = {item: self.store.reviews.reference(item) for item in {item for item, _, _ in said}}
         draw, previous, lines = random.Random(seed), "", []
         for number, ((item, target, criterion), values) in enumerate(said.items()):
             value = automatic(values)

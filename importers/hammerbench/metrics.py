@@ -32,7 +32,7 @@ class Row:
     @property
     def other_error(self) -> bool | None:
         """None where names are right and people differ on the values."""
-        if self.hallucinated or self.missing:
+        if self.hallucinated or self.missing or self.is_text:
             return False
         return None if self.args_ok is None else not self.args_ok
 

@@ -8,11 +8,12 @@ None is no verdict.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fcreview.model import Source
 from fcreview.review import UNSURE
-from fcreview.targets import RESPONSE, part_of
+from fcreview.targets import RESPONSE, call_of, part_of, turn_address
 
 DISPUTED = "disputed"
 DecidedBy = Literal["adjudication", "unanimous", "disputed"]
@@ -43,6 +44,48 @@ def effective(own: Any, human: Any = None, decided_by: DecidedBy | None = None) 
     if decided_by in SETTLED:
         return human
     return None if decided_by == DISPUTED else own
+
+
+@dataclass(slots=True)
+class Build:
+    """What the roll-up must know of an item besides what people say of its parts."""
+
+    pairs: Mapping[int, int] = field(default_factory=dict)
+    """Call pairs by turn, from 0."""
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """What the benchmark says of the parts: address -> pass or fail."""
+    needs: Sequence[Sequence[str]] | None = None
+    """See `Extra.needs`."""
+
+
+def whole(verdicts: Mapping[str, Any], build: Build) -> bool | None:
+    """True, False or None (says nothing) for the item, from one person's verdicts on its parts.
+
+    A verdict that only confirms the benchmark's own says nothing, as the item's own verdict has it in already. What the
+    person passes over stands as the benchmark has it.
+    """
+    said = {address: value for address, value in verdicts.items() if not alike(value, build.own.get(address))}
+    if not any(isinstance(value, bool) for value in said.values()):
+        return None
+    if build.needs is None:
+        right = {address: True for address, value in build.own.items() if value is True}
+        return rolled_up({**right, **said}, build.pairs)
+    if said.get(RESPONSE) is False:
+        return False
+    met = all(any(_right(address, said, build.own) for address in group) for group in build.needs)
+    return True if met else False if False in said.values() else None
+
+
+def _right(address: str, said: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+    """Whether a call is right, by its turn's verdict, its own, its arguments', the benchmark's: the first there is."""
+    part = part_of(address)
+    turn = said.get(turn_address(part.turn)) if part else None
+    for direct in (turn, said.get(address)):
+        if isinstance(direct, bool):
+            return direct
+    if any(value is False and other != address and call_of(other) == address for other, value in said.items()):
+        return False
+    return own.get(address) is True
 
 
 def rolled_up(verdicts: Mapping[str, Any], pairs: Mapping[int, int]) -> bool | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from fcreview.criteria import PASS_FAIL, SCALES
+from fcreview.criteria import PASSING, SCALES
 from fcreview.review import UNSURE, Fault, ItemKey
 
 Given = Literal["blind", "seen", "unknown", "all"]
@@ -103,12 +103,13 @@ def level_of(values: Iterable[Any]) -> Level:
     kinds = {type(value) for value in values}
     if list in kinds:
         return "masi"
-    return "ordinal" if kinds == {int} else "nominal"
+    return "ordinal" if kinds and kinds <= {int, float} else "nominal"
 
 
 def categories(criterion: str, values: Sequence[Any]) -> list[Category]:
     """Those of the criterion's scale, used or not, and others that were used; numbers in their order."""
-    scale = [value for value in SCALES.get(criterion, {}).values() if value != UNSURE]
+    words = SCALES[criterion].words if criterion in SCALES else {}
+    scale = [value for value in words.values() if value != UNSURE]
     both = [*scale, *values]
     if level_of(both) == "ordinal":
         both.sort()
@@ -120,7 +121,7 @@ def _place(scope: Scope, key: ItemKey) -> tuple[str | None, str | None]:
 
 
 def _passes(rating: Rating) -> bool:
-    return rating.value is True and SCALES.get(rating.criterion) is PASS_FAIL
+    return rating.value is True and rating.criterion in PASSING
 
 
 def _with_fault(rating: Rating) -> str:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from fcreview.opinions import Basis, Question
-from fcreview.review import OWN, ItemKey
-from fcreview.rollup import SCORING, automatic
-from fcreview.store.reviews.effective import AUTOMATIC
+from fcreview.opinions import ROLLING
+from fcreview.review import ItemKey
+from fcreview.rollup import SCORING, Build
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-    from fcreview.model import Source
 
 
 class Reference(NamedTuple):
@@ -31,21 +28,20 @@ class Reference(NamedTuple):
 class Parts:
     """What is known of the parts of one item."""
 
-    pairs: dict[int, int] = field(default_factory=dict)
+    pairs: dict[int, int]
     """Call pairs by turn, from 0."""
-    said: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    said: dict[tuple[str, str, str], str]
     """Automatic verdicts as JSON text by target, criterion and source."""
-    own: bool | None = None
-    """What the benchmark says of the item itself."""
+    needs: list[list[str]] | None = None
+    """See `fcreview.extra.Extra.needs`."""
 
-    def basis(self) -> Basis:
-        """For `opinions.decide`."""
-        by_question: dict[Question, dict[Source, Any]] = {}
-        for (target, criterion, source), text in self.said.items():
-            if source in SCORING:
-                by_question.setdefault((target, criterion), {})[source] = orjson.loads(text)
-        said = {question: automatic(by) for question, by in by_question.items()}
-        return Basis(self.pairs, {**said, OWN: self.own})
+    def build(self) -> Build:
+        own: dict[str, Any] = {}
+        for criterion in reversed(ROLLING):
+            for source in reversed(SCORING):
+                said = [(t, text) for (t, c, by), text in self.said.items() if (c, by) == (criterion, source)]
+                own.update({target: text == "true" for target, text in said if text in ("true", "false")})
+        return Build(self.pairs, own, self.needs)
 
 
 # Not through the views `pairs` and `verdicts`: those take every item apart before one is chosen.
@@ -54,9 +50,9 @@ _VERDICTS = (
     "SELECT item, v.target, v.criterion, v.source, CAST(v.value AS VARCHAR)"
     " FROM (SELECT item, unnest(verdicts) AS v {chosen})"
 )
-_OWN = f"SELECT item, {AUTOMATIC} FROM (SELECT * {{chosen}}) i"
 _CHOSEN = "FROM item_rows WHERE item IN ({items})"
-_NO_PARTS = Parts()
+_NEEDS = "SELECT item, CAST(extra->'$.needs' AS VARCHAR) FROM item_rows WHERE item IN ({items}) AND extra IS NOT NULL"
+_NO_PARTS = Parts({}, {})
 
 
 class References:
@@ -123,14 +119,15 @@ class References:
         items = [each.item for key in keys for each in self.of(key) if each.item not in self._parts]
         if not items:
             return
-        self._parts.update({item: Parts() for item in items})
-        chosen = _CHOSEN.format(items=", ".join(map(str, items)))  # our own numbers; so that only their part is read
+        self._parts.update({item: Parts({}, {}) for item in items})
+        numbers = ", ".join(map(str, items))  # our own numbers; so that only their part is read
+        chosen = _CHOSEN.format(items=numbers)
         for item, turn, count in self._rows(_PAIRS.format(chosen=chosen)):
             self._parts[item].pairs[turn] = count
-        for item, own in self._rows(_OWN.format(chosen=chosen)):
-            self._parts[item].own = own
         for item, target, criterion, source, value in self._rows(_VERDICTS.format(chosen=chosen)):
             self._parts[item].said[target, criterion, source] = value
+        for item, needs in self._rows(_NEEDS.format(items=numbers)):
+            self._parts[item].needs = orjson.loads(needs) if needs else None
 
     def _rows(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._connection.execute(text, list(values)).fetchall()

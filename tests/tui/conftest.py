@@ -74,7 +74,7 @@ def settled() -> Callable[[Pilot[Any]], Any]:
 
     async def wait(pilot: Pilot[Any]) -> list[str]:
         for _ in range(3):  # an answer may ask for another window
-            await pilot.app.workers.wait_for_complete()
+            await idle.worked(pilot.app)
             await pilot.pause()
         return screen_lines(pilot.app)
 

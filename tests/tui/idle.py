@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 from asyncio import AbstractEventLoop, BaseEventLoop, Future
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,8 @@ import pytest
 import textual.app
 import textual.pilot
 from textual._context import active_app
-from textual.app import ScreenStackError
+from textual.app import App, ScreenStackError
+from textual.worker import WorkerCancelled
 
 LONGEST = 5.0
 """Seconds. Then a thread is at work that will not end by itself, as a test may want it."""
@@ -66,6 +68,13 @@ async def idle(_min_sleep: float = 0, _max_sleep: float = 0) -> None:
         else:
             drawn = True
             _draw()
+
+
+async def worked(app: App[Any]) -> None:
+    """All of the app's workers have ended. One that a newer one took the place of ends by being cancelled."""
+    while any(not worker.is_finished for worker in app.workers):
+        with contextlib.suppress(WorkerCancelled):
+            await app.workers.wait_for_complete()
 
 
 def _draw() -> None:

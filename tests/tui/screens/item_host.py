@@ -19,6 +19,7 @@ from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain
 from fcreview.tui.widgets.document import DocumentView, LineBar
+from tests.tui.idle import worked
 
 OBSERVATION = json.dumps({"rows": [f"row {n} of the answer" for n in range(12_000)]})
 
@@ -61,7 +62,7 @@ class Keys:
             await self.done()
 
     async def done(self) -> None:
-        await self._pilot.app.workers.wait_for_complete()
+        await worked(self._pilot.app)
         await self._pilot.pause()
 
 

@@ -48,7 +48,7 @@ class Extra:
     score_record: RecordPlace | None = None
     """The score file's own entry of this item: shown with the raw records."""
     redacted: bool = False
-    """The item was read without third-party keys (`fcreview.redact`), so its raw records are shown without them too."""
+    """The item was read without third-party keys (`fcreview.text.redact`): its raw records are shown without them."""
     more: dict[str, Any] = field(default_factory=dict)
     """What only this benchmark has: name -> any JSON, a line each under *more*, in this order, hidden from blind
     annotators. The benchmark's own `figures` may read it (as `Scored.more`); nobody else looks into it by name."""

@@ -9,11 +9,13 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from fcreview.clusters import Cluster
+from fcreview.agreement.ratings import Rating
+from fcreview.calls.clusters import Cluster
 from fcreview.figures import FigureSource, Scored
 from fcreview.model import ImportIssue, Item
 from fcreview.review import ItemKey
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
+from fcreview.store.queries.agreement import ratings
 from fcreview.store.queries.detail import find_items, raw_record, read_issues, read_items, score_record
 from fcreview.store.queries.labels import CHUNK, Chunk, chunks_of, items_of, read_labels
 from fcreview.store.queries.pages import Orders, hide, rows_of
@@ -151,6 +153,12 @@ class Store:
         if self.blind:
             raise StoreError("figures are not available in blind mode")
         return self._do(lambda: scored(self.connection, run))
+
+    def agreement_rows(self, view: View) -> list[Rating]:
+        """What annotators said of the view's items; see `queries.agreement.ratings`. StoreError in blind mode."""
+        if self.blind:
+            raise StoreError("agreement is not available in blind mode")
+        return self._do(lambda: ratings(self.connection, self.reviews, view))
 
     def labels(self, view: View, size: int = CHUNK) -> Iterator[list[dict[str, Any]]]:
         """Labels of the view's items, in the order of items, each item's own label first, as `queries.labels.COLUMNS`.

@@ -20,8 +20,6 @@ PARAMETERS = 8
 
 EXCEPTIONS = {
     "folder cli/commands": "a file a command: the folder is the list of commands",
-    "folder core": "one file a concept of the vocabulary; to be looked through",
-    "folder tui/document": "to be looked through",
     "parameters tui/app.py __init__": "being grouped",
     "parameters tui/document/texts.py text_block": "being grouped",
 }

@@ -17,7 +17,7 @@ from fcreview.cli.config import load_config
 from fcreview.cli.errors import FAILED
 from fcreview.cli.options import AsJson, Data, Format, WorkspaceOption
 from fcreview.cli.output import emit, emit_json, on_terminal, text_of
-from fcreview.words import count_of
+from fcreview.text.words import count_of
 
 if TYPE_CHECKING:
     from fcreview.plan import Found

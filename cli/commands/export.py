@@ -11,7 +11,7 @@ from fcreview.cli.options import Data, PathArgument, WhereOption, WorkspaceOptio
 from fcreview.cli.output import note, printed
 from fcreview.cli.program import UNWRAPPED
 from fcreview.exporters.registry import FORMATS
-from fcreview.words import count_of
+from fcreview.text.words import count_of
 
 WIDEST = max(len(each.name) for each in FORMATS)
 FORMAT_HELP = "\n".join([UNWRAPPED, *(f"{each.name:<{WIDEST}}  {each.help}" for each in FORMATS), ""])

@@ -13,7 +13,7 @@ from fcreview.cli.errors import FAILED, CommandError
 from fcreview.cli.finding.telling import tell_missing
 from fcreview.cli.options import AsJson, Data, Format, PathArguments, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_json, text_of
-from fcreview.words import count_of, rate
+from fcreview.text.words import count_of, rate
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace

@@ -23,7 +23,7 @@ from fcreview.cli.options import (
 from fcreview.cli.output import cut, emit, emit_json, laid_out, note, text_of
 from fcreview.cli.session import Session
 from fcreview.sanitise import visible, width
-from fcreview.words import count_of, word
+from fcreview.text.words import count_of, word
 
 if TYPE_CHECKING:
     from fcreview.store.rows import QueueRow, RunRow, View

@@ -16,7 +16,7 @@ from fcreview.criteria import SCALES
 from fcreview.review import CORRECT, FAULTS, Fault, Said
 from fcreview.sanitise import visible
 from fcreview.targets import FORMS, ITEM, is_address, part_of
-from fcreview.words import count_of, word
+from fcreview.text.words import count_of, word
 
 if TYPE_CHECKING:
     from fcreview.review import Event

@@ -16,7 +16,7 @@ from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, Workspac
 from fcreview.cli.output import cells, emit, emit_json
 from fcreview.cli.session import Session
 from fcreview.sanitise import visible
-from fcreview.words import word
+from fcreview.text.words import word
 
 if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fcreview.cli.common import Place, opened
-from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
-from fcreview.cli.output import cut, emit, emit_json, laid_out
-from fcreview.cli.session import Session
-from fcreview.clusters import (
+from fcreview.calls.clusters import (
     ARGUMENT,
     ERROR,
     FUNCTION,
@@ -24,8 +20,12 @@ from fcreview.clusters import (
     place_of,
     shared,
 )
+from fcreview.cli.common import Place, opened
+from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
+from fcreview.cli.output import cut, emit, emit_json, laid_out
+from fcreview.cli.session import Session
 from fcreview.sanitise import clip, visible, width
-from fcreview.words import count_of, rate
+from fcreview.text.words import count_of, rate
 
 if TYPE_CHECKING:
     from fcreview.store.rows import View

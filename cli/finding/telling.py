@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.output import note
-from fcreview.words import count_of
+from fcreview.text.words import count_of
 
 if TYPE_CHECKING:
     from fcreview.store.rows import ImportSummary

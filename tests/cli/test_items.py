@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from fcreview.calls.clusters import ERROR, Cluster, grouped
 from fcreview.cli.commands.triage import lines_of
-from fcreview.clusters import ERROR, Cluster, grouped
 from fcreview.sanitise import width
 
 Cli = Callable[..., Any]

@@ -13,11 +13,11 @@ from fcreview.review import Opinion
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import ItemDetail
 from fcreview.targets import WHOLE, words
+from fcreview.text.words import word
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.texts import text_block
 from fcreview.tui.text.lines import Line, Part, column, labelled, rule, size_text, spread, wrap_text
 from fcreview.tui.text.theme import symbols, verdict_style
-from fcreview.words import word
 
 RATIONALE_ROWS = 8
 SHORT = 48

@@ -13,7 +13,7 @@ from fcreview.review import CORRECT, UNSURE, Event, Fault, Opinion, Said
 from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
 from fcreview.targets import ITEM, words
-from fcreview.words import word
+from fcreview.text.words import word
 
 if TYPE_CHECKING:
     from fcreview.review import ItemKey

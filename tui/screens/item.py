@@ -20,10 +20,10 @@ from fcreview.sanitise import visible
 from fcreview.store.rows import View
 from fcreview.targets import words
 from fcreview.tui.document.blocks import Options
-from fcreview.tui.document.cursor import Cursor
 from fcreview.tui.document.header import header_line
 from fcreview.tui.document.records import joined
 from fcreview.tui.item.ahead import LookAhead, Shown
+from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.item.judging import About, Judging, Outcome
 from fcreview.tui.item.raw import raw_records
 from fcreview.tui.item.reviewing import Judgement, Reviewing

@@ -11,7 +11,7 @@ from textual.message import Message
 from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.document.blocks import Block, BlockSource
-from fcreview.tui.document.cursor import Cursor
+from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.item.status import SILENT, Remark
 from fcreview.tui.keys import bindings, key_names
 from fcreview.tui.keytable import ITEM_TEXT

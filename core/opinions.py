@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.review import CORRECT, OWN, PARTS, UNSURE, Event, Opinion
-from fcreview.rollup import DISPUTED, SETTLED, DecidedBy, agreed, rolled_up
+from fcreview.rollup import DISPUTED, SETTLED, DecidedBy, agreed, alike, rolled_up
 from fcreview.targets import ITEM
 
 ROLLING = (CORRECT, "equivalent")
@@ -93,8 +93,18 @@ def fold(
     return list(opinions.values())
 
 
+@dataclass(slots=True)
+class Basis:
+    """What the roll-up must know of an item."""
+
+    pairs: Mapping[int, int] = field(default_factory=dict)
+    """Call pairs of each turn (turns from 0)."""
+    automatic: Mapping[Question, Any] = field(default_factory=dict)
+    """What the benchmark says of the item and its parts, where it says anything."""
+
+
 def has_seen(
-    events: Sequence[Event], pairs: Mapping[int, int], annotator: str, prediction_hash: str = "", golden_hash: str = ""
+    events: Sequence[Event], basis: Basis, annotator: str, prediction_hash: str = "", golden_hash: str = ""
 ) -> bool:
     """Whether what others found on an item was open to this annotator at some time: from the first verdict of theirs
     that decides the item, taken back or not, and wherever they spoke of it when nothing was hidden.
@@ -106,22 +116,19 @@ def has_seen(
             continue
         until = events[:number]
         opinions = fold(until, retractions(until), prediction_hash, golden_hash)
-        if event.blind is False or decide(opinions, pairs, annotator)[0].you is not None:
+        if event.blind is False or decide(opinions, basis, annotator)[0].you is not None:
             return True
     return False
 
 
-def decide(opinions: Sequence[Opinion], pairs: Mapping[int, int], you: str | None = None) -> list[Decision]:
-    """Decisions of one item: `item`/`correct` first (empty if nothing bears on it), then every target spoken of.
-
-    `pairs` counts the call pairs of each turn (turns from 0), for the roll-up.
-    """
+def decide(opinions: Sequence[Opinion], basis: Basis, you: str | None = None) -> list[Decision]:
+    """Decisions of one item: `item`/`correct` first (empty if nothing bears on it), then every target spoken of."""
     if len(opinions) == 1 and _simple(opinions[0]):
         return [_alone(opinions[0], you)]
     about: dict[Question, list[Opinion]] = {}
     for opinion in opinions:
         about.setdefault((opinion.target, opinion.criterion), []).append(opinion)
-    decisions = [_item(about, opinions, pairs, you)]
+    decisions = [_item(about, opinions, basis, you)]
     for (target, criterion), said in about.items():
         if (target, criterion) != OWN:
             decisions.append(_settle(target, criterion, said, _verdicts(said), _ruling(said), you))
@@ -149,19 +156,18 @@ def _alone(opinion: Opinion, you: str | None) -> Decision:
 
 
 def _item(
-    about: Mapping[Question, list[Opinion]], opinions: Sequence[Opinion], pairs: Mapping[int, int], you: str | None
+    about: Mapping[Question, list[Opinion]], opinions: Sequence[Opinion], basis: Basis, you: str | None
 ) -> Decision:
     """The item's own verdicts, completed by the roll-up of what was said of its parts."""
     said = about.get(OWN, [])
     verdicts, ruling = _verdicts(said), _ruling(said)
     parts = [o for o in opinions if not o.stale and o.criterion in ROLLING and o.target != ITEM]
     if parts:
-        settled = _part_values([o for o in parts if o.adjudicated])
+        rulings = [o for o in parts if o.adjudicated]
         if ruling is None:
-            ruling = rolled_up(settled, pairs)
+            ruling = _rolled(rulings, basis)
         for annotator in dict.fromkeys(o.annotator for o in parts if not o.adjudicated):
-            own = _part_values([o for o in parts if o.annotator == annotator and not o.adjudicated])
-            value = rolled_up({**own, **settled}, pairs)
+            value = _rolled([o for o in parts if o.annotator == annotator and not o.adjudicated] + rulings, basis)
             if value is not None and verdicts.get(annotator) in (None, UNSURE):
                 verdicts[annotator] = value
     decision = _settle(*OWN, said, verdicts, ruling, you)
@@ -170,6 +176,18 @@ def _item(
     decision.n_verdicts = decision.n_verdicts or int(ruling is not None)
     decision.stale = any(o.stale for o in opinions)
     return decision
+
+
+def _rolled(opinions: Sequence[Opinion], basis: Basis) -> bool | None:
+    """What opinions on parts say of the item. Those that confirm what the benchmark says of their part say nothing new
+    of the item: they complete what others say, and by themselves can only confirm the item's own verdict."""
+    value = rolled_up(_part_values(opinions), basis.pairs)
+    if value is None or value is basis.automatic.get(OWN):
+        return value
+    news = [o for o in opinions if not alike(o.verdict, basis.automatic.get((o.target, o.criterion)))]
+    if value is False:
+        return rolled_up(_part_values(news), basis.pairs)
+    return value if any(o.verdict is True for o in news) else None
 
 
 def _settle(
@@ -209,10 +227,11 @@ def _ruling(said: Iterable[Opinion]) -> Any:
     return max(rulings, key=lambda o: o.time).verdict if rulings else None
 
 
-def _part_values(opinions: Iterable[Opinion]) -> dict[str, Any]:
+def _part_values(opinions: Sequence[Opinion]) -> dict[str, Any]:
+    """The verdict on each part: an adjudicator's over others', later ones over earlier."""
     values: dict[str, Any] = {}
     for criterion in reversed(ROLLING):
-        rows = sorted((o for o in opinions if o.criterion == criterion), key=lambda o: o.time)
+        rows = sorted((o for o in opinions if o.criterion == criterion), key=lambda o: (o.adjudicated, o.time))
         values.update({o.target: o.verdict for o in rows if o.verdict is not None})
     return values
 

@@ -50,7 +50,8 @@ def rolled_up(verdicts: Mapping[str, Any], pairs: Mapping[int, int]) -> bool | N
     (turns from 0), by the benchmarks' common rule: all calls right, all turns right.
 
     A part judged wrong makes the whole wrong, unless a verdict on something between the two says otherwise. The
-    whole is right only if every call pair of every turn was judged right, itself or with its turn.
+    whole is right only if every call pair of every turn was judged right, itself or with its turn; where there are no
+    calls to judge (a question that is answered in words), if the response was.
     """
     turns: dict[int, dict[int | None, list[tuple[str | None, Any]]]] = {turn: {} for turn in pairs}
     for address, value in verdicts.items():
@@ -60,7 +61,9 @@ def rolled_up(verdicts: Mapping[str, Any], pairs: Mapping[int, int]) -> bool | N
     values = [_turn(said, pairs.get(turn, 0)) for turn, said in turns.items()]
     if False in values or verdicts.get(RESPONSE) is False:
         return False
-    return True if pairs and all(value is True for value in values) else None
+    if not pairs:
+        return True if verdicts.get(RESPONSE) is True and None not in values else None
+    return True if all(value is True for value in values) else None
 
 
 def _turn(said: Mapping[int | None, Sequence[tuple[str | None, Any]]], n_pairs: int) -> bool | None:
@@ -81,7 +84,9 @@ def _call(said: Sequence[tuple[str | None, Any]]) -> bool | None:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two verdicts say the same; labels in any order."""
+    """Whether two verdicts say the same; labels in any order, 1 as 1.0."""
     if isinstance(one, list) and isinstance(other, list):
         return set(map(repr, one)) == set(map(repr, other))
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return isinstance(one, bool) is isinstance(other, bool) and one == other
     return type(one) is type(other) and bool(one == other)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fcreview.review import ItemKey
+import orjson
+
+from fcreview.opinions import Basis, Question
+from fcreview.review import OWN, ItemKey
+from fcreview.rollup import SCORING, automatic
+from fcreview.store.reviews.effective import AUTOMATIC
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from fcreview.model import Source
 
 
 class Reference(NamedTuple):
@@ -24,10 +31,21 @@ class Reference(NamedTuple):
 class Parts:
     """What is known of the parts of one item."""
 
-    pairs: dict[int, int]
+    pairs: dict[int, int] = field(default_factory=dict)
     """Call pairs by turn, from 0."""
-    said: dict[tuple[str, str, str], str]
+    said: dict[tuple[str, str, str], str] = field(default_factory=dict)
     """Automatic verdicts as JSON text by target, criterion and source."""
+    own: bool | None = None
+    """What the benchmark says of the item itself."""
+
+    def basis(self) -> Basis:
+        """For `opinions.decide`."""
+        by_question: dict[Question, dict[Source, Any]] = {}
+        for (target, criterion, source), text in self.said.items():
+            if source in SCORING:
+                by_question.setdefault((target, criterion), {})[source] = orjson.loads(text)
+        said = {question: automatic(by) for question, by in by_question.items()}
+        return Basis(self.pairs, {**said, OWN: self.own})
 
 
 # Not through the views `pairs` and `verdicts`: those take every item apart before one is chosen.
@@ -36,8 +54,9 @@ _VERDICTS = (
     "SELECT item, v.target, v.criterion, v.source, CAST(v.value AS VARCHAR)"
     " FROM (SELECT item, unnest(verdicts) AS v {chosen})"
 )
+_OWN = f"SELECT item, {AUTOMATIC} FROM (SELECT * {{chosen}}) i"
 _CHOSEN = "FROM item_rows WHERE item IN ({items})"
-_NO_PARTS = Parts({}, {})
+_NO_PARTS = Parts()
 
 
 class References:
@@ -104,10 +123,12 @@ class References:
         items = [each.item for key in keys for each in self.of(key) if each.item not in self._parts]
         if not items:
             return
-        self._parts.update({item: Parts({}, {}) for item in items})
+        self._parts.update({item: Parts() for item in items})
         chosen = _CHOSEN.format(items=", ".join(map(str, items)))  # our own numbers; so that only their part is read
         for item, turn, count in self._rows(_PAIRS.format(chosen=chosen)):
             self._parts[item].pairs[turn] = count
+        for item, own in self._rows(_OWN.format(chosen=chosen)):
+            self._parts[item].own = own
         for item, target, criterion, source, value in self._rows(_VERDICTS.format(chosen=chosen)):
             self._parts[item].said[target, criterion, source] = value
 

@@ -134,7 +134,7 @@ class ReviewTables:
         """Whether what others found on the item was open to this annotator at some time, even in blind mode; see
         `opinions.has_seen`. KeyError if there is no such item."""
         key, *hashes = self.reference(item)
-        return has_seen(self.history(key), self._references.parts(item).pairs, annotator, *hashes)
+        return has_seen(self.history(key), self._references.parts(item).basis(), annotator, *hashes)
 
     def last_act(self, annotator: str) -> Event | None:
         """The annotator's latest act that was not retracted."""
@@ -218,7 +218,7 @@ class ReviewTables:
             if not opinions:
                 continue
             parts = self._references.parts(item)
-            for decision in decide(opinions, parts.pairs, self.annotator):
+            for decision in decide(opinions, parts.basis(), self.annotator):
                 row = _decision_row(item, decision)
                 if (decision.target, decision.criterion) != OWN:
                     for source in SCORING:

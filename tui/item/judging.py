@@ -160,7 +160,7 @@ def score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
 
 def event_words(event: Event) -> str:
     """`fail, golden is wrong, on turn 2 call 1`: what an event had set."""
-    parts = [word(event.verdict)] if event.verdict is not None else []
+    parts = [word(event.verdict, event.criterion)] if event.verdict is not None else []
     parts += [f"{event.fault} is wrong"] if event.fault else []
     parts += [f"tags {visible(', '.join(event.tags))}"] if event.tags is not None else []
     parts += ["note"] if event.note is not None else []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.opinions import Decision, decide, fold, retractions
+from fcreview.opinions import Basis, Decision, decide, fold, retractions
 from fcreview.review import Event, ItemKey
 from fcreview.rollup import rolled_up
 
@@ -25,7 +25,7 @@ event.count = 0  # type: ignore[attr-defined]
 
 
 def item(*events: Event, pairs: dict[int, int] | None = None, you: str = "alice") -> Decision:
-    decision = decide(fold(events, retractions(events), "p", "g"), pairs or {}, you)[0]
+    decision = decide(fold(events, retractions(events), "p", "g"), Basis(pairs or {}), you)[0]
     assert (decision.target, decision.criterion) == ("item", "correct")
     return decision
 
@@ -147,7 +147,7 @@ def test_labels_are_compared_as_sets_on_other_criteria() -> None:
         event(verdict=2, criterion="completeness"),
         event("bob", 1, criterion="completeness"),
     ]
-    first, acts, completeness = decide(fold(events, set()), {}, "bob")
+    first, acts, completeness = decide(fold(events, set()), Basis(), "bob")
     assert first.human is None  # other criteria do not decide whether the item is correct
     assert (acts.human, acts.decided_by) == (["ask", "inform"], "unanimous")
     assert (completeness.human, completeness.you) == ("disputed", 1)
@@ -225,3 +225,20 @@ def test_annotators_can_differ_through_their_parts() -> None:
     settled = item(*events, ruling, pairs={0: 1})
     assert (settled.human, settled.decided_by) == (True, "adjudication")
     assert settled.annotators == ["alice", "bob", "carol"]
+
+
+def test_parts_that_are_confirmed_say_nothing_new_of_the_item() -> None:
+    """The benchmark fails call 1 and says nothing of the item: a reviewer who agrees does not fail the item."""
+    first, second = "turn:1/call:1", "turn:1/call:2"
+    basis = Basis({0: 2}, {(first, "correct"): False, (second, "correct"): True})
+
+    def human(*verdicts: bool) -> Any:
+        said = [event(verdict=value, target=f"turn:1/call:{at}") for at, value in enumerate(verdicts, 1)]
+        return decide(fold(said, set()), basis)[0].human
+
+    assert human(False, True) is None
+    assert human(False, False) is False  # call 2 is overruled
+    assert human(True, True) is True
+    confirmed = Basis(basis.pairs, {**basis.automatic, ("item", "correct"): False})
+    said = [event(verdict=False, target=first)]
+    assert decide(fold(said, set()), confirmed)[0].human is False  # and so does the benchmark

@@ -36,6 +36,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """Else DuckDB says at the end that objects were never let go."""
+    gc.unfreeze()
+
+
 def bench_folder() -> Path:
     return Path(os.environ.get("FCREVIEW_BENCH") or ROOT.parent / "shared" / "bench")
 

@@ -14,6 +14,7 @@ from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp
+from fcreview.tui.session import Session
 from fcreview.tui.text import theme
 from tests.store.factory import Imported
 from tests.tui import idle
@@ -51,7 +52,8 @@ def make_app(imported: Imported, tmp_path: Path) -> Iterator[MakeApp]:
         store = Store.open(workspace, "alice", blind=options.get("blind", False))
         stores.append(store)
         reviewer = Reviewer(store, Journal(workspace, "alice"))
-        return FcreviewApp(None, "alice", store=store, reviewer=reviewer, **options)
+        session = Session(None, "alice", store, reviewer, blind=options.pop("blind", False))
+        return FcreviewApp(session, **options)
 
     make.stores = stores  # type: ignore[attr-defined]
     yield make

@@ -31,13 +31,13 @@ class Host(App[None]):
         super().__init__()
         self.animation_level = "none"
         self.store = Store.open(workspace, "alice")
-        self.session = Session(None, "alice", self.store, Reviewer(self.store, Journal(workspace, "alice")))
+        reviewer = Reviewer(self.store, Journal(workspace, "alice"))
+        self.session = Session(None, "alice", self.store, reviewer, **fields)
         self.item = self.store.find(item)[0]
-        self.fields = fields
         self.left: int | None = None
 
     def on_mount(self) -> None:
-        screen = ItemScreen(self.session, View(queue="dataset"), self.item, **self.fields)
+        screen = ItemScreen(self.session, View(queue="dataset"), self.item)
         self.push_screen(screen, self.leave)
 
     def leave(self, item: int | None) -> None:

@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
-from fcreview.review import ReviewEvent, Said
+from fcreview.review import Event, Said
 from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.rows import View
@@ -32,6 +31,7 @@ from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain
 from fcreview.tui.widgets.document import LineBar
+from tests.store.factory import Imported
 
 
 class SlowReviewer(Reviewer):
@@ -42,7 +42,7 @@ class SlowReviewer(Reviewer):
         self.free = threading.Event()
         self.refused: list[bool] = []
 
-    def review(self, item: int, said: Said) -> ReviewEvent:
+    def review(self, item: int, said: Said) -> Event:
         assert self.free.wait(20)
         if said.verdict is not None and said.verdict in self.refused:
             raise JournalError("the disk is full")
@@ -50,8 +50,8 @@ class SlowReviewer(Reviewer):
 
 
 @pytest.fixture
-def workspace(factory: ModuleType, tmp_path: Path) -> Workspace:
-    return factory.import_items(tmp_path / "work", {"maple-8b": [{}, {}, {}, {}]})[0]
+def workspace(imported: Imported, tmp_path: Path) -> Workspace:
+    return imported(tmp_path / "work", {"maple-8b": [{}, {}, {}, {}]})
 
 
 def journal(workspace: Workspace) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -16,14 +15,15 @@ from fcreview.review import Said
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.session import Session, SessionError
+from tests.store.factory import Imported
 
 ENDLESS = "SELECT count(*) FROM range(10000000000) a, range(1000) b"
 """Takes hours unless it is broken off."""
 
 
 @pytest.fixture
-def workspace(factory: ModuleType, tmp_path: Path) -> Workspace:
-    return factory.import_items(tmp_path / "work", {"maple-8b": [{}, {}]})[0]
+def workspace(imported: Imported, tmp_path: Path) -> Workspace:
+    return imported(tmp_path / "work", {"maple-8b": [{}, {}]})
 
 
 @pytest.fixture

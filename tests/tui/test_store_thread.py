@@ -7,7 +7,6 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -21,6 +20,7 @@ from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.session import Session
+from tests.store.factory import Imported
 
 QUEUE_KEYS = (
     *("end home j", "o enter", "c l tab enter", "F", "r j enter", "i q", "f i d colon s i m enter", "F"),
@@ -64,10 +64,10 @@ async def settle(pilot: Pilot[Any]) -> None:
 
 
 @pytest.fixture
-def watched(factory: ModuleType, tmp_path: Path) -> Any:
+def watched(imported: Imported, tmp_path: Path) -> Any:
     """Opens an app on a real store and reviewer, both watched."""
     rows = [{"error_type": "value_error:string"}, {"issue": "cannot be read"}, {}, {}, {"official": True}]
-    workspace, _ = factory.import_items(tmp_path / "work", {"maple-8b": rows, "birch-70b": rows})
+    workspace = imported(tmp_path / "work", {"maple-8b": rows, "birch-70b": rows})
 
     @asynccontextmanager
     async def opened(**options: Any) -> AsyncIterator[tuple[Pilot[Any], Watched, Watched]]:

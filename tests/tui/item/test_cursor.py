@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from fcreview.calls.align import align_turns
+from fcreview.extra import Extra
 from fcreview.model import Accept, Call, Item, Message, Run
 from fcreview.review import ItemKey
 from fcreview.store.rows import ItemDetail, QueueRow
@@ -16,7 +17,7 @@ LONG = "\n".join(f"row {number}" for number in range(40))
 
 def detail(you: Any = None, **fields: Any) -> ItemDetail:
     """Four turns of which the second fails, with a folded observation there."""
-    item = Item("multi_0", "multi", n_turns=4, n_steps=4, official=False, extra={"failing_turn": 1}, **fields)
+    item = Item("multi_0", "multi", n_turns=4, n_steps=4, official=False, extra=Extra(failing_turn=1), **fields)
     for turn in range(4):
         item.messages += [
             Message(turn, -1, "user", f"Please do part {turn}."),
@@ -27,7 +28,7 @@ def detail(you: Any = None, **fields: Any) -> ItemDetail:
         item.golden.append(Call("golden", "cd", {"folder": Accept(["a"])}, turn))
         item.predicted.append(Call("predicted", "cd", {"folder": "a" if turn != 1 else "b"}, turn))
     item.pairs = align_turns(item.golden, item.predicted)
-    row = QueueRow(1, 1, 0, item.id, "multi", "m", False, None, None, you, None, False, None, None, None, "", 4, 4, 0)
+    row = QueueRow(item=1, run=1, seq=0, id=item.id, category="multi", model="m", official=False, you=you)
     key = ItemKey(benchmark="b", generation="g", language="en", model="m", category="multi", id=item.id)
     return ItemDetail(row, key, Run("b", "g", "en", "m", "runs"), item)
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,20 +14,21 @@ from fcreview.model import Verdict
 from fcreview.plan import RunPlan
 from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.store import Store
-from fcreview.store.workspace import Workspace
+from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.item.judging import About, Judging
 from fcreview.tui.session import Session
+from tests.store.factory import make_item, write_run
 
 KEYS = {"item.pass": "y", "item.fail": "f", "item.unsure": "u"}
 
 
 @pytest.fixture
-def workspace(factory: ModuleType, tmp_path: Path) -> Workspace:
+def workspace(tmp_path: Path) -> Workspace:
     """An item that passes or fails, and one that is scored on two criteria."""
     scored = [Verdict("judge", 1, criterion="completeness"), Verdict("judge", 2, criterion="correctness")]
-    items = [factory.make_item(0), factory.make_item(1, verdicts=scored)]
-    plan: RunPlan = factory.write_run(tmp_path / "run", [{}, {}])
-    made: Workspace = factory.find_workspace(tmp_path)
+    items = [make_item(0), make_item(1, verdicts=scored)]
+    plan: RunPlan = write_run(tmp_path / "run", [{}, {}])
+    made: Workspace = find_workspace(tmp_path)
     import_runs(made, [plan], lambda _: iter(items), jobs=1)
     return made
 

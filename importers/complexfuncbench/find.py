@@ -81,13 +81,17 @@ def _dataset(path: Path, found: Sequence[Path], data: Sequence[Path]) -> list[Pa
 def _nearest(path: Path, files: Sequence[Path]) -> list[Path]:
     """Those that share the most folders with the run: a dataset may be several files, and there may be another one's
     of another run."""
-    shared = {file: len(os.path.commonpath([path, file])) for file in dict.fromkeys(files)}
+    shared = {file: len(os.path.commonpath([path.absolute(), file.absolute()])) for file in dict.fromkeys(files)}
     return sorted(file for file, length in shared.items() if length == max(shared.values()))
 
 
 def _place(files: Sequence[Path]) -> str | None:
     """The file, or the folder of several."""
-    return None if not files else str(files[0] if len(files) == 1 else os.path.commonpath(files))
+    return (
+        None
+        if not files
+        else str(files[0] if len(files) == 1 else os.path.commonpath([file.absolute() for file in files]))
+    )
 
 
 def _around(path: Path) -> Iterator[Path]:

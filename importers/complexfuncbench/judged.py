@@ -6,7 +6,7 @@ What follows from a verdict on a call (`equivalent`, or `correct` of the call):
 |---|---|---|
 | an accepted call is wrong | one accepted call fewer | fails, unless another accepted call answers its golden call |
 | a refused call is right | one more, unless another answers its golden call | succeeds, if nothing else is missing |
-| people differ | counts neither way, nor does its golden call | as people say of the item |
+| people differ | counts neither way, nor does its golden call | as those have it who overrule |
 
 A verdict on the item moves success and error words; `completeness` and `correctness` of the response their mean only.
 """

@@ -18,7 +18,7 @@ import pytest
 from fcreview.importers.hammerbench.metrics import TINY as T
 from fcreview.importers.registry import discover, figures, read_plan
 from fcreview.model import Item
-from tests.importers.overriding import Reviewed, reviewing
+from tests.importers.figures.overriding import Reviewed, reviewing
 
 ALL = "all types"
 HALLUCINATIONS, MISSING = "Average number of parameter hallucinations", "Average number of missing parameters"

@@ -12,7 +12,7 @@ import pytest
 from fcreview.importers.complexfuncbench.parameters import kind
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model import ImportIssue, Item
-from tests.importers.overriding import Reviewed, reviewing
+from tests.importers.figures.overriding import Reviewed, reviewing
 
 PRINTED, PRESENT = "as printed", "over the records present"
 

@@ -15,7 +15,7 @@ import pytest
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model import Item
 from fcreview.store.workspace import find_workspace
-from tests.importers.overriding import Reviewed, reviewing
+from tests.importers.figures.overriding import Reviewed, reviewing
 
 CALLS = "function calling"
 PER_CALL, CHAIN = (CALLS, "soft accuracy, per call"), (CALLS, "soft accuracy, chain product per turn")

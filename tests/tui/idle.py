@@ -10,7 +10,8 @@ import asyncio
 import concurrent.futures
 import contextlib
 from asyncio import AbstractEventLoop, BaseEventLoop, Future
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -21,8 +22,9 @@ from textual.app import App, ScreenStackError
 from textual.worker import WorkerCancelled
 
 LONGEST = 5.0
-"""Seconds. Then a thread is at work that will not end by itself, as a test may want it."""
+"""Seconds. Then a thread is at work that does not end by itself: see `held_threads`."""
 _at_work: set[Future[Any]] = set()
+_waited_for = [True]
 _in_a_thread = BaseEventLoop.run_in_executor
 _wrap = asyncio.wrap_future
 
@@ -60,7 +62,7 @@ async def idle(_min_sleep: float = 0, _max_sleep: float = 0) -> None:
         await asyncio.sleep(0)
         if loop._ready:  # type: ignore[attr-defined]
             drawn = False
-        elif at_work := {future for future in _at_work if future.get_loop() is loop}:
+        elif _waited_for[-1] and (at_work := {future for future in _at_work if future.get_loop() is loop}):
             await asyncio.wait(at_work, timeout=end - loop.time(), return_when=asyncio.FIRST_COMPLETED)
             drawn = False
         elif drawn:
@@ -75,6 +77,16 @@ async def worked(app: App[Any]) -> None:
     while any(not worker.is_finished for worker in app.workers):
         with contextlib.suppress(WorkerCancelled):
             await app.workers.wait_for_complete()
+
+
+@contextmanager
+def held_threads() -> Iterator[None]:
+    """For a test that holds a thread up on purpose: threads are not waited for."""
+    _waited_for.append(False)
+    try:
+        yield
+    finally:
+        _waited_for.pop()
 
 
 def _draw() -> None:

@@ -32,6 +32,7 @@ from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain
 from fcreview.tui.widgets.document import LineBar
 from tests.store.factory import Imported
+from tests.tui.idle import held_threads
 
 
 class SlowReviewer(Reviewer):
@@ -102,8 +103,9 @@ class Slow:
     async def handled(self, *keys: str) -> None:
         """Presses the keys and waits until the app has seen them, not for what comes of them."""
         press(self.app, *keys)
-        for _ in range(3):  # a key goes from app to widget and back up
-            await self._pilot.pause()
+        with held_threads():
+            for _ in range(3):  # a key goes from app to widget and back up
+                await self._pilot.pause()
 
     async def done(self) -> None:
         """Lets the disk go and waits for what comes of it."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import Config, load_config
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.session import Session
+from fcreview.cli.opened import Opened
 
 if TYPE_CHECKING:
     from fcreview.plan import Found
@@ -125,11 +125,11 @@ def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
 
 
 @contextmanager
-def opened(place: Place) -> Iterator[Session]:
+def opened(place: Place) -> Iterator[Opened]:
     """The workspace of the paths, brought up to date. CommandError if there is nothing to show."""
     config = load_config()
     workspace, scope = up_to_date(place, config)
-    session = Session(workspace, annotator_of(place, config), scope)
+    session = Opened(workspace, annotator_of(place, config), scope)
     try:
         yield session
     finally:

@@ -19,6 +19,7 @@ from fcreview.store.reviews.lines import digest
 from tests.commands import Done, environment, in_this_process
 from tests.sources import ROOT
 
+pytestmark = pytest.mark.slow  # two hundred labels
 Cli = Callable[..., Done]
 ANNOTATORS = ("alice", "bob", "carol")
 VALUES: dict[str, dict[str, Any]] = {

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.finding.separate import Separate, known, separate, statuses
 
+pytestmark = pytest.mark.slow  # several imports each
 Cli = Callable[..., Any]
 
 

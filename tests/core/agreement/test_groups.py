@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.agreement.ratings import Rating, apart, labels
@@ -203,7 +203,6 @@ _VALUE = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.lists(_VALUE, min_size=3, max_size=3), max_size=8), st.sampled_from(["correct", "completeness", "x"])
 )

@@ -12,7 +12,7 @@ from typing import Any
 import krippendorff
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from nltk.metrics.agreement import AnnotationTask
 from nltk.metrics.distance import binary_distance, masi_distance
@@ -115,7 +115,6 @@ def test_passonneaus_degrees() -> None:
 _CELL = st.one_of(st.none(), st.integers(0, 2))
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(_CELL, _CELL, _CELL), min_size=2, max_size=20))
 def test_alpha_of_any_table_is_as_krippendorff_says(units: list[tuple[int | None, ...]]) -> None:
     matrix = np.array([[np.nan if each is None else each for each in unit] for unit in units], dtype=float).T

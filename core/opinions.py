@@ -93,6 +93,24 @@ def fold(
     return list(opinions.values())
 
 
+def has_seen(
+    events: Sequence[Event], pairs: Mapping[int, int], annotator: str, prediction_hash: str = "", golden_hash: str = ""
+) -> bool:
+    """Whether what others found on an item was open to this annotator at some time: from the first verdict of theirs
+    that decides the item, taken back or not, and wherever they spoke of it when nothing was hidden.
+
+    `events` are all of the item, by time.
+    """
+    for number, event in enumerate(events, 1):
+        if event.annotator != annotator or is_stale(event, prediction_hash, golden_hash):
+            continue
+        until = events[:number]
+        opinions = fold(until, retractions(until), prediction_hash, golden_hash)
+        if event.blind is False or decide(opinions, pairs, annotator)[0].you is not None:
+            return True
+    return False
+
+
 def decide(opinions: Sequence[Opinion], pairs: Mapping[int, int], you: str | None = None) -> list[Decision]:
     """Decisions of one item: `item`/`correct` first (empty if nothing bears on it), then every target spoken of.
 
@@ -208,6 +226,7 @@ def _apply(opinion: Opinion, event: Event) -> None:
     opinion.time = event.time
     if event.verdict is not None:
         opinion.fault = None
+        opinion.blind = event.blind
     for name in PARTS:
         value = getattr(event, name)
         if value is not None:

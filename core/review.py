@@ -30,8 +30,8 @@ OWN = (ITEM, CORRECT)
 """The verdict on the item itself, as against its parts and other criteria."""
 VERSION = 1
 
-Kind = Literal["text", "texts", "object", "value"]
-"""What a field of a review is in JSON: a text, a list of texts, an object, or a verdict's value."""
+Kind = Literal["text", "texts", "object", "value", "flag"]
+"""What a field of a review is in JSON: a text, a list of texts, an object, a verdict's value, or true or false."""
 
 
 def _texts(value: Any) -> bool:
@@ -43,6 +43,7 @@ CHECKS: dict[Kind, Callable[[Any], bool]] = {
     "texts": _texts,
     "object": lambda value: isinstance(value, dict),
     "value": lambda value: isinstance(value, (bool, int, str)) or _texts(value),
+    "flag": lambda value: isinstance(value, bool),
 }
 
 
@@ -90,7 +91,10 @@ class Event(Said):
     """In the journal an object with the fields' names."""
     prediction_hash: str = ""
     golden_hash: str = ""
-    retracts: str | None = None
+    retracts: str | None = field(default=None, metadata=_part("text"))
+    blind: bool | None = field(default=None, metadata=_part("flag"))
+    """Whether the annotator gave this without having seen what others found. A circumstance, not something said: only
+    the program sets it. None is unknown: journals written before it was recorded lack it, retractions too."""
     previous: str = ""
     """`hash` of the event before it in the same file; empty for the first."""
     hash: str = ""
@@ -106,6 +110,8 @@ class Opinion(Said):
 
     annotator: str
     time: str = ""
+    blind: bool | None = None
+    """Of the act that set the verdict."""
     stale: bool = False
     """The prediction or the golden answer changed since."""
 
@@ -114,14 +120,16 @@ class Opinion(Said):
         return self.act == "adjudicate"
 
 
-PARTS: dict[str, Kind] = {each.name: each.metadata["kind"] for each in fields(Said) if each.metadata}
-"""The fields that an act may leave out, and what they are in JSON."""
-ALLOWED: dict[str, tuple[str, ...]] = {each.name: each.metadata["allowed"] for each in fields(Said) if each.metadata}
+PARTS: tuple[str, ...] = tuple(each.name for each in fields(Said) if each.metadata)
+"""What an act may say, or leave out."""
+OPTIONAL: dict[str, Kind] = {each.name: each.metadata["kind"] for each in fields(Event) if each.metadata}
+"""The fields that a line may leave out, `PARTS` among them, and what they are in JSON."""
+ALLOWED: dict[str, tuple[str, ...]] = {each.name: each.metadata["allowed"] for each in fields(Event) if each.metadata}
 
 
 def problem(name: str, value: Any) -> str | None:
-    """What is wrong with the value of one of `PARTS`, in a few words; None if nothing is."""
-    if not CHECKS[PARTS[name]](value):
+    """What is wrong with the value of one of `OPTIONAL`, in a few words; None if nothing is."""
+    if not CHECKS[OPTIONAL[name]](value):
         return f"{name} is of the wrong type"
     if ALLOWED[name] and value not in ALLOWED[name]:
         return f"{name} is none of {', '.join(ALLOWED[name])}"

@@ -22,14 +22,17 @@ class Reviewer:
         return self._journal.annotator
 
     def review(self, item: int, said: Said) -> Event:
-        """Says something of an item of the store (`items.item`).
+        """Says something of an item of the store (`items.item`). It is blind in blind mode, until the annotator has
+        decided on the item: then what others found is shown.
 
         When this returns, the event is on disk. JournalError if it could not be saved, KeyError if there is no such
         item.
         """
         with self._store.lock:
-            key, prediction_hash, golden_hash = self._store.reviews.reference(item)
-        event = self._journal.append(key, said, prediction_hash=prediction_hash, golden_hash=golden_hash)
+            reviews = self._store.reviews
+            key, prediction_hash, golden_hash = reviews.reference(item)
+            blind = self._store.blind and not reviews.seen_by(item, self.annotator)
+        event = self._journal.append(key, said, prediction_hash=prediction_hash, golden_hash=golden_hash, blind=blind)
         with self._store.lock:
             self._store.reviews.add([event])
         return event

@@ -48,12 +48,16 @@ class Journal:
             if other.stem != self.annotator and same_file(other.stem, self.annotator):
                 raise JournalError(f"there is an annotator {other.stem!a} already: take that or another name")
 
-    def append(self, key: ItemKey, said: Said, *, prediction_hash: str = "", golden_hash: str = "") -> Event:
-        """Writes one act; when this returns, it is on disk.
+    def append(
+        self, key: ItemKey, said: Said, *, prediction_hash: str = "", golden_hash: str = "", blind: bool | None = None
+    ) -> Event:
+        """Writes one act; when this returns, it is on disk. `blind`: as `Event.blind`.
 
         JournalError if a field is of the wrong type or the disk says no; then nothing was confirmed.
         """
-        return self._append(self._event(key, said, prediction_hash, golden_hash))
+        event = self._event(key, said, prediction_hash, golden_hash)
+        event.blind = blind
+        return self._append(event)
 
     def retract(self, event: Event) -> Event:
         """Takes back one of this annotator's events; returns the retraction."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.review import ACTS, PARTS, VERSION, Event, ItemKey, problem
+from fcreview.review import ACTS, OPTIONAL, VERSION, Event, ItemKey, problem
 
 _KEY = frozenset(ItemKey._fields)
 _WRITTEN = tuple(field.name for field in fields(Event) if field.name not in ("extra", "hash"))
@@ -126,14 +126,11 @@ def _check(content: dict[str, Any]) -> None:
     key = get("key")
     if type(key) is not dict or key.keys() != _KEY or {*map(type, key.values())} != _STR:
         raise LineError(f"key has not the fields {', '.join(ItemKey._fields)}{newer}")
-    for name in PARTS:
+    for name in OPTIONAL:
         value = get(name)
         if value is not None and (wrong := problem(name, value)):
             raise LineError(wrong + newer)
-    retracts = get("retracts")
-    if not (retracts is None or isinstance(retracts, str)):
-        raise LineError(f"retracts is of the wrong type{newer}")
-    if content["act"] == "retract" and not retracts:
+    if content["act"] == "retract" and not get("retracts"):
         raise LineError("a retraction that names no event")
 
 

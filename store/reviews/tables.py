@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.opinions import Decision, decide, fold, is_stale, last_act, retractions
+from fcreview.opinions import Decision, decide, fold, has_seen, is_stale, last_act, retractions
 from fcreview.review import OWN, Event, ItemKey, Opinion
 from fcreview.rollup import SCORING
 from fcreview.store.reviews.reader import JournalReader
@@ -125,6 +125,12 @@ class ReviewTables:
     def history(self, key: ItemKey) -> list[Event]:
         """Every event on one key, retractions and retracted ones included, by time."""
         return sorted(self._by_key.get(key, ()), key=lambda event: event.time)
+
+    def seen_by(self, item: int, annotator: str) -> bool:
+        """Whether what others found on the item was open to this annotator at some time, even in blind mode; see
+        `opinions.has_seen`. KeyError if there is no such item."""
+        key, *hashes = self.reference(item)
+        return has_seen(self.history(key), self._references.parts(item).pairs, annotator, *hashes)
 
     def last_act(self, annotator: str) -> Event | None:
         """The annotator's latest act that was not retracted."""

@@ -17,7 +17,7 @@ from fcreview.store.reviews.effective import deciding, effective
 
 _TYPES = {"str": "VARCHAR", "Any": "VARCHAR", "DecidedBy": "VARCHAR", "list[str]": "VARCHAR[]", "int": "INTEGER",
           "bool": "BOOLEAN"}  # fmt: skip
-_KINDS = {"text": "VARCHAR", "texts": "VARCHAR[]", "object": "JSON", "value": "JSON"}
+_KINDS = {"text": "VARCHAR", "texts": "VARCHAR[]", "object": "JSON", "value": "JSON", "flag": "BOOLEAN"}
 _INTERNAL = ("previous", "hash", "version", "extra")
 """Fields of an event that matter to the journal only."""
 

@@ -1,0 +1,118 @@
+"""Whether a review was given blind: written with it, kept through the fold, unknown in journals that lack it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from fcreview.opinions import fold, retractions
+from fcreview.review import Event, Said
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal, JournalError
+from fcreview.store.reviews.lines import LineError, digest, parse_line
+from fcreview.store.reviews.reader import read_journals
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+from tests.store.factory import import_items
+from tests.store.reviews.journals import fill, key
+
+CALL = Said(target="turn:1/call:1", verdict=True)
+
+
+@pytest.fixture
+def imported(tmp_path: Path) -> Workspace:
+    return import_items(tmp_path, {"maple-8b": [{}, {}]})[0]
+
+
+def review(workspace: Workspace, *acts: Said | None, blind: bool = True, annotator: str = "alice") -> list[bool | None]:
+    """The acts on the first item (None takes back the last one), and whether each that says something was blind."""
+    said = []
+    with Store.open(workspace, annotator, blind=blind) as store:
+        reviewer = Reviewer(store, Journal(workspace, annotator))
+        for act in acts:
+            if act is None:
+                reviewer.undo()
+            else:
+                said.append(reviewer.review(store.find("simple_0")[0], act).blind)
+    return said
+
+
+@pytest.mark.parametrize("blind", [True, False, None])
+def test_the_flag_is_read_as_it_was_written(workspace: Workspace, blind: bool | None) -> None:
+    journal = Journal(workspace, "alice")
+    written = journal.append(key(), Said(verdict=True), blind=blind)
+    events, warnings = read_journals(workspace)
+    assert warnings == []
+    assert events == [written]
+    assert written.blind is blind
+    (opinion,) = fold(events, retractions(events))
+    assert opinion.blind is blind
+
+
+def test_a_flag_that_is_neither_true_nor_false_is_no_review(workspace: Workspace) -> None:
+    with pytest.raises(JournalError, match="blind is of the wrong type"):
+        Journal(workspace, "alice").append(key(), Said(verdict=True), blind="yes")  # type: ignore[arg-type]
+    content = orjson.loads(fill(workspace, count=1).read_bytes()) | {"blind": 1}
+    content["hash"] = digest(content)
+    with pytest.raises(LineError, match="blind is of the wrong type"):
+        parse_line(orjson.dumps(content))
+
+
+def test_lines_written_before_there_was_the_flag_count_and_are_unknown(workspace: Workspace) -> None:
+    path = fill(workspace, count=2)
+    assert b"blind" not in path.read_bytes()
+    events, warnings = read_journals(workspace)
+    assert warnings == []
+    assert [opinion.blind for opinion in fold(events, set())] == [None]
+
+
+def test_an_opinion_has_the_flag_of_the_act_that_set_its_verdict() -> None:
+    def event(number: int, **fields: Any) -> Event:
+        return Event(event=f"e{number}", time=f"t{number}", annotator="alice", key=key(), **fields)
+
+    first, noted = event(1, verdict=True, blind=True), event(2, note="why", blind=False)
+    changed, taken = event(3, verdict=False, blind=False), event(4, act="retract", retracts="e3")
+    assert [o.blind for o in fold([first, noted], set())] == [True]
+    assert [o.blind for o in fold([first, noted, changed], set())] == [False]
+    events = [first, noted, changed, taken]
+    assert [o.blind for o in fold(events, retractions(events))] == [True]
+
+
+def test_the_store_shows_the_flag_with_each_review(imported: Workspace) -> None:
+    review(imported, Said(verdict=True))
+    review(imported, Said(verdict=True), blind=False, annotator="bob")
+    with Store.open(imported) as store:
+        assert store.sql("SELECT annotator, blind FROM reviews ORDER BY 1")[1] == [("alice", True), ("bob", False)]
+        assert [o.blind for o in store.detail(store.find("simple_0")[0]).opinions] == [True, False]
+
+
+def test_blind_ends_with_the_first_verdict_on_the_item(imported: Workspace) -> None:
+    assert review(imported, Said(note="odd"), Said(verdict=True), Said(verdict=False)) == [True, True, False]
+    assert review(imported, Said(verdict=True)) == [False]
+    assert review(imported, Said(verdict=True), annotator="bob") == [True]
+
+
+def test_taking_a_verdict_back_does_not_make_unseen(imported: Workspace) -> None:
+    assert review(imported, Said(verdict=True), None, Said(verdict=False)) == [True, False]
+
+
+def test_a_verdict_on_a_part_ends_it_only_where_it_decides_the_item(imported: Workspace) -> None:
+    argument = Said(target="turn:1/call:1/arg:city", verdict=True)
+    assert review(imported, argument, CALL, None, CALL) == [True, True, False]
+
+
+def test_who_spoke_of_an_item_when_nothing_was_hidden_is_never_blind_on_it(imported: Workspace) -> None:
+    assert review(imported, Said(note="looks odd"), blind=False) == [False]
+    assert review(imported, Said(verdict=True)) == [False]
+
+
+def test_what_was_seen_of_an_earlier_prediction_does_not_count(imported: Workspace) -> None:
+    with Store.open(imported, "alice") as store:
+        name, _, golden_hash = store.reviews.reference(store.find("simple_0")[0])
+    Journal(imported, "alice").append(
+        name, Said(verdict=False), prediction_hash="other", golden_hash=golden_hash, blind=False
+    )
+    assert review(imported, Said(verdict=True)) == [True]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from fcreview.cli.config import Config, load_config
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.output import note
-from fcreview.cli.session import Session
+from fcreview.cli.session import Session, policy_of
+from fcreview.rollup import UNANIMOUS
 from fcreview.words import count_of
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Place:
     workspace: Path | None = None
     format: str | None = None
     annotator: str | None = None
+    policy: str = UNANIMOUS
 
 
 def data_folders(named: Sequence[Path] | None, config: Config) -> list[Path]:
@@ -101,9 +103,10 @@ def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
 @contextmanager
 def opened(place: Place) -> Iterator[Session]:
     """The workspace of the paths, brought up to date. CommandError if there is nothing to show."""
+    policy = policy_of(place.policy)
     config = load_config()
     workspace, scope = up_to_date(place, config)
-    session = Session(workspace, annotator_of(place, config), scope)
+    session = Session(workspace, annotator_of(place, config), scope, policy)
     try:
         yield session
     finally:

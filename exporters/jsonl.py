@@ -1,7 +1,9 @@
-"""JSON Lines: one label a line, fields as in `fcreview.store.queries.labels.COLUMNS`.
+"""JSON Lines: one label a line, fields as in `fcreview.store.labels.fields`.
 
 `official`, `rule`, `judge`, `human`, `effective` are JSON values of the criterion's scale (true, false, 0-2, a list
 of labels) or null; `human` may also be "disputed" or "unsure". `tags`, `notes`, `annotators` are lists of strings.
+`automatic` is a list of `{"source", "value", "by", "error_type", "rationale"}`, `opinions` one of `{"annotator", "act",
+"value", "fault", "tags", "note", "golden_fix", "time", "blind", "stale"}`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from fcreview.exporters.base import FileFormat, Format
+from fcreview.exporters.base import FileFormat, FolderFormat, Format
 
 
 def _module(name: str) -> Callable[[], Any]:
@@ -16,6 +16,11 @@ def _module(name: str) -> Callable[[], Any]:
 FORMATS: tuple[Format, ...] = (
     FileFormat("jsonl", "JSON Lines: one label a line, with types and lists", "json", _module("jsonl")),
     FileFormat("csv", "the same as a table for spreadsheets", "text", _module("csv")),
+    FileFormat("parquet", "the same as typed columns, for DuckDB and pyarrow", "binary", _module("parquet")),
+    FileFormat(
+        "labelstudio", "tasks for Label Studio, with predictions and annotations", "json", _module("labelstudio")
+    ),
+    FolderFormat("hf", "a folder with a card that `datasets` loads", _module("hf")),
 )
 """Adding a format is one line here and its module."""
 

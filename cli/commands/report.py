@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.common import Place, opened
-from fcreview.cli.options import AsJson, Data, PathArgument, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_json, text_of
 from fcreview.figures import SOURCES, Figure, FigureSource, Unit
 
@@ -34,6 +34,7 @@ class FigureLine:
 def report(
     path: PathArgument,
     run: RunOption = None,
+    policy: PolicyOption = "unanimous",
     data: Data = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
@@ -42,7 +43,8 @@ def report(
 
     Example: fcreview report runs/gpt4o --json
     """
-    with opened(Place([path], data, workspace)) as session:
+    with opened(Place([path], data, workspace, policy=policy)) as session:
+        session.head(as_json=as_json)
         for row in session.runs:
             if run is None or row.run == run:
                 lines = figures_of(session.store, row)

@@ -20,6 +20,7 @@ COMMANDS = {
     "label": "fcreview.cli.commands.label:label",
     "report": "fcreview.cli.commands.report:report",
     "export": "fcreview.cli.commands.export:export",
+    "import-labels": "fcreview.cli.commands.import_labels:import_labels",
     "sql": "fcreview.cli.commands.sql:sql",
     "doctor": "fcreview.cli.commands.doctor:doctor",
     "schema": "fcreview.cli.commands.schema:schema",

@@ -12,6 +12,7 @@ from fcreview.rollup import POLICIES, UNANIMOUS, Policy
 
 if TYPE_CHECKING:
     from fcreview.store.reviewer import Reviewer
+    from fcreview.store.reviews.journal import Journal
     from fcreview.store.rows import RunRow, View
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
@@ -84,9 +85,13 @@ class Session:
 
     def reviewer(self) -> Reviewer:
         from fcreview.store.reviewer import Reviewer
+
+        return Reviewer(self.store, self.journal())
+
+    def journal(self) -> Journal:
         from fcreview.store.reviews.journal import Journal
 
-        return Reviewer(self.store, Journal(self.workspace, self.annotator))
+        return Journal(self.workspace, self.annotator)
 
 
 def policy_of(name: str) -> Policy:

@@ -250,6 +250,7 @@ def _fix(opinions: Iterable[Opinion]) -> dict[str, Any] | None:
 
 def _apply(opinion: Opinion, event: Event) -> None:
     opinion.time = event.time
+    opinion.prediction_hash, opinion.golden_hash = event.prediction_hash, event.golden_hash
     if event.verdict is not None:
         opinion.fault = None
         opinion.blind = event.blind

@@ -17,6 +17,7 @@ from fcreview.errors import FcreviewError
 
 if TYPE_CHECKING:
     from fcreview.store.labels.fields import Shape
+    from fcreview.store.labels.incoming import Incoming, Mistake
     from fcreview.store.labels.reading import Choice
     from fcreview.store.rows import ItemDetail, RunRow, View
     from fcreview.store.store import Store
@@ -49,6 +50,8 @@ class FileFormat:
     content: Content
     load: Callable[[], Callable[[Source, Sink], None]]
     """Gives `write`; imports the format's module and what that needs."""
+    read: Callable[[], Callable[[bytes], Iterator[Incoming | Mistake]]] | None = None
+    """Gives `read`, which finds people's reviews in what the format's file holds; None if it cannot be taken in."""
 
 
 @dataclass(frozen=True, slots=True)

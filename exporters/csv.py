@@ -29,20 +29,21 @@ def write(source: Source, out: Sink) -> None:
 
 
 def _cells(label: Label, columns: list[str]) -> list[str]:
-    told = {name: tell(label) for name, tell in _TOLD.items()}
-    return [cell(told[column] if column in told else label[column]) for column in columns]
+    row = label | {name: tell(label) for name, tell in _TOLD.items()}
+    return [cell(row[column]) for column in columns]
 
 
 def cell(value: Any) -> str:
     """One cell's text, neutralised."""
     if value is None:
         return ""
-    if value is True or value is False:
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(FORMULA_STARTS) else value
+    if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return str(value)
-    text = "; ".join(map(_text, value)) if isinstance(value, list) else _text(value)
-    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+    return cell("; ".join(map(_text, value)) if isinstance(value, list) else _text(value))
 
 
 def _text(value: Any) -> str:

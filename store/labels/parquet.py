@@ -28,34 +28,22 @@ def write_parquet(path: Path, shapes: Mapping[str, Shape], chunks: Iterable[list
         longest = 0
         for chunk in chunks:
             for row in chunk:
-                line = orjson.dumps(
-                    {name: _value(row[name], shape) for name, shape in shapes.items()}, option=orjson.OPT_APPEND_NEWLINE
-                )
+                line = orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
                 longest = max(longest, len(line))
                 lines.write(line)
         lines.flush()
         _convert(Path(lines.name), path, shapes, max(LINE, longest + 1))
 
 
-def _value(value: Any, shape: Shape) -> Any:
-    """With JSON as text, and nothing that the shape does not have."""
-    if value is None:
-        return None
-    if isinstance(shape, dict):
-        return {name: _value(value[name], each) for name, each in shape.items()}
-    if isinstance(shape, list):
-        return value if shape == [TEXT] else [_value(each, shape[0]) for each in value]
-    return orjson.dumps(value).decode() if shape == JSON else value
-
-
 def _convert(lines: Path, path: Path, shapes: Mapping[str, Shape], longest: int) -> None:
     columns = ", ".join(f"{_quoted(name)}: '{kind(shape)}'" for name, shape in shapes.items())
+    texts = ", ".join(f'CAST("{name}" AS {kind(shape, json_as=TEXT)}) AS "{name}"' for name, shape in shapes.items())
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
     try:
         connection.execute(f"SET memory_limit = '{MEMORY}'")
         connection.execute("SET threads = 2")
         connection.execute(
-            f"COPY (SELECT * FROM read_json({_quoted(os.fspath(lines))}, format = 'newline_delimited',"
+            f"COPY (SELECT {texts} FROM read_json({_quoted(os.fspath(lines))}, format = 'newline_delimited',"
             f" columns = {{{columns}}}, maximum_object_size = {longest}))"
             f" TO {_quoted(os.fspath(path))} (FORMAT parquet, COMPRESSION zstd)"
         )
@@ -65,13 +53,13 @@ def _convert(lines: Path, path: Path, shapes: Mapping[str, Shape], longest: int)
         connection.close()
 
 
-def kind(shape: Shape) -> str:
-    """The type in Parquet, as DuckDB writes it: `STRUCT("source" VARCHAR, "value" VARCHAR)[]`."""
+def kind(shape: Shape, json_as: str = JSON) -> str:
+    """The type as DuckDB writes it: `STRUCT("source" VARCHAR, "value" JSON)[]`."""
     if isinstance(shape, list):
-        return f"{kind(shape[0])}[]"
+        return f"{kind(shape[0], json_as)}[]"
     if isinstance(shape, dict):
-        return f"STRUCT({', '.join(f'{json.dumps(name)} {kind(each)}' for name, each in shape.items())})"
-    return TEXT if shape == JSON else shape
+        return f"STRUCT({', '.join(f'{json.dumps(name)} {kind(each, json_as)}' for name, each in shape.items())})"
+    return json_as if shape == JSON else shape
 
 
 def _quoted(text: str) -> str:

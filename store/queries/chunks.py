@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from fcreview.store.rows import View
 
-CHUNK = 2000
+CHUNK = 5000
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ COMMANDS = {
     "show": "fcreview.cli.commands.show:show",
     "triage": "fcreview.cli.commands.triage:triage",
     "label": "fcreview.cli.commands.label:label",
+    "agreement": "fcreview.cli.commands.agreement:agreement",
     "report": "fcreview.cli.commands.report:report",
     "export": "fcreview.cli.commands.export:export",
     "import-labels": "fcreview.cli.commands.import_labels:import_labels",

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import Config, load_config
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.output import note
-from fcreview.cli.session import Session, policy_of
+from fcreview.cli.opened import Opened, policy_of
 from fcreview.rollup import UNANIMOUS
-from fcreview.words import count_of
 
 if TYPE_CHECKING:
     from fcreview.plan import Found
+    from fcreview.store.importing.datasets import Remembered
     from fcreview.store.rows import ImportSummary
     from fcreview.store.workspace import Workspace
 
@@ -32,18 +31,23 @@ class Place:
     format: str | None = None
     annotator: str | None = None
     policy: str = UNANIMOUS
+    forget_data: bool = False
+    """The datasets that were named before do not hold any more."""
 
 
-def data_folders(named: Sequence[Path] | None, config: Config) -> list[Path]:
-    """--data, then FCREVIEW_DATA (folders joined like PATH), then the configuration; each once.
-
-    CommandError if one that was named by --data is not there.
-    """
-    for folder in named or ():
+def named_folders(place: Place) -> tuple[Path, ...]:
+    """Those of --data, absolute. CommandError if one is not there."""
+    for folder in place.data or ():
         if not folder.exists():
             raise CommandError(f"no such folder: --data {folder}")
+    return tuple(dict.fromkeys(Path(os.path.abspath(each)) for each in place.data or ()))  # noqa: PTH100 - links stay
+
+
+def data_folders(place: Place, config: Config) -> list[Path]:
+    """--data, then FCREVIEW_DATA (folders joined like PATH), then the configuration; each once."""
     environment = [Path(each) for each in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if each]
-    return list(dict.fromkeys(each.absolute() for each in [*(named or ()), *environment, *config.data]))
+    standing = [each.absolute() for each in [*environment, *config.data]]
+    return list(dict.fromkeys([*named_folders(place), *standing]))
 
 
 def workspace_of(place: Place, *, create: bool = True) -> Workspace:
@@ -69,12 +73,31 @@ def searched(place: Place) -> list[Path]:
 
 
 def discovered(place: Place, config: Config) -> Found:
-    """The runs at the paths. CommandError if a path is not there."""
+    """The runs at the paths, each with its dataset. CommandError if a path is not there."""
+    from fcreview.cli.finding.datasets import Folders, with_datasets
     from fcreview.importers.registry import IMPORTERS, discover
 
     if place.format is not None and place.format not in IMPORTERS:
         raise UsageError(f"no format {place.format!r}: there are {', '.join(sorted(IMPORTERS))}")
-    return discover(searched(place), data=data_folders(place.data, config), format=place.format)
+    paths, standing = searched(place), data_folders(replace(place, data=None), config)
+
+    def search(folders: Folders) -> Found:
+        return discover(paths, data=[*folders, *standing], format=place.format)
+
+    remembered = None if place.forget_data else remembered_of(place)
+    named = named_folders(place)
+    return search(named) if remembered is None else with_datasets(search, named, remembered)
+
+
+def remembered_of(place: Place) -> Remembered | None:
+    """The datasets that were named before; None where there is no workspace yet."""
+    from fcreview.store.importing.datasets import Remembered
+    from fcreview.store.workspace import WorkspaceError
+
+    try:
+        return Remembered(workspace_of(place, create=False))
+    except WorkspaceError:
+        return None
 
 
 def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
@@ -82,6 +105,7 @@ def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
     will do: CommandError otherwise, and no folder is made."""
     from fcreview.cli.progress import Progress
     from fcreview.importers.registry import read_plan
+    from fcreview.store.importing.datasets import DataChoice
     from fcreview.store.importing.import_runs import import_runs
     from fcreview.store.rows import ImportSummary
     from fcreview.store.workspace import WorkspaceError
@@ -93,20 +117,22 @@ def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
         except WorkspaceError:
             raise CommandError(nothing_found(place, summary)) from None
     workspace = workspace_of(place)
-    progress = Progress()
+    progress, choice = Progress(), DataChoice(named_folders(place), place.forget_data)
     try:
-        return workspace, import_runs(workspace, found.plans, read_plan, issues=found.issues, progress=progress)
+        return workspace, import_runs(
+            workspace, found.plans, read_plan, issues=found.issues, progress=progress, data=choice
+        )
     finally:
         progress.close()
 
 
 @contextmanager
-def opened(place: Place) -> Iterator[Session]:
+def opened(place: Place) -> Iterator[Opened]:
     """The workspace of the paths, brought up to date. CommandError if there is nothing to show."""
     policy = policy_of(place.policy)
     config = load_config()
     workspace, scope = up_to_date(place, config)
-    session = Session(workspace, annotator_of(place, config), scope, policy)
+    session = Opened(workspace, annotator_of(place, config), scope, policy)
     try:
         yield session
     finally:
@@ -116,10 +142,11 @@ def opened(place: Place) -> Iterator[Session]:
 def up_to_date(place: Place, config: Config) -> tuple[Workspace, tuple[int, ...]]:
     """The workspace with all that lies at the paths, and the runs that were named (none: all). Where nothing changed
     since the last time, no importer is asked."""
-    from fcreview.cli.seen import Seen
+    from fcreview.cli.finding.seen import Seen
+    from fcreview.cli.finding.telling import is_settled, tell_failures, tell_missing
     from fcreview.store.workspace import WorkspaceError
 
-    seen = Seen(searched(place), data_folders(place.data, config), place.format)
+    seen = Seen(searched(place), data_folders(place, config), place.format)
     with suppress(WorkspaceError):
         workspace = workspace_of(place, create=False)
         runs = seen.runs(workspace)
@@ -130,10 +157,11 @@ def up_to_date(place: Place, config: Config) -> tuple[Workspace, tuple[int, ...]
     workspace, summary = bring_in(place, found)
     usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]
     tell_failures(summary)
+    tell_missing(summary)
     if not usable and (summary.runs or not is_place_of(workspace, place.paths)):
         raise CommandError(nothing_found(place, summary))
     scope = scope_of(workspace, place, usable)
-    if all(row["status"] != "failed" for row in summary.runs):
+    if is_settled(summary):
         seen.keep(workspace, scope)
     return workspace, scope
 
@@ -163,16 +191,6 @@ def scope_of(workspace: Workspace, place: Place, rows: Sequence[dict[str, Any]])
     if is_place_of(workspace, place.paths):
         return ()
     return tuple(sorted(row["run"] for row in rows))
-
-
-def tell_failures(summary: ImportSummary) -> None:
-    """Runs that could not be read, on stderr: what follows is without them."""
-    failed = [row for row in summary.runs if row["status"] == "failed"]
-    for row in failed[:3]:
-        reason = next((i["what"] for i in summary.issues if i["file"] == row["path"] and i["severity"] == "error"), "")
-        note(f"fcreview: {reason or 'not imported: ' + row['model']}")
-    if len(failed) > 3:
-        note(f"fcreview: {count_of(len(failed) - 3, 'more run')} could not be read: fcreview import shows them")
 
 
 def nothing_found(place: Place, summary: ImportSummary) -> str:

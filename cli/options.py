@@ -20,7 +20,7 @@ PathArguments = Annotated[
 Data = Annotated[
     list[Path] | None,
     typer.Option(
-        "--data", metavar="DIR", help="Folder with the dataset; may be given more than once.", show_default=False
+        "--data", metavar="DIR", help="Folder with the dataset, from now on; may be repeated.", show_default=False
     ),
 ]
 WorkspaceOption = Annotated[

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fcreview.cli.errors import ReaderGoneError, UsageError
-from fcreview.columns import GAP, column_sizes, filled
 from fcreview.sanitise import clip, visible
+from fcreview.text.columns import GAP, column_sizes, filled
 from fcreview.values import json_safe
 
 if TYPE_CHECKING:

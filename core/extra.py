@@ -47,8 +47,12 @@ class Extra:
     """The answer that was given; None if there was none."""
     score_record: RecordPlace | None = None
     """The score file's own entry of this item: shown with the raw records."""
+    needs: list[list[str]] | None = None
+    """Which parts make the item right, as addresses: of every list one must be right; an empty list is never met.
+    With it a person's verdict on a part rolls up by the benchmark's own rule, without it by the common one (all call
+    pairs of all turns)."""
     redacted: bool = False
-    """The item was read without third-party keys (`fcreview.redact`), so its raw records are shown without them too."""
+    """The item was read without third-party keys (`fcreview.text.redact`): its raw records are shown without them."""
     more: dict[str, Any] = field(default_factory=dict)
     """What only this benchmark has: name -> any JSON, a line each under *more*, in this order, hidden from blind
     annotators. The benchmark's own `figures` may read it (as `Scored.more`); nobody else looks into it by name."""
@@ -58,7 +62,7 @@ class Extra:
 
         `{"failing_turn": 1, "state_differences": {"root": {"golden": "b", "predicted": "c"}},
         "accepted_answers": ["7"], "final_answer": "8", "score_record": {"file": "a.json", "line": 2, "offset": 9,
-        "length": 4}, "redacted": true, "more": {"path": ["a.b"]}}`
+        "length": 4}, "needs": [["turn:1/call:1"]], "redacted": true, "more": {"path": ["a.b"]}}`
         """
         found: dict[str, Any] = {}
         if self.failing_turn is not None:
@@ -78,6 +82,8 @@ class Extra:
                 "offset": place.offset,
                 "length": place.length,
             }
+        if self.needs is not None:
+            found["needs"] = self.needs
         if self.redacted:
             found["redacted"] = True
         if self.more:

@@ -6,13 +6,18 @@ differ.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Unit = Literal["share", "percent", "score", "count"]
-"""0 to 1, 0 to 100, a mean on the criterion's own scale, a number of things."""
+from fcreview.model import Run
+
+Unit = Literal["share", "percent", "score", "count", "seconds", "dollars"]
+"""0 to 1, 0 to 100, a mean on the criterion's own scale, a number of things, a time, a price."""
 FigureSource = Literal["official", "rule", "corrected"]
+Key = tuple[str, int, str]
+"""(table, level, name)"""
 SOURCES: tuple[FigureSource, ...] = ("official", "rule", "corrected")
 
 
@@ -39,6 +44,20 @@ class Scored:
     n_predicted: int = 0
     n_functions: int = 0
     n_turns: int = 1
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    latency: float | None = None
+    """Seconds, over all steps."""
+    tags: Sequence[str] = ()
+    """What people tagged the item and its parts with, each once; of the corrected source only."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunItems:
+    """A run with its items as one source sees them."""
+
+    run: Run
+    rows: Sequence[Scored]
 
 
 @dataclass(slots=True)
@@ -48,9 +67,21 @@ class Figure:
     value: float | None
     unit: Unit = "share"
     level: int = 0
-    """Indentation below the figure before it."""
+    """Indentation below the figure before it. Table, level and name together tell a figure from any other."""
     note: str = ""
     """Where the official program has a known fault, or a denominator is not what it seems."""
+    n: int | None = None
+    """How many verdicts it is over, where that says something; below `of` if some have none of this source."""
+    of: int | None = None
+    """How many there would be."""
+    counted: str = "items"
+    """What `n` and `of` count."""
+    digits: int = 1
+    """Decimals that the benchmark prints (of a percentage, a time, a price)."""
+
+    @property
+    def key(self) -> Key:
+        return self.table, self.level, self.name
 
 
 def pass_rate(rows: Sequence[Scored]) -> float | None:
@@ -59,10 +90,22 @@ def pass_rate(rows: Sequence[Scored]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
+def rated(table: str, name: str, rows: Sequence[Scored], level: int = 0) -> Figure:
+    """A pass rate with its denominator."""
+    known = sum(row.valid is not None for row in rows)
+    return Figure(table, name, pass_rate(rows), level=level, n=known, of=len(rows))
+
+
+def tag_counts(rows: Sequence[Scored], known: Sequence[str] = ()) -> list[Figure]:
+    """Items by what people tagged them with: `known` tags first in their order, then others, most first."""
+    counts = Counter(tag for row in rows for tag in row.tags)
+    names = [*(tag for tag in known if tag in counts), *(tag for tag, _ in counts.most_common() if tag not in known)]
+    return [Figure("tags", name, counts[name], "count") for name in names]
+
+
 def by_category(rows: Sequence[Scored], table: str = "accuracy") -> list[Figure]:
     """Overall first, then every category in order of appearance."""
     categories: dict[str, list[Scored]] = {}
     for row in rows:
         categories.setdefault(row.category, []).append(row)
-    figures = [Figure(table, "all items", pass_rate(rows))]
-    return figures + [Figure(table, name, pass_rate(part), level=1) for name, part in categories.items()]
+    return [rated(table, "all items", rows), *(rated(table, name, part, 1) for name, part in categories.items())]

@@ -94,15 +94,11 @@ class Pair:
     """Only what is not `=`; every other argument of the two calls is equal."""
 
 
-PASSING = ("correct", "equivalent", "func_ok", "args_ok", "args_ok_llm", "name_matches")
-"""Criteria on which true means right and is marked so; true on any other means yes."""
-
-
 @dataclass(slots=True)
 class Verdict:
     """What a source says of a target on a criterion.
 
-    `value` is JSON: true/false, 0-2, a list of labels, or null (asked, no answer).
+    `value` is JSON: true/false, a number, a list of labels, or null (asked, no answer).
     """
 
     source: Source
@@ -110,7 +106,7 @@ class Verdict:
     target: str = "item"
     """`item`, `turn:2`, `turn:2/call:1`, `turn:2/call:1/arg:city` or `response`; turns and calls count from 1."""
     criterion: str = "correct"
-    """`correct` of `item` is the verdict that counts; any other is shown beside it by its name, see `PASSING`."""
+    """`correct` of `item` is the verdict that counts; any other is shown beside it, see `fcreview.criteria`."""
     error_type: str | None = None
     rationale: str | None = None
     by: str | None = None
@@ -192,6 +188,9 @@ class Run:
     """Name -> any JSON: how the model was run, as far as the files say. Listed, never looked into by name."""
     official_metrics: dict[str, Any] = field(default_factory=dict)
     """As the score files state them: `{category: {"accuracy": 0.9, "correct_count": 9, "total_count": 10}}`."""
+    tags: list[str] = field(default_factory=list)
+    """What reviewers are offered to tag an item with: the benchmark's own error taxonomy. An importer may leave them
+    to its registry line."""
     title: str = ""
     """The benchmark's name as people write it; an importer may leave that to its registry line."""
 

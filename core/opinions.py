@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.review import CORRECT, OWN, PARTS, UNSURE, Event, Opinion
-from fcreview.rollup import DISPUTED, SETTLED, UNANIMOUS, DecidedBy, Policy, agreed, alike, majority, rolled_up
+from fcreview.rollup import DISPUTED, SETTLED, UNANIMOUS, Build, DecidedBy, Policy, agreed, alike, majority, whole
 from fcreview.targets import ITEM
 
 ROLLING = (CORRECT, "equivalent")
@@ -97,7 +97,7 @@ def fold(
 
 
 def has_seen(
-    events: Sequence[Event], pairs: Mapping[int, int], annotator: str, prediction_hash: str = "", golden_hash: str = ""
+    events: Sequence[Event], build: Build, annotator: str, prediction_hash: str = "", golden_hash: str = ""
 ) -> bool:
     """Whether what others found on an item was open to this annotator at some time: from the first verdict of theirs
     that decides the item, taken back or not, and wherever they spoke of it when nothing was hidden.
@@ -109,24 +109,21 @@ def has_seen(
             continue
         until = events[:number]
         opinions = fold(until, retractions(until), prediction_hash, golden_hash)
-        if event.blind is False or decide(opinions, pairs, annotator)[0].you is not None:
+        if event.blind is False or decide(opinions, build, annotator)[0].you is not None:
             return True
     return False
 
 
 def decide(
-    opinions: Sequence[Opinion], pairs: Mapping[int, int], you: str | None = None, policy: Policy = UNANIMOUS
+    opinions: Sequence[Opinion], build: Build, you: str | None = None, policy: Policy = UNANIMOUS
 ) -> list[Decision]:
-    """Decisions of one item: `item`/`correct` first (empty if nothing bears on it), then every target spoken of.
-
-    `pairs` counts the call pairs of each turn (turns from 0), for the roll-up.
-    """
+    """Decisions of one item: `item`/`correct` first (empty if nothing bears on it), then every target spoken of."""
     if len(opinions) == 1 and _simple(opinions[0]):
         return [_alone(opinions[0], you)]
     about: dict[Question, list[Opinion]] = {}
     for opinion in opinions:
         about.setdefault((opinion.target, opinion.criterion), []).append(opinion)
-    decisions = [_item(about, opinions, pairs, you, policy)]
+    decisions = [_item(about, opinions, build, you, policy)]
     for (target, criterion), said in about.items():
         if (target, criterion) != OWN:
             decisions.append(_settle(target, criterion, said, _verdicts(said), _ruling(said), you, policy))
@@ -157,7 +154,7 @@ def _alone(opinion: Opinion, you: str | None) -> Decision:
 def _item(
     about: Mapping[Question, list[Opinion]],
     opinions: Sequence[Opinion],
-    pairs: Mapping[int, int],
+    build: Build,
     you: str | None,
     policy: Policy,
 ) -> Decision:
@@ -168,10 +165,10 @@ def _item(
     if parts:
         settled = _part_values([o for o in parts if o.adjudicated])
         if ruling is None:
-            ruling = rolled_up(settled, pairs)
+            ruling = whole(settled, build)
         for annotator in dict.fromkeys(o.annotator for o in parts if not o.adjudicated):
             own = _part_values([o for o in parts if o.annotator == annotator and not o.adjudicated])
-            value = rolled_up({**own, **settled}, pairs)
+            value = whole({**own, **settled}, build)
             if value is not None and verdicts.get(annotator) in (None, UNSURE):
                 verdicts[annotator] = value
     decision = _settle(*OWN, said, verdicts, ruling, you, policy)
@@ -231,6 +228,7 @@ def _ruling(said: Iterable[Opinion]) -> Any:
 
 
 def _part_values(opinions: Iterable[Opinion]) -> dict[str, Any]:
+    """The verdict on each part, later ones over earlier."""
     values: dict[str, Any] = {}
     for criterion in reversed(ROLLING):
         rows = sorted((o for o in opinions if o.criterion == criterion), key=lambda o: o.time)

@@ -11,6 +11,7 @@ notes and golden fixes stay until an act sets them, and a fault alone (no verdic
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple
@@ -38,11 +39,15 @@ def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
+def _finite(value: Any) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
+
+
 CHECKS: dict[Kind, Callable[[Any], bool]] = {
     "text": lambda value: isinstance(value, str),
     "texts": _texts,
     "object": lambda value: isinstance(value, dict),
-    "value": lambda value: isinstance(value, (bool, int, str)) or _texts(value),
+    "value": lambda value: isinstance(value, (bool, int, str)) or _finite(value) or _texts(value),
     "flag": lambda value: isinstance(value, bool),
 }
 
@@ -71,7 +76,7 @@ class Said:
     target: str = ITEM
     criterion: str = CORRECT
     verdict: Any = field(default=None, metadata=_part("value"))
-    """true, false, "unsure", 0-2 or a list of labels."""
+    """true, false, "unsure", a finite number, a label or a list of labels."""
     fault: Fault | None = field(default=None, metadata=_part("text", FAULTS))
     tags: list[str] | None = field(default=None, metadata=_part("texts"))
     note: str | None = field(default=None, metadata=_part("text"))

@@ -8,11 +8,12 @@ None is no verdict.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fcreview.model import Source
 from fcreview.review import UNSURE
-from fcreview.targets import RESPONSE, part_of
+from fcreview.targets import RESPONSE, call_of, part_of, turn_address
 
 DISPUTED = "disputed"
 DecidedBy = Literal["adjudication", "unanimous", "majority", "disputed"]
@@ -55,12 +56,55 @@ def effective(own: Any, human: Any = None, decided_by: DecidedBy | None = None) 
     return None if decided_by == DISPUTED else own
 
 
+@dataclass(slots=True)
+class Build:
+    """What the roll-up must know of an item besides what people say of its parts."""
+
+    pairs: Mapping[int, int] = field(default_factory=dict)
+    """Call pairs by turn, from 0."""
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """What the benchmark says of the parts: address -> pass or fail."""
+    needs: Sequence[Sequence[str]] | None = None
+    """See `Extra.needs`."""
+
+
+def whole(verdicts: Mapping[str, Any], build: Build) -> bool | None:
+    """True, False or None (says nothing) for the item, from one person's verdicts on its parts.
+
+    A verdict that only confirms the benchmark's own says nothing, as the item's own verdict has it in already. What the
+    person passes over stands as the benchmark has it.
+    """
+    said = {address: value for address, value in verdicts.items() if not alike(value, build.own.get(address))}
+    if not any(isinstance(value, bool) for value in said.values()):
+        return None
+    if build.needs is None:
+        right = {address: True for address, value in build.own.items() if value is True}
+        return rolled_up({**right, **said}, build.pairs)
+    if said.get(RESPONSE) is False:
+        return False
+    met = all(any(_right(address, said, build.own) for address in group) for group in build.needs)
+    return True if met else False if False in said.values() else None
+
+
+def _right(address: str, said: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+    """Whether a call is right, by its turn's verdict, its own, its arguments', the benchmark's: the first there is."""
+    part = part_of(address)
+    turn = said.get(turn_address(part.turn)) if part else None
+    for direct in (turn, said.get(address)):
+        if isinstance(direct, bool):
+            return direct
+    if any(value is False and other != address and call_of(other) == address for other, value in said.items()):
+        return False
+    return own.get(address) is True
+
+
 def rolled_up(verdicts: Mapping[str, Any], pairs: Mapping[int, int]) -> bool | None:
     """True, False or None (says nothing) for the item, from `{target: verdict}` and the call pairs of each turn
     (turns from 0), by the benchmarks' common rule: all calls right, all turns right.
 
     A part judged wrong makes the whole wrong, unless a verdict on something between the two says otherwise. The
-    whole is right only if every call pair of every turn was judged right, itself or with its turn.
+    whole is right only if every call pair of every turn was judged right, itself or with its turn; where there are no
+    calls to judge (a question that is answered in words), if the response was.
     """
     turns: dict[int, dict[int | None, list[tuple[str | None, Any]]]] = {turn: {} for turn in pairs}
     for address, value in verdicts.items():
@@ -70,7 +114,9 @@ def rolled_up(verdicts: Mapping[str, Any], pairs: Mapping[int, int]) -> bool | N
     values = [_turn(said, pairs.get(turn, 0)) for turn, said in turns.items()]
     if False in values or verdicts.get(RESPONSE) is False:
         return False
-    return True if pairs and all(value is True for value in values) else None
+    if not pairs:
+        return True if verdicts.get(RESPONSE) is True and None not in values else None
+    return True if all(value is True for value in values) else None
 
 
 def _turn(said: Mapping[int | None, Sequence[tuple[str | None, Any]]], n_pairs: int) -> bool | None:
@@ -91,7 +137,9 @@ def _call(said: Sequence[tuple[str | None, Any]]) -> bool | None:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two verdicts say the same; labels in any order."""
+    """Whether two verdicts say the same; labels in any order, 1 as 1.0."""
     if isinstance(one, list) and isinstance(other, list):
         return set(map(repr, one)) == set(map(repr, other))
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return isinstance(one, bool) is isinstance(other, bool) and one == other
     return type(one) is type(other) and bool(one == other)

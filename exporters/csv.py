@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
-from fcreview.answers import answer
 from fcreview.exporters.base import Label, Sink, Source
+from fcreview.text.answers import answer
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """What OWASP lists under CSV injection."""

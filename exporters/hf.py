@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fcreview.exporters.base import Source
 from fcreview.store.labels.fields import FLAG, NUMBER, Shape
-from fcreview.words import count_of
+from fcreview.text.words import count_of
 
 DATA = "data/labels.parquet"
 

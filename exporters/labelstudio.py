@@ -1,7 +1,7 @@
 """Label Studio: a JSON list of tasks, one a label, to be imported there; and what is exported from there, read again.
 
 A task is `{"data": {...}, "predictions": [...], "annotations": [...]}`, see "Task format" in Label Studio's guide.
-`data` has the label's fields, `text` (what is shown) and `choices` (the answers of the criterion's scale). Predictions
+`data` has the label's fields, `text` (what is shown), `choices` (the words of the scale) and `labels`. Predictions
 are the automatic verdicts, annotations people's opinions, an adjudication with `ground_truth`. A result is what a
 control of the labelling interface holds: `verdict` and `fault` (choices), `labels` (choices, for lists of labels),
 `tags`, `note` and `golden_fix` (text areas). Label Studio knows only its own users, so who said it and when stands in
@@ -11,23 +11,22 @@ of whoever `completed_by` names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
 import orjson
 
-from fcreview.answers import answer, answered
-from fcreview.criteria import PASS_FAIL, SCALES
 from fcreview.exporters.base import Label, Sink, Source
 from fcreview.review import CORRECT
 from fcreview.store.labels.incoming import Incoming, Mistake, incoming
+from fcreview.text.answers import answer, answered, choices
 
 CONTROLS = {"verdict": "choices", "labels": "choices", "fault": "choices"}
 """Types of results; any other is a text area."""
 META = ("annotator", "act", "time", "blind", "prediction_hash", "golden_hash")
 SAID = ("value", "fault", "tags", "note", "golden_fix")
-NAMES = {"text", "choices"}
+NAMES = {"text", "choices", "labels"}
 """Of `data`, besides the label's fields."""
 
 
@@ -45,9 +44,9 @@ def task(label: Label) -> dict[str, Any]:
     """One label as a task."""
     criterion = label["criterion"]
     data = {name: value for name, value in label.items() if name not in ("automatic", "opinions")}
+    shown = {"text": _shown(label), "choices": _options(choices(criterion)), "labels": _options(_labels(label))}
     return {
-        "data": data
-        | {"text": _shown(label), "choices": [{"value": word} for word in SCALES.get(criterion, PASS_FAIL)]},
+        "data": data | shown,
         "predictions": [
             {
                 "model_version": " ".join(word for word in (said["source"], said["by"]) if word),
@@ -65,6 +64,17 @@ def task(label: Label) -> dict[str, Any]:
             for said in label["opinions"]
         ],
     }
+
+
+def _options(words: Iterable[str]) -> list[dict[str, str]]:
+    """What a control offers that has its choices from the task."""
+    return [{"value": word} for word in words]
+
+
+def _labels(label: Label) -> list[str]:
+    """Labels that anybody gave."""
+    values = [said["value"] for said in [*label["automatic"], *label["opinions"]]]
+    return sorted({str(each) for value in values if isinstance(value, list) for each in value})
 
 
 def _shown(label: Label) -> str:

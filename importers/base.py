@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Protocol, cast
 
-from fcreview.figures import Figure, Scored
+from fcreview.figures import Figure, RunItems, Scored
 from fcreview.model import ImportIssue, Item, Run
 from fcreview.plan import Found, RunPlan
 
@@ -29,6 +29,10 @@ class Importer(Protocol):
     """The files it knows, for the message that no run was found."""
     version: int
     """Raised when the same files would now give other items, so that runs are read again."""
+    combines: bool
+    """Whether it publishes figures over several runs of one model."""
+    tags: tuple[str, ...]
+    """What reviewers are offered to tag an item with: the words of the benchmark's own error taxonomy."""
 
     def find(self, files: Sequence[Path], data: Sequence[Path]) -> Found:
         """Which runs lie in `files`. `data` are folders given by --data, FCREVIEW_DATA or the config file.
@@ -50,6 +54,11 @@ class Importer(Protocol):
         """The benchmark's published tables from the run's items as one source sees them. Pure."""
         ...
 
+    def combined(self, parts: Sequence[RunItems]) -> list[Figure]:
+        """These figures, from runs of one generation and model and their items as one source sees them. Pure; none if
+        the runs do not make them up."""
+        ...
+
 
 @dataclass(slots=True)
 class Plugin:
@@ -60,6 +69,9 @@ class Plugin:
     title: str
     looks_for: str
     version: int = 1
+    combines: bool = False
+    """Its `figures` has a function `combined` as well."""
+    tags: tuple[str, ...] = ()
 
     def find(self, files: Sequence[Path], data: Sequence[Path]) -> Found:
         return cast(Found, self._module("find").find(files, data))
@@ -69,6 +81,9 @@ class Plugin:
 
     def figures(self, rows: Sequence[Scored], run: Run) -> list[Figure]:
         return cast("list[Figure]", self._module("figures").figures(rows, run))
+
+    def combined(self, parts: Sequence[RunItems]) -> list[Figure]:
+        return cast("list[Figure]", self._module("figures").combined(parts)) if self.combines else []
 
     def _module(self, part: str) -> ModuleType:
         return importlib.import_module(f"fcreview.importers.{self.name}.{part}")

@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from fcreview.figures import Figure, Scored
+from fcreview.figures import Figure, RunItems, Scored, tag_counts
 from fcreview.importers.base import Importer, Plugin
 from fcreview.importers.common.gather import gather
+from fcreview.importers.taxonomy import TAGS
 from fcreview.model import ImportIssue, Item, Run
 from fcreview.plan import Found, RunPlan
 
@@ -17,18 +18,35 @@ PLUGINS = (
         "bfcl",
         "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
-        version=2,
+        version=3,
+        tags=TAGS["bfcl"],
     ),
-    Plugin("acebench", "ACEBench", "data_CATEGORY_result.json below result_en or result_zh"),
+    Plugin(
+        "acebench",
+        "ACEBench",
+        "data_CATEGORY_result.json below result_en or result_zh",
+        version=2,
+        combines=True,
+        tags=TAGS["acebench"],
+    ),
     Plugin(
         "hammerbench",
         "HammerBench",
         "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
         version=2,
+        tags=TAGS["hammerbench"],
     ),
-    Plugin("confetti", "CONFETTI", "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json"),
     Plugin(
-        "complexfuncbench", "ComplexFuncBench", "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}"
+        "confetti",
+        "CONFETTI",
+        "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json",
+        tags=TAGS["confetti"],
+    ),
+    Plugin(
+        "complexfuncbench",
+        "ComplexFuncBench",
+        "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
+        tags=TAGS["complexfuncbench"],
     ),
     Plugin("generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs"),
 )
@@ -57,6 +75,7 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
             plan.importer, plan.version = importer.name, importer.version
             if plan.run.benchmark == importer.name:
                 plan.run.title = plan.run.title or importer.title
+                plan.run.tags = plan.run.tags or list(importer.tags)
         plans += part.plans
         found.issues += part.issues
         found.claimed |= part.claimed
@@ -136,6 +155,13 @@ def _nothing(paths: Sequence[Path], importers: Sequence[Importer]) -> ImportIssu
 
 
 def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
-    """The run's published figures from items as one source sees them; by its benchmark's importer, else by the
-    generic one."""
-    return IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"].figures(rows, run)
+    """The run's published figures from items as one source sees them, by its benchmark's importer, else by the generic
+    one; and how often people gave each tag."""
+    importer = IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"]
+    return [*importer.figures(rows, run), *tag_counts(rows, run.tags)]
+
+
+def combined(parts: Sequence[RunItems]) -> list[Figure]:
+    """Figures over runs of one model and benchmark; none where the benchmark publishes none."""
+    importer = IMPORTERS.get(parts[0].run.benchmark) if parts else None
+    return importer.combined(parts) if importer is not None else []

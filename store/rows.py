@@ -105,7 +105,10 @@ class ImportSummary:
     """What an import did.
 
     `runs` has one dict a run: {run, benchmark, generation, language, model, path, items, status, seconds, dataset,
-    issues}, status one of `imported`, `unchanged`, `failed`.
+    missing_dataset, issues}. Status is `imported`, `unchanged`, `failed` (items of an import before stay), or where
+    the dataset is lost `kept` (the import before counts) and `outdated` (the same, though the results have changed).
+    `missing_dataset` is a folder that was named for the run, or that it was imported with, and that is not there; or
+    null.
     """
 
     runs: list[dict[str, Any]] = field(default_factory=list)

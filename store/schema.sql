@@ -11,6 +11,7 @@ CREATE TABLE runs (
     path VARCHAR,                    -- relative to the workspace's place where it lies below it, else absolute
     dataset VARCHAR,
     title VARCHAR,                   -- the benchmark as people write it
+    tags VARCHAR[],                  -- the benchmark's own words for errors, offered to reviewers
     settings JSON,
     official_metrics JSON,
     version INTEGER,                 -- of the importer that read it

@@ -9,13 +9,15 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from fcreview.clusters import Cluster
+from fcreview.agreement.ratings import Rating
+from fcreview.calls.clusters import Cluster
 from fcreview.figures import FigureSource, Scored
 from fcreview.model import ImportIssue, Item
 from fcreview.review import ItemKey
 from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
 from fcreview.store.labels.reading import EVERY_LABEL, Choice, read_labels
+from fcreview.store.queries.agreement import ratings
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
 from fcreview.store.queries.detail import find_items, raw_record, read_issues, read_items, score_record
 from fcreview.store.queries.pages import Orders, hide, rows_of
@@ -161,6 +163,12 @@ class Store:
         if self.blind:
             raise StoreError("figures are not available in blind mode")
         return self._do(lambda: scored(self.connection, run))
+
+    def agreement_rows(self, view: View) -> list[Rating]:
+        """What annotators said of the view's items; see `queries.agreement.ratings`. StoreError in blind mode."""
+        if self.blind:
+            raise StoreError("agreement is not available in blind mode")
+        return self._do(lambda: ratings(self.connection, self.reviews, view))
 
     def labels(
         self, view: View, choice: Choice = EVERY_LABEL, size: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -27,6 +28,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for name in {"bench", "process"}.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(name)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays to the end: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Else DuckDB says at the end that objects were never let go."""
+    gc.unfreeze()
 
 
 def bench_folder() -> Path:

@@ -20,10 +20,6 @@ PARAMETERS = 8
 
 EXCEPTIONS = {
     "folder cli/commands": "a file a command: the folder is the list of commands",
-    "folder importers/acebench": "small files are being put together",
-    "folder importers/bfcl": "small files are being put together",
-    "folder tui/screens": "the item screen is being composed anew",
-    "parameters tui/app.py __init__": "being grouped",
     "parameters tui/document/texts.py text_block": "being grouped",
 }
 """`<rule> <what it is on>`: why it may be."""

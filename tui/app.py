@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
+from textual.dom import DOMNode
 from textual.screen import Screen
 
 from fcreview.store.rows import View
@@ -19,12 +20,6 @@ from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import fit
 from fcreview.tui.widgets.document import LineBar
-
-if TYPE_CHECKING:
-    from fcreview.store.reviewer import Reviewer
-    from fcreview.store.store import Store
-    from fcreview.store.workspace import Workspace
-
 
 LEAST = (60, 15)
 """Columns and rows."""
@@ -45,8 +40,8 @@ class SmallScreen(Screen[None]):
 class FcreviewApp(App[int]):
     """`run()` gives the number of items reviewed; `return_code` is 1 if the store could not be opened.
 
-    With `workspace` the store is opened in the background; tests hand in an opened `store` and `reviewer` instead.
-    `open_item` is an item's id or its key in the store: it is opened over the queue.
+    `open_item` is an item's id or its number in the store: it is opened over the queue. `key_names` are other keys for
+    actions, as `keymap` takes them.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -61,22 +56,18 @@ class FcreviewApp(App[int]):
 
     def __init__(
         self,
-        workspace: Workspace | None = None,
-        annotator: str = "",
+        session: Session,
         view: View | None = None,
         open_item: int | str | None = None,
-        blind: bool = False,
         *,
-        store: Store | None = None,
-        reviewer: Reviewer | None = None,
         key_names: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(ansi_color=True)  # said here, too: NO_COLOR picks its filter before there is a theme
         self.animation_level = "none"
         self.theme = "ansi-dark"
-        self.session = Session(workspace, annotator, store, reviewer, blind=blind)
+        self.session = session
         self._message = ""
-        self._state = QueueState.of(view or View(), blind)
+        self._state = QueueState.of(view or View(), session.blind)
         self._open_item = open_item
         try:
             self.set_keymap(in_force(keymap(key_names or {})))
@@ -105,6 +96,16 @@ class FcreviewApp(App[int]):
 
     async def action_quit(self) -> None:
         """Not before everything said is on disk; what could not be saved is told first, and quitting again leaves."""
+        self._behind_keys(list((self.focused or self.screen).ancestors_with_self))
+
+    def _behind_keys(self, nodes: list[DOMNode]) -> None:
+        """Keys pressed before go from node to node, while this one came straight to the app: it takes the same way."""
+        if nodes:
+            nodes[0].call_later(self._behind_keys, nodes[1:])
+        else:
+            self.run_worker(self._leave(), group="leave", exclusive=True)
+
+    async def _leave(self) -> None:
         if await self.session.acts.finished():
             self.exit(self.session.reviewed)
 

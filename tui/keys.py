@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.binding import Binding, BindingType
 
-from fcreview.tui.keymap import NO_KEY, first_keys, key_name
+from fcreview.tui.keymap import NO_KEY, first_keys, key_name, split
 from fcreview.tui.keytable import ACTIONS, COMMON, Action
 
 if TYPE_CHECKING:
@@ -42,6 +42,11 @@ def key_hints(screen: Screen[Any]) -> list[tuple[str, str]]:
 def key_names(app: App[Any]) -> Mapping[str, str]:
     """The first key in force of each action, by its id; see `keymap.first_keys`."""
     return first_keys(frozenset(app._keymap.items()))
+
+
+def keys_of(app: App[Any], table: Sequence[Action]) -> set[str]:
+    """All keys in force of these actions, as Textual names them."""
+    return {key for action in table for key in split(app._keymap.get(action.id, action.keys))}
 
 
 def key_table(screen: Screen[Any]) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -26,7 +26,7 @@ class Action:
     shown: bool = True
     """In the key line; the help shows all."""
     priority: bool = False
-    """Before what the focused widget makes of the key."""
+    """At once, whatever has the focus; other keys pressed before may still be on their way."""
 
 
 APP = [
@@ -62,8 +62,8 @@ PICKER = [
 
 CLUSTERS = [
     Action("clusters.take", "enter", "take", "show its items"),
-    Action("clusters.unfold", "right,l", "unfold(True)", "unfold", priority=True),
-    Action("clusters.refold", "left,h", "unfold(False)", "fold", priority=True),
+    Action("clusters.unfold", "right,l", "unfold(True)", "unfold"),
+    Action("clusters.refold", "left,h", "unfold(False)", "fold"),
     Action("clusters.grouping", "tab", "grouping", "other grouping"),
     Action("clusters.close", "q,escape", "close", "back"),
 ]
@@ -136,9 +136,9 @@ PAGER = [
 ]
 
 NOTE = [
-    Action("note.save", "enter", "save", "save", priority=True),
-    Action("note.line", "down", "line", "new line, at the end", priority=True),
-    Action("note.cancel", "escape", "cancel", "cancel"),
+    Action("note.save", "enter", "screen.save", "save"),
+    Action("note.line", "down", "line", "new line, at the end"),
+    Action("note.cancel", "escape", "screen.cancel", "cancel"),
 ]
 
 ASK = [

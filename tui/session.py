@@ -42,7 +42,8 @@ class Session:
         self.annotator = annotator
         self.acts = InOrder()
         """What was asked for on a screen that reviews: nobody leaves before it is done."""
-        self._blind = blind
+        self.blind = blind
+        """What others said of an item is hidden until this annotator gave a verdict."""
         self._workspace = workspace or (store.workspace if store is not None else None)
         self._store = store
         self._lent = store is not None
@@ -141,7 +142,7 @@ class Session:
             if self._workspace is None:
                 raise SessionError("no workspace")
             try:
-                self._store = Store.open(self._workspace, self.annotator, blind=self._blind)
+                self._store = Store.open(self._workspace, self.annotator, blind=self.blind)
             except (StoreError, OSError) as error:
                 raise SessionError(str(error)) from error
         return self._store

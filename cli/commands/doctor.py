@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fcreview.cli.common import Place, data_folders, discovered, workspace_of
+from fcreview.cli.common import Place, data_folders, discovered, named_folders, remembered_of, workspace_of
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import FAILED
 from fcreview.cli.options import AsJson, Data, Format, WorkspaceOption
 from fcreview.cli.output import emit, emit_json, on_terminal, text_of
-from fcreview.words import count_of
+from fcreview.text.words import count_of
 
 if TYPE_CHECKING:
     from fcreview.plan import Found
@@ -55,8 +55,8 @@ def doctor(
     else:
         facts = [_fact("workspace", str(home.root)), *_journals(home)]
     damaged = any(fact["problem"] for fact in facts)
-    facts += _runs(found, place.paths[0])
-    facts += [_fact("dataset folder", str(folder)) for folder in data_folders(data, config)]
+    facts += _runs(found, place)
+    facts += [_fact("dataset folder", str(folder)) for folder in data_folders(place, config)]
     facts += [_fact("configuration", f"{config.file}{'' if config.file.exists() else ' (not there)'}"), *_machine()]
     for fact in facts:
         if as_json:
@@ -89,7 +89,10 @@ def _journals(home: Workspace) -> Iterator[Fact]:
             yield _fact("journal", f"set aside earlier: {torn}", report.annotator)
 
 
-def _runs(found: Found, opened: Path) -> Iterator[Fact]:
+def _runs(found: Found, place: Place) -> Iterator[Fact]:
+    from fcreview.store.importing.datasets import missing, supplying
+
+    remembered = remembered_of(place)
     for plan in found.plans:
         run = plan.run
         parts = [f"{run.benchmark} {run.generation} {run.language}".strip(), plan.reason, run.path]
@@ -103,17 +106,23 @@ def _runs(found: Found, opened: Path) -> Iterator[Fact]:
         yield _fact("run", "; ".join(part for part in parts if part), run.model)
         if not plan.scores and plan.needs_scores:
             yield _fact("missing", "no score files: verdicts are only what can be recomputed", run.model, problem=True)
-        if not plan.data and plan.needs_data:
+        named_anew = bool(supplying(named_folders(place), plan))
+        before = None if named_anew or remembered is None else missing(plan, remembered.of(run))
+        if before:
+            what = f"no dataset in {before} any more: say where it is with --data DIR"
+            yield _fact("missing", what, run.model, problem=True)
+        elif not plan.data and plan.needs_data:
             yield _fact("missing", "no dataset: name one with --data DIR", run.model, problem=True)
         elif run.dataset:
             yield _fact("dataset", run.dataset, run.model)
     issues = [*found.issues, *(issue for plan in found.plans for issue in plan.issues)]
     for issue in issues[:FOUND_ISSUES]:
-        place = f"{issue.file}:{issue.line}" if issue.line else issue.file
-        yield _fact(issue.severity, issue.what, place, problem=issue.severity == "error")
+        where = f"{issue.file}:{issue.line}" if issue.line else issue.file
+        yield _fact(issue.severity, issue.what, where, problem=issue.severity == "error")
     if len(issues) > FOUND_ISSUES:
         yield _fact(
-            "notice", f"{len(issues) - FOUND_ISSUES} more remarks on {opened}: fcreview import --json lists them"
+            "notice",
+            f"{len(issues) - FOUND_ISSUES} more remarks on {place.paths[0]}: fcreview import --json lists them",
         )
 
 

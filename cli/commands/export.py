@@ -12,10 +12,10 @@ from fcreview.cli.options import Data, PathArgument, PolicyOption, WhereOption, 
 from fcreview.cli.output import note, printed
 from fcreview.cli.program import UNWRAPPED
 from fcreview.exporters.registry import FORMATS
-from fcreview.words import count_of
+from fcreview.text.words import count_of
 
 if TYPE_CHECKING:
-    from fcreview.cli.session import Session
+    from fcreview.cli.opened import Opened
     from fcreview.store.labels.reading import Choice
     from fcreview.store.rows import View
 
@@ -73,7 +73,7 @@ def _choice(only: str, content: str | None) -> Choice:
     return Choice(which, content is not None)
 
 
-def _why(session: Session, view: View, choice: Choice) -> str:
+def _why(session: Opened, view: View, choice: Choice) -> str:
     """The likely reason for an export without rows."""
     count = session.store.count(view)
     if not count:

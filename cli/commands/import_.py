@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fcreview.cli.common import Place, bring_in, discovered, nothing_found
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import FAILED, CommandError
+from fcreview.cli.finding.telling import tell_missing
 from fcreview.cli.options import AsJson, Data, Format, PathArguments, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_json, text_of
-from fcreview.words import count_of, rate
+from fcreview.text.words import count_of, rate
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -28,16 +29,24 @@ def import_(
     data: Data = None,
     workspace: WorkspaceOption = None,
     format: Format = None,  # noqa: A002
+    forget_data: Annotated[
+        bool,
+        typer.Option(
+            "--forget-data", help="Forget the dataset named before: import with what is found now, even if it is less."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Import runs and say what came of it.
 
-    Exit code 0 if every run that was found is in the store, whatever remarks there are on single lines; 1 if a run
-    failed or none was found.
+    A dataset named with --data holds for every later command. A run whose dataset is lost stays as it was imported.
+
+    Exit code 0 if every run that was found is in the store as it is on disk, whatever remarks there are on single
+    lines; 1 if a run failed, has changed while its dataset is lost, or none was found.
 
     Example: fcreview import runs/gpt4o --data bfcl/data --json
     """
-    place = Place(paths, data, workspace, format)
+    place = Place(paths, data, workspace, format, forget_data=forget_data)
     home, summary = bring_in(place, discovered(place, load_config()))
     scores = _scores(home)
     rows = [{"kind": "run", **row, **scores.get(row["run"], UNSCORED)} for row in summary.runs]
@@ -49,7 +58,8 @@ def import_(
         _print(rows, issues, str(home.root), summary.seconds)
     if not rows:
         raise CommandError(nothing_found(place, summary))
-    if any(row["status"] == "failed" for row in rows):
+    tell_missing(summary)
+    if any(row["status"] in ("failed", "outdated") for row in rows):
         raise typer.Exit(FAILED)
 
 
@@ -81,7 +91,7 @@ def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, 
             emit(line)
     for severity in SEVERITIES:
         _print_issues([issue for issue in issues if issue["severity"] == severity], severity)
-    kept = sum(row["issues"] for row in rows if row["status"] == "unchanged")
+    kept = sum(row["issues"] for row in rows if row["status"] not in ("imported", "failed"))
     if kept:
         emit()
         emit(f"{count_of(kept, 'issue')} of unchanged runs, told before: see import_issues with fcreview sql")

@@ -14,10 +14,10 @@ from fcreview.cli.options import AsJson, Data, PathArgument, WorkspaceOption
 from fcreview.cli.output import emit, emit_json
 from fcreview.exporters.base import FileFormat
 from fcreview.exporters.registry import FORMATS
-from fcreview.words import count_of
+from fcreview.text.words import count_of
 
 if TYPE_CHECKING:
-    from fcreview.cli.session import Session
+    from fcreview.cli.opened import Opened
 
 READABLE = {each.name: each for each in FORMATS if isinstance(each, FileFormat) and each.read}
 UNITS = {"labelstudio": "task"}
@@ -51,7 +51,7 @@ def import_labels(
         take_in(session, file, format, said_by, as_json=as_json)
 
 
-def take_in(session: Session, file: Path, name: str, said_by: str | None = None, *, as_json: bool = False) -> None:
+def take_in(session: Opened, file: Path, name: str, said_by: str | None = None, *, as_json: bool = False) -> None:
     """Writes the session's annotator's reviews in the file, and says what was written."""
     from fcreview.store.labels.placing import File
     from fcreview.store.labels.placing import take_in as place

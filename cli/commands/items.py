@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.common import Place, opened
+from fcreview.cli.opened import Opened
 from fcreview.cli.options import (
     Annotator,
     AsJson,
@@ -22,9 +23,8 @@ from fcreview.cli.options import (
     WorkspaceOption,
 )
 from fcreview.cli.output import cut, emit, emit_json, laid_out, note, text_of
-from fcreview.cli.session import Session
 from fcreview.sanitise import visible, width
-from fcreview.words import count_of, word
+from fcreview.text.words import count_of, word
 
 if TYPE_CHECKING:
     from fcreview.store.rows import QueueRow, RunRow, View
@@ -65,7 +65,7 @@ def items(
             print_rows(session, view, limit)
 
 
-def rows_of(session: Session, view: View, limit: int | None) -> Iterator[QueueRow]:
+def rows_of(session: Opened, view: View, limit: int | None) -> Iterator[QueueRow]:
     """Rows in windows: memory does not grow with the list."""
     offset = 0
     while limit is None or offset < limit:
@@ -87,7 +87,7 @@ def fields_of(row: QueueRow, run: RunRow) -> dict[str, Any]:
     return {"run": row.run, "model": row.model, **names, **fields}
 
 
-def print_rows(session: Session, view: View, limit: int | None) -> None:
+def print_rows(session: Opened, view: View, limit: int | None) -> None:
     """Lines for people. Ids are never cut."""
     several = (len(view.runs) or len(session.runs)) > 1
     headers = ["model", *HEADERS] if several else HEADERS

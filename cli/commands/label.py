@@ -15,11 +15,11 @@ from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, RunOption, WorkspaceOption
 from fcreview.cli.output import emit, emit_json, note
-from fcreview.criteria import SCALES
+from fcreview.criteria import ASKED, Scale, scale_of
 from fcreview.review import CORRECT, FAULTS, Fault, Said
 from fcreview.sanitise import visible
 from fcreview.targets import FORMS, ITEM, is_address
-from fcreview.words import word
+from fcreview.text.words import word
 
 if TYPE_CHECKING:
     from fcreview.review import Event
@@ -36,7 +36,7 @@ def label(
         typer.Option(
             "--verdict",
             metavar="VALUE",
-            help="pass, fail, unsure or golden-wrong; 0, 1, 2; yes, no.",
+            help="pass, fail, unsure or golden-wrong; 0, 1, 2; yes, no; a number; labels separated by commas.",
             show_default=False,
         ),
     ] = None,
@@ -44,7 +44,14 @@ def label(
         str,
         typer.Option("--target", metavar="ADDRESS", help=f"{FORMS}."),
     ] = ITEM,
-    criterion: Annotated[str, typer.Option("--criterion", metavar="NAME", help=f"{', '.join(SCALES)}.")] = CORRECT,
+    criterion: Annotated[
+        str,
+        typer.Option(
+            "--criterion",
+            metavar="NAME",
+            help=f"{', '.join(ASKED)}, or any other on which the benchmark has a verdict in this item.",
+        ),
+    ] = CORRECT,
     fault: Annotated[
         str | None,
         typer.Option(
@@ -97,7 +104,7 @@ def label(
         raise UsageError("--undo takes back your last review: it goes with no item and no verdict")
     if not undo and (item is None or not given):
         raise UsageError("name an ITEM and at least one of --verdict, --fault, --tag and --reason")
-    value, who = _value(verdict, criterion, fault)
+    who = _fault(fault)
     with opened(Place([path], data, workspace, annotator=annotator)) as session:
         if undo:
             event = session.reviewer().undo()
@@ -106,30 +113,50 @@ def label(
             _tell(event, as_json, undone=True)
             return
         chosen = one_item(session, item or "", run)
-        _check_target(session.store.detail(chosen), target)
+        detail = session.store.detail(chosen)
+        _check_target(detail, target)
+        scale = _scale(detail, target, criterion)
+        if verdict == GOLDEN_WRONG:
+            if criterion != CORRECT or fault not in (None, "golden"):
+                raise UsageError("golden-wrong is a verdict on 'correct' and names the fault itself")
+            value, who = True, "golden"
+        else:
+            value = _value(verdict, criterion, scale)
         review = Said(target=target, criterion=criterion, verdict=value, fault=who, tags=tag, note=reason)
         event = session.reviewer().review(chosen, review)
         _tell(event, as_json)
 
 
-def _value(verdict: str | None, criterion: str, fault: str | None) -> tuple[Any, Fault | None]:
-    """(verdict as stored, fault). UsageError for words that the criterion's scale does not have."""
-    if criterion not in SCALES:
-        raise UsageError(f"no criterion {criterion!r}: there are {', '.join(SCALES)}")
-    who = next((one for one in FAULTS if one == fault), None)
-    if fault is not None and who is None:
-        raise UsageError(f"no fault {fault!r}: there are {', '.join(FAULTS)}")
+def _fault(named: str | None) -> Fault | None:
+    who = next((one for one in FAULTS if one == named), None)
+    if named is not None and who is None:
+        raise UsageError(f"no fault {named!r}: there are {', '.join(FAULTS)}")
+    return who
+
+
+def _scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
+    """What may be answered there. UsageError for a criterion that is not asked of every item, and on which the
+    benchmark says nothing in this one."""
+    automatic = [v for v in detail.item.verdicts if v.criterion == criterion]
+    here = [v.value for v in automatic if v.target == target]
+    scale = scale_of(criterion, here)
+    if scale is None:
+        scale = scale_of(criterion, [v.value for v in automatic])
+    if scale is None or not (automatic or criterion in ASKED):
+        known = dict.fromkeys([*ASKED, *(visible(v.criterion) for v in detail.item.verdicts)])
+        raise UsageError(f"no criterion {criterion!r} here: there are {', '.join(known)}")
+    return scale
+
+
+def _value(verdict: str | None, criterion: str, scale: Scale) -> Any:
+    """The verdict as stored. UsageError for one that the scale does not have."""
     if verdict is None:
-        return None, who
-    if verdict == GOLDEN_WRONG:
-        if criterion != CORRECT or fault not in (None, "golden"):
-            raise UsageError("golden-wrong is a verdict on 'correct' and names the fault itself")
-        return True, "golden"
-    scale = SCALES[criterion]
-    if verdict not in scale:
-        words = [*scale, GOLDEN_WRONG] if criterion == CORRECT else list(scale)
-        raise UsageError(f"no verdict {verdict!r} on {criterion}: there are {', '.join(words)}")
-    return scale[verdict], who
+        return None
+    try:
+        return scale.value(verdict)
+    except ValueError:
+        words = f"{scale.allowed()}, {GOLDEN_WRONG}" if criterion == CORRECT else scale.allowed()
+        raise UsageError(f"no verdict {verdict!r} on {criterion}: there are {words}") from None
 
 
 def _check_target(detail: ItemDetail, target: str) -> None:
@@ -152,7 +179,9 @@ def _tell(event: Event, as_json: bool, *, undone: bool = False) -> None:
     said: Sequence[str] = [
         part
         for part in (
-            f"{event.criterion} {word(event.verdict)}" if event.verdict is not None else "",
+            f"{visible(event.criterion)} {word(event.verdict, event.criterion) or 'none'}"
+            if event.verdict is not None
+            else "",
             f"fault {event.fault}" if event.fault else "",
             f"tags {visible(', '.join(event.tags))}" if event.tags else "",
             "with a note" if event.note else "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,11 +11,12 @@ import typer
 from fcreview.cli.common import Place, opened
 from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_json, text_of
-from fcreview.figures import SOURCES, Figure, FigureSource, Unit
+from fcreview.figures import SOURCES, Figure, FigureSource, Key, RunItems, Scored, Unit
+from fcreview.text.words import count_of
 
 if TYPE_CHECKING:
+    from fcreview.model import Run
     from fcreview.store.rows import RunRow
-    from fcreview.store.store import Store
 
 RunOption = Annotated[int | None, typer.Option("--run", help="Only this run (its number in `fcreview runs`).")]
 
@@ -28,7 +30,24 @@ class FigureLine:
     unit: Unit
     level: int
     note: str
+    digits: int
+    counted: str
+    of: int | None = None
+    """How many verdicts there would be."""
+    n: dict[FigureSource, int | None] = field(default_factory=dict)
+    """How many there are, by source."""
     values: dict[FigureSource, float | None] = field(default_factory=dict)
+
+
+Sourced = dict[FigureSource, list[Scored]]
+
+
+@dataclass(slots=True)
+class Part:
+    """A run with its items, read once: for its own tables and for those over several runs."""
+
+    row: RunRow
+    rows: Sourced
 
 
 def report(
@@ -41,52 +60,92 @@ def report(
 ) -> None:
     """Show each run's tables as the benchmark publishes them: official, recomputed, and corrected by reviews.
 
+    Runs of one model that the benchmark publishes figures of together (ACEBench: both languages) follow at the end.
+
     Example: fcreview report runs/gpt4o --json
     """
+    from fcreview.importers.registry import IMPORTERS
+
+    show_it = show_json if as_json else show
     with opened(Place([path], data, workspace, policy=policy)) as session:
         session.head(as_json=as_json)
+        together: dict[tuple[str, str, str], list[Part]] = {}
         for row in session.runs:
             if run is None or row.run == run:
-                lines = figures_of(session.store, row)
-                show_json(row, lines) if as_json else show(row, lines)
+                part = Part(row, session.store.scored(row.run))
+                show_it(_head(row), figures_of(part.rows, row.info))
+                importer = IMPORTERS.get(row.info.benchmark)
+                if importer is not None and importer.combines:
+                    together.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
+        for parts in together.values():
+            if lines := combined_of(parts):
+                show_it(_head_of(parts), lines)
 
 
-def figures_of(store: Store, row: RunRow) -> list[FigureLine]:
+def figures_of(rows: Sourced, info: Run) -> list[FigureLine]:
     """The lines of a run in the order of its benchmark's tables."""
     from fcreview.importers.registry import figures
 
-    rows = store.scored(row.run)
-    lines: dict[tuple[str, str], FigureLine] = {}
+    return _lines(lambda source: figures(rows[source], info))
+
+
+def combined_of(parts: list[Part]) -> list[FigureLine]:
+    """The lines over several runs of one model; none if its benchmark publishes none for these."""
+    from fcreview.importers.registry import combined
+
+    return _lines(lambda source: combined([RunItems(part.row.info, part.rows[source]) for part in parts]))
+
+
+def _lines(figures: Callable[[FigureSource], Iterable[Figure]]) -> list[FigureLine]:
+    lines: dict[Key, FigureLine] = {}
     for source in SOURCES:
-        found: list[Figure] = figures(rows[source], row.info)
-        for one in found:
-            line = lines.setdefault(
-                (one.table, one.name), FigureLine(one.table, one.name, one.unit, one.level, one.note)
-            )
-            line.values[source] = one.value
+        for one in figures(source):
+            line = lines.get(one.key)
+            if line is None:
+                line = FigureLine(one.table, one.name, one.unit, one.level, one.note, one.digits, one.counted, one.of)
+                lines[one.key] = line
+            line.values[source], line.n[source] = one.value, one.n
     return list(lines.values())
 
 
-def show_json(row: RunRow, lines: list[FigureLine]) -> None:
+def _head(row: RunRow) -> dict[str, Any]:
     info = row.info
-    head = {"run": row.run, "benchmark": info.benchmark, "generation": info.generation, "language": info.language}
+    return {
+        "run": row.run, "benchmark": info.benchmark, "generation": info.generation, "language": info.language,
+        "model": info.model, "n_items": row.n_items,
+    }  # fmt: skip
+
+
+def _head_of(parts: list[Part]) -> dict[str, Any]:
+    """Of several runs together: `run` is null, languages are joined by `+`."""
+    languages = "+".join(dict.fromkeys(part.row.info.language for part in parts))
+    return _head(parts[0].row) | {
+        "run": None,
+        "language": languages,
+        "n_items": sum(part.row.n_items for part in parts),
+    }
+
+
+def show_json(head: dict[str, Any], lines: list[FigureLine]) -> None:
+    shown = {name: value for name, value in head.items() if name != "n_items"}
     for line in lines:
         fields = asdict(line)
-        values: dict[str, Any] = fields.pop("values")
-        emit_json(head | {"model": info.model} | fields | {source: values.get(source) for source in SOURCES})
+        values, n = fields.pop("values"), fields.pop("n")
+        counts = {"n": {source: n.get(source) for source in SOURCES}}
+        emit_json(shown | fields | counts | {source: values.get(source) for source in SOURCES})
 
 
-def show(row: RunRow, lines: list[FigureLine]) -> None:
-    info = row.info
-    words = [text_of(word) for word in (info.benchmark, info.generation, info.language, info.model) if word]
-    emit(f"run {row.run}   {'  '.join(words)}   {row.n_items:,} items")
+def show(head: dict[str, Any], lines: list[FigureLine]) -> None:
+    words = [text_of(head[name]) for name in ("benchmark", "generation", "language", "model") if head[name]]
+    first = f"run {head['run']}" if head["run"] is not None else "together"
+    emit(f"{first}   {'  '.join(words)}   {head['n_items']:,} items")
     for table in dict.fromkeys(line.table for line in lines):
         part = [line for line in lines if line.table == table]
         cells = [
             [
                 "  " * line.level + text_of(line.name),
-                *(number(line.values.get(source), line.unit) for source in SOURCES),
-                text_of(line.note),
+                *(number(line.values.get(source), line.unit, line.digits) for source in SOURCES),
+                "; ".join(filter(None, (_basis(line), text_of(line.note)))),
             ]
             for line in part
         ]
@@ -96,11 +155,22 @@ def show(row: RunRow, lines: list[FigureLine]) -> None:
     emit()
 
 
-def number(value: float | None, unit: Unit) -> str:
+def _basis(line: FigureLine) -> str:
+    """`400 items`, and of which sources' verdicts there are fewer: `400 items (rule 380)`."""
+    if line.of is None:
+        return ""
+    fewer = [f"{s} {n:,}" for s in SOURCES if (n := line.n.get(s)) is not None and n < line.of]
+    return count_of(line.of, line.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")
+
+
+def number(value: float | None, unit: Unit, digits: int = 1) -> str:
+    """A value in its unit: `57.1 %`, `12`, `0.734`, `0.02 s`, `6.56 $`; `·` for none."""
     if value is None:
         return "·"
     if unit == "share":
-        return f"{100 * value:.1f} %"
+        return f"{100 * value:.{digits}f} %"
     if unit == "percent":
-        return f"{value:.1f} %"
+        return f"{value:.{digits}f} %"
+    if unit in ("seconds", "dollars"):
+        return f"{value:.{digits}f} {'s' if unit == 'seconds' else '$'}"
     return f"{value:,.0f}" if unit == "count" else f"{value:.3f}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fcreview.cli.common import Place, opened
 from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_json, text_of
-from fcreview.words import count_of, rate
+from fcreview.text.words import count_of, rate
 
 if TYPE_CHECKING:
     from fcreview.store.rows import RunRow

@@ -13,7 +13,7 @@ from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import UsageError
 from fcreview.cli.options import AsJson, Data, PathArgument, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_data, emit_json, note, text_of
-from fcreview.words import count_of
+from fcreview.text.words import count_of
 
 
 def sql(

@@ -11,6 +11,7 @@ from fcreview.calls.first_difference import first_difference
 from fcreview.importers.acebench.check_agent import check_end_state, process_accuracy
 from fcreview.importers.acebench.check_value import RULES
 from fcreview.importers.acebench.decode import Undecodable, readable
+from fcreview.importers.acebench.figures.rates import MILESTONES, PROCESS
 from fcreview.importers.acebench.history import read_history
 from fcreview.model import Accept, Call, ImportIssue, Item, Message, Role, Verdict
 
@@ -53,7 +54,8 @@ def fill(
         Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by="end state")
     )
     counted, _ = process_accuracy(record.get("process"), milestones, outcome.valid)
-    item.verdicts.append(Verdict("rule", counted, criterion="process_accuracy", by="milestones"))
+    item.verdicts.append(Verdict("rule", counted, criterion=PROCESS, by="milestones"))
+    item.extra.more[MILESTONES], _ = process_accuracy(record.get("process"), milestones, False)
     if not outcome.valid:
         item.diff_function, item.diff_argument = outcome.function, outcome.argument
     item.extra.more |= {"end state": record.get("result"), "golden end state": answer.get("ground_truth")}

@@ -11,6 +11,8 @@ from typing import Any
 import orjson
 
 from fcreview.importers.acebench import agent, normal
+from fcreview.importers.acebench.check_agent import process_accuracy
+from fcreview.importers.acebench.figures.rates import MILESTONES, PROCESS
 from fcreview.importers.acebench.files import recognise
 from fcreview.importers.common.guard import digest, documents, guarded
 from fcreview.importers.common.jsonl import Record, records
@@ -176,8 +178,24 @@ def _process_verdict(item: Item, source: Source, position: int) -> None:
     if source.process is None:
         return
     entry = source.process.get(f"{source.category}_{position}")
-    value = entry.get("process_accuracy") if entry else 1.0
-    item.verdicts.append(Verdict("official", value, criterion="process_accuracy", by="process file"))
+    value, note = _counted(entry) if entry else (1.0, None)
+    item.verdicts.append(Verdict("official", value, criterion=PROCESS, rationale=note, by="process file"))
+    if entry or item.official is False:  # one that fails and is not listed met them all
+        item.extra.more.setdefault(MILESTONES, value)
+
+
+def _counted(entry: dict[str, Any]) -> tuple[Any, str | None]:
+    """What counts towards the category's mean. Where milestones have alternative sequences the process file names the
+    last one's share, but the mean takes the best."""
+    stated, milestones = entry.get("process_accuracy"), entry.get("call_process")
+    if not isinstance(milestones, list) or not isinstance(stated, (int, float)):
+        return stated, None
+    if len(milestones) < 2 or not isinstance(milestones[0], list):
+        return stated, None
+    best, last = process_accuracy(entry.get("model_output"), milestones, False)
+    if last != stated or best == stated:
+        return stated, None
+    return best, f"the best of {len(milestones)} milestone sequences, as the mean takes it; the file names {stated}"
 
 
 def _texts(error: Any) -> list[str]:

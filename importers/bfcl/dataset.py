@@ -19,7 +19,7 @@ from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.golden import golden_calls
 from fcreview.importers.common.jsonl import Record, records
 from fcreview.model import ImportIssue, Message
-from fcreview.redact import redact
+from fcreview.text.redact import redact
 from fcreview.values import json_safe
 
 QUESTION_LENGTH = 240

@@ -15,6 +15,7 @@ from fcreview.importers.bfcl.check.evaluate import Evaluation, decode_display, e
 from fcreview.importers.bfcl.check.kinds import NOTES
 from fcreview.importers.bfcl.check.texts import RULES
 from fcreview.importers.bfcl.dataset import content_hash, text_of
+from fcreview.importers.bfcl.figures.cost import STEPS
 from fcreview.importers.common.jsonl import Record
 from fcreview.model import Call, ImportIssue, Item, Message, Pair, Verdict
 
@@ -93,6 +94,8 @@ def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
         offset=stands.offset,
         length=stands.length,
     )
+    if isinstance(latency, list) and (steps := _steps(latency)):
+        item.extra.more[STEPS] = steps
     if not record.keys() <= KNOWN:
         for key in record.keys() - KNOWN:
             item.extra.more[key] = record[key]
@@ -260,6 +263,14 @@ def _total(value: Any) -> float | None:
         parts = [part for part in map(_total, value) if part is not None]
         return sum(parts) if parts else None
     return None
+
+
+def _steps(value: list[Any]) -> list[float] | None:
+    """Numbers of lists of numbers, one list a turn; None for any other form, which the leaderboard does not count."""
+    if not all(isinstance(turn, list) for turn in value):
+        return None
+    numbers = [one for turn in value for one in turn if isinstance(one, (int, float)) and not isinstance(one, bool)]
+    return [float(one) for one in numbers if abs(one) < 1e300]
 
 
 def _whole(value: Any) -> int | None:

@@ -10,7 +10,7 @@ from typing import Any
 from fcreview.importers.bfcl import files
 from fcreview.importers.common.jsonl import Record, excerpt, records, reread
 from fcreview.model import ImportIssue
-from fcreview.redact import redact
+from fcreview.text.redact import redact
 
 KEEP = 32 * 1024 * 1024
 """Bytes. Records of larger files are let go after the ids are known, and read again one at a time."""

@@ -13,7 +13,7 @@ from fcreview.extra import Extra, StateDifference
 from fcreview.importers.bfcl import files
 from fcreview.importers.common.jsonl import excerpt, records
 from fcreview.model import ImportIssue
-from fcreview.redact import redact
+from fcreview.text.redact import redact
 
 _STATED_ID = re.compile(r'^\s*\{\s*"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 Names = Callable[[], dict[int, str]]

@@ -52,7 +52,8 @@ def judge_calls(made: Made, path: GoldenPath, functions: list[dict[str, Any]], l
     return _with_guesses(verdicts, path, done)
 
 
-def _json(call: Call) -> dict[str, Any]:
+def as_json(call: Call) -> dict[str, Any]:
+    """`{"name": str, "arguments": {...}}`"""
     if call.side == "golden":
         return {"name": call.name, "arguments": {k: accept.any_of[0] for k, accept in (call.arguments or {}).items()}}
     return {"name": call.name, "arguments": call.arguments or {}}
@@ -60,7 +61,7 @@ def _json(call: Call) -> dict[str, Any]:
 
 def _from_log(call: Call, comparisons: list[Comparison], path: GoldenPath, done: set[int]) -> CallVerdict | None:
     for found in comparisons:
-        if found.predicted == _json(call):
+        if found.predicted == as_json(call):
             comparisons.remove(found)
             golden = _golden(found.golden, path, done)
             reason = found.message
@@ -68,14 +69,14 @@ def _from_log(call: Call, comparisons: list[Comparison], path: GoldenPath, done:
                 reason = str(found.judge.get("reason"))
             error_type = found.error_type
             if not found.accepted and error_type is None and found.golden is not None:
-                error_type = error_word(_json(call), found.golden)[0]
+                error_type = error_word(as_json(call), found.golden)[0]
             return CallVerdict(call, golden, found.tier, found.accepted, error_type, reason)
     return None
 
 
 def _golden(wanted: dict[str, Any] | None, path: GoldenPath, done: set[int]) -> Call | None:
     """The golden call of that content, one that is still to do if there is a choice."""
-    same = [call for call in path.calls if _json(call) == wanted]
+    same = [call for call in path.calls if as_json(call) == wanted]
     return next((call for call in same if call.index not in done), same[0] if same else None)
 
 
@@ -85,7 +86,7 @@ def _from_record(
     if isinstance(reply, dict) and set(reply) == {"error"}:
         return CallVerdict(call, None, "format", False, "format_error", str(reply["error"]))
     if reply == GENERIC_REPLY:
-        bad = format_error(_json(call), functions)
+        bad = format_error(as_json(call), functions)
         if bad:
             return CallVerdict(call, None, "format", False, "format_error", bad)
         return CallVerdict(call, None, "unpaired", None) if logged else CallVerdict(call, None, "unknown", False)
@@ -93,10 +94,10 @@ def _from_record(
         same = [one for one in path.calls if path.observations[one.index] == reply]
         best = next((one for one in same if one.index not in done), same[0] if same else None)
         if best is not None:
-            return CallVerdict(call, best, "rule" if rule_equal(_json(call), _json(best)) else "unknown", True)
+            return CallVerdict(call, best, "rule" if rule_equal(as_json(call), as_json(best)) else "unknown", True)
     if call.arguments is None:
         return CallVerdict(call, None, "format", False, "decode_error", call.decode_error)
-    equal = next((one for one in path.calls if one.index not in done and rule_equal(_json(call), _json(one))), None)
+    equal = next((one for one in path.calls if one.index not in done and rule_equal(as_json(call), as_json(one))), None)
     if equal is not None:
         return CallVerdict(call, equal, "rule", True)
     return CallVerdict(call, None, "unpaired" if logged else "unknown", None)
@@ -117,7 +118,7 @@ def _with_guesses(verdicts: list[CallVerdict], path: GoldenPath, done: set[int])
             if golden.name == verdict.predicted.name:
                 verdict.golden, verdict.guessed = golden, True
                 if verdict.tier == "unknown":
-                    failure = gate(_json(verdict.predicted), _json(golden))
+                    failure = gate(as_json(verdict.predicted), as_json(golden))
                     if failure:
                         verdict.tier, verdict.error_type, verdict.rationale = "exact", failure[0], failure[1]
     return verdicts

@@ -1,43 +1,40 @@
-"""ComplexFuncBench's figures: as printed officially (fixed denominators), the same over the records that are there, and
-error tables.
-
-Source: the released `print_results.py` (commit c37b284).
-"""
+"""ComplexFuncBench's figures: as printed officially (fixed denominators), the same over the records that are there,
+and the paper's error analysis (Figures 4 and 5) and step distribution (Figure 6)."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fcreview.figures import Figure, Scored
+from fcreview.importers.complexfuncbench.judged import (
+    Judged,
+    call_counts,
+    error,
+    judged,
+    number,
+    wrong_parameters,
+)
+from fcreview.importers.complexfuncbench.parameters import KINDS
+from fcreview.importers.complexfuncbench.printed import Row, official, present
 from fcreview.model import Run
-from fcreview.review import CORRECT
-from fcreview.targets import call_of
+from fcreview.review import OWN
 
-SAMPLES = {"Hotels": 150, "Flights": 150, "Car-Rental": 150, "Attraction": 150, "Cross": 400}
-"""Denominators of the official success rate, whatever is in the file."""
-TOTAL = sum(SAMPLES.values())
 FIXED = "divided by 150 samples a domain (Cross 400, all 1000), whatever is in the file"
+ERRORS = ("func_error", "param_missing", "param_hallucination", "value_error", "stop_early")
+"""The five of the paper's Figure 4, which calls the third hallucination."""
+Sample = tuple[Scored, list[Judged]]
 
 
 def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
-    known = [row for row in rows if row.valid is not None]
+    """A sample without a record counts once people give it a verdict."""
+    known = [(row, judged(row)) for row in rows if row.valid is not None or OWN in row.overruled]
     if not known:
         return []
-    made = [_row(row) for row in known]
+    made = [_row(row, calls) for row, calls in known]
     found = _printed("as printed", official(made), FIXED) + _printed("over the records present", present(made), "")
-    errors = Counter(row.error_type for row in known if row.error_type)
-    found += [Figure("error types", str(name), count, "count") for name, count in errors.most_common()]
-    kinds = Counter(kind for row in known for kind in _kinds(row))
-    found += [Figure("wrong parameters by type", name, count, "count") for name, count in kinds.most_common()]
-    steps = [row.more["counts"] for row in known if isinstance(row.more.get("counts"), dict)]
-    taken = sum(_count(one, "real_turn_num") for one in steps)
-    shortest = sum(_count(one, "total_turn_num") for one in steps)
-    if shortest:
-        found.append(Figure("steps", "taken / golden path", taken / shortest, "score"))
-    return found
+    return found + _errors(known) + _parameters(known) + _steps([row for row, _ in known])
 
 
 def _printed(table: str, values: Mapping[str, Any], note: str) -> list[Figure]:
@@ -51,88 +48,51 @@ def _printed(table: str, values: Mapping[str, Any], note: str) -> list[Figure]:
     return found
 
 
-def _row(item: Scored) -> Row:
-    counts = item.more.get("counts")
-    counts = counts if isinstance(counts, dict) else {}
-    return Row(
-        item.category,
-        bool(item.valid),
-        _correct_calls(item, _count(counts, "correct_call_num")),
-        _count(counts, "total_call_num") or item.n_golden,
-        _score(item.values.get("completeness")),
-        _score(item.values.get("correctness")),
-    )
-
-
-def _count(counts: Mapping[str, Any], name: str) -> int:
-    value = counts.get(name)
-    return value if isinstance(value, int) else 0
+def _row(item: Scored, calls: list[Judged]) -> Row:
+    counts = call_counts(item, calls)
+    completeness, correctness = (_score(item.values.get(name)) for name in ("completeness", "correctness"))
+    return Row(item.category, item.valid, counts.correct, counts.golden, completeness, correctness)
 
 
 def _score(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _correct_calls(item: Scored, recorded: int) -> int:
-    """The recorded number, moved by what people said of single calls."""
-    said = {target: value for target, criterion, value in item.parts if criterion == "equivalent"}
-    people = {target: value for target, criterion, value in item.parts if criterion == CORRECT and call_of(target)}
-    return recorded + sum(bool(value) - bool(said.get(target)) for target, value in people.items())
+def _errors(known: Sequence[Sample]) -> list[Figure]:
+    """Figure 4: each word's share of the failed samples that have one. Other words than the paper's five come after."""
+    words = Counter(word for row, calls in known if (word := error(row, calls)))
+    names = [*ERRORS, *(name for name in words if name not in ERRORS)]
+    total = words.total()
+    counts = [Figure("error types", name, words[name], "count") for name in names]
+    note = "of the failed samples with an error word"
+    return counts + [Figure("error shares", n, words[n] / total if total else None, note=note) for n in names]
 
 
-def _kinds(item: Scored) -> list[str]:
-    wrong = item.more.get("wrong parameters")
-    return [str(kind) for kind in wrong.values()] if isinstance(wrong, dict) else []
+def _parameters(known: Sequence[Sample]) -> list[Figure]:
+    """Figure 5: parameters in which refused calls differ from golden ones, by the paper's types."""
+    wrong = Counter(kind for _, calls in known for kind in wrong_parameters(calls))
+    compared: Counter[str] = Counter()
+    for row, _ in known:
+        compared.update(row.more.get("parameters compared") or {})
+    kinds = [kind for kind in KINDS if compared[kind]]
+    counts = [Figure("wrong parameters by type", kind, wrong[kind], "count") for kind in kinds]
+    note = "of the parameters of compared calls"
+    rates = [Figure("error rate by type", kind, wrong[kind] / compared[kind], note=note) for kind in kinds]
+    return counts + rates
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    domain: str
-    success: bool
-    correct_calls: int
-    golden_calls: int
-    completeness: int | None = None
-    """0-2; None, -1 and -2 stand for no usable verdict."""
-    correctness: int | None = None
+def _steps(rows: Sequence[Scored]) -> list[Figure]:
+    counts = [row.more["counts"] for row in rows if isinstance(row.more.get("counts"), dict)]
+    taken = [number(one, "real_turn_num") for one in counts]
+    shortest = [number(one, "total_turn_num") for one in counts]
+    if not sum(shortest):
+        return []
+    found = [Figure("steps", "taken / golden path", sum(taken) / sum(shortest), "score")]
+    for name, values in (("taken", taken), ("golden path", shortest)):
+        found.append(Figure("steps", f"mean, {name}", sum(values) / len(values), "score"))
+    return found + _distribution("steps taken", taken) + _distribution("steps of the golden path", shortest)
 
 
-def official(rows: Sequence[Row]) -> dict[str, float | dict[str, float]]:
-    """Under the names that are printed, in percent; a domain without a success is absent from the first table."""
-    successes: dict[str, int] = defaultdict(int)
-    for row in rows:
-        if row.success:
-            successes[row.domain] += 1
-    return {
-        "Domain Success Rate": {name: count / SAMPLES.get(name, 150) * 100 for name, count in successes.items()},
-        "Domain Call Accuracy": call_accuracy_by_domain(rows),
-        "Overall Success Rate": sum(successes.values()) / TOTAL * 100,
-        "Overall Call Accuracy": call_accuracy(rows),
-        "Complete Score": mean_score([row.completeness for row in rows]),
-        "Correct Score": mean_score([row.correctness for row in rows]),
-    }
-
-
-def present(rows: Sequence[Row]) -> dict[str, float | dict[str, float]]:
-    """The same figures over the records that are there."""
-    domains = list(dict.fromkeys(row.domain for row in rows))
-    rates = {name: success_rate([row for row in rows if row.domain == name]) for name in domains}
-    return official(rows) | {"Domain Success Rate": rates, "Overall Success Rate": success_rate(rows)}
-
-
-def success_rate(rows: Sequence[Row]) -> float:
-    return sum(row.success for row in rows) / len(rows) * 100 if rows else 0.0
-
-
-def call_accuracy(rows: Sequence[Row]) -> float:
-    golden = sum(row.golden_calls for row in rows)
-    return sum(row.correct_calls for row in rows) / golden * 100 if golden else 0.0
-
-
-def call_accuracy_by_domain(rows: Sequence[Row]) -> dict[str, float]:
-    domains = list(dict.fromkeys(row.domain for row in rows))
-    return {name: call_accuracy([row for row in rows if row.domain == name]) for name in domains}
-
-
-def mean_score(scores: Sequence[int | None]) -> float:
-    usable = [score for score in scores if score in (0, 1, 2)]
-    return sum(usable) / len(usable) if usable else 0.0
+def _distribution(table: str, values: Iterable[int]) -> list[Figure]:
+    """Figure 6: samples by number of steps."""
+    return [Figure(table, f"{steps}", count, "count") for steps, count in sorted(Counter(values).items())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,19 +48,19 @@ def _keys(path: Path) -> set[str]:
 def _plan(path: Path, results: list[Path], datasets: list[Path], data: Sequence[Path]) -> RunPlan:
     siblings = [other for other in results if other.parent == path.parent]
     name = path.parent.name if len(siblings) == 1 else f"{path.parent.name} ({path.stem})"
-    dataset = next(iter([*_datasets(data), *datasets, *_datasets(_around(path))]), None)
+    files = _dataset(path, datasets, data)
     folder = path.with_suffix("") / "logs"
-    run = Run("complexfuncbench", "v1", "en", name, str(path), dataset=str(dataset) if dataset else None)
+    run = Run("complexfuncbench", "v1", "en", name, str(path), dataset=_place(files))
     run.settings["experiment"] = path.stem
     plan = RunPlan(
         run,
         [path],
-        data=[dataset] if dataset else [],
+        data=files,
         reason="records with gen_convs, message and count_dict",
         needs_scores=False,
     )
     plan.logs = sorted(folder.glob("*.log")) if folder.is_dir() else []
-    if dataset is None:
+    if not files:
         plan.issues.append(
             ImportIssue(str(path), None, "no ComplexFuncBench.jsonl found: golden calls are missing; give --data")
         )
@@ -67,6 +68,30 @@ def _plan(path: Path, results: list[Path], datasets: list[Path], data: Sequence[
         text = "no logs beside the result: how each call was judged is partly unknown"
         plan.issues.append(ImportIssue(str(path), None, text, severity="notice"))
     return plan
+
+
+def _dataset(path: Path, found: Sequence[Path], data: Sequence[Path]) -> list[Path]:
+    """All files of the run's dataset: those below the folders given, else those nearest to the run."""
+    given = list(_datasets(data))
+    if given or not found:
+        return given or _nearest(path, list(_datasets(_around(path))))
+    return _nearest(path, found)
+
+
+def _nearest(path: Path, files: Sequence[Path]) -> list[Path]:
+    """Those that share the most folders with the run: a dataset may be several files, and there may be another one's
+    of another run."""
+    shared = {file: len(os.path.commonpath([path.absolute(), file.absolute()])) for file in dict.fromkeys(files)}
+    return sorted(file for file, length in shared.items() if length == max(shared.values()))
+
+
+def _place(files: Sequence[Path]) -> str | None:
+    """The file, or the folder of several."""
+    return (
+        None
+        if not files
+        else str(files[0] if len(files) == 1 else os.path.commonpath([file.absolute() for file in files]))
+    )
 
 
 def _around(path: Path) -> Iterator[Path]:

@@ -11,11 +11,12 @@ from fcreview.calls.first_difference import first_difference
 from fcreview.importers.common.guard import digest, documents, guarded
 from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.complexfuncbench.calls import CallVerdict, judge_calls, uncovered
+from fcreview.importers.complexfuncbench.covering import addresses, calls, needs, parameters
 from fcreview.importers.complexfuncbench.log import Log, read_log
 from fcreview.importers.complexfuncbench.sample import GoldenPath, domain, golden_path, made
 from fcreview.model import ImportIssue, Item, Pair, Source, Verdict
 from fcreview.plan import RunPlan
-from fcreview.targets import RESPONSE, call_address
+from fcreview.targets import RESPONSE
 
 NOTE = "success depended on live replies and a judge: it is imported, not recomputed"
 JUDGE = "gpt-4o (as published)"
@@ -23,13 +24,9 @@ JUDGE = "gpt-4o (as published)"
 
 def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     path = plan.results[0]
-    dataset: dict[str, dict[str, Any]] = {}
-    for file in plan.data:
-        for row in records(file):
-            if isinstance(row, ImportIssue):
-                yield row
-            elif isinstance(row.value, dict) and isinstance(row.value.get("id"), str):
-                dataset[row.value["id"]] = row.value
+    issues: list[ImportIssue] = []
+    dataset = _dataset(plan.data, issues)
+    yield from issues
     logs = {file.stem: file for file in plan.logs}
     seen: set[str] = set()
     for row in records(path):
@@ -42,11 +39,27 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             continue
         if name in seen:
             yield ImportIssue(str(path), row.line, f"{name} stands here twice; kept as {name}#{row.line}", item=name)
-        yield _item(row, f"{name}#{row.line}" if name in seen else name, dataset.get(name), logs.pop(name, None), path)
+        item = _item(row, f"{name}#{row.line}" if name in seen else name, dataset.get(name), logs.pop(name, None), path)
+        yield _known(item, name, dataset)
         seen.add(name)
     for name, file in logs.items():
         if name not in seen:
-            yield _without_record(name, file, dataset.get(name))
+            yield _known(_without_record(name, file, dataset.get(name)), name, dataset)
+
+
+def _dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
+    """The samples of all files by id; of two with one id the first counts."""
+    found: dict[str, dict[str, Any]] = {}
+    for file in files:
+        for row in records(file):
+            if isinstance(row, ImportIssue):
+                issues.append(row)
+                continue
+            name = row.value.get("id") if isinstance(row.value, dict) else None
+            if isinstance(name, str) and found.setdefault(name, row.value) != row.value:
+                what = f"{name} stands in the dataset before, with other content: the first counts"
+                issues.append(ImportIssue(str(file), row.line, what, item=name))
+    return found
 
 
 def _item(row: Record, name: str, known: dict[str, Any] | None, log_file: Path | None, path: Path) -> Item:
@@ -71,11 +84,24 @@ def _fill(item: Item, record: dict[str, Any], known: dict[str, Any] | None, log:
     item.n_steps = len(ours.steps)
     verdicts = judge_calls(ours, golden, item.functions, log)
     item.pairs = _pairs(verdicts, golden)
-    item.diff_function, item.diff_argument, item.first_difference = first_difference(
-        item.pairs, item.golden, item.predicted
-    )
-    item.verdicts += _call_verdicts(item.pairs, verdicts)
+    if known:
+        found = first_difference(item.pairs, item.golden, item.predicted)
+        item.diff_function, item.diff_argument, item.first_difference = found
+    by_address = addresses(item.pairs, verdicts)
+    item.verdicts += _call_verdicts(by_address)
+    item.extra.needs = needs(golden, by_address, bool(item.official)) if known else None
     _extra(item, record, golden, verdicts, log)
+    _for_figures(item, by_address)
+
+
+def _known(item: Item, name: str, dataset: dict[str, dict[str, Any]]) -> Item:
+    """Says so where the dataset lacks the sample; that there is none at all is said of the run."""
+    if name not in dataset:
+        item.rule_note = "no golden answer: nothing to compare with"
+        if dataset:
+            what = f"{name} is not in the dataset: no golden calls, no functions"
+            item.issues.append(ImportIssue(item.file, item.line, what, item=item.id))
+    return item
 
 
 def _without_record(name: str, file: Path, known: dict[str, Any] | None) -> Item:
@@ -102,7 +128,9 @@ def _fill_from_log(item: Item, known: dict[str, Any] | None, log: Log | None) ->
         item.messages, item.predicted = ours.messages, [call for step in ours.steps for call in step]
         verdicts = judge_calls(ours, golden, documents((known or {}).get("functions")), log)
         item.pairs = _pairs(verdicts, golden)
-        item.verdicts = _call_verdicts(item.pairs, verdicts)
+        by_address = addresses(item.pairs, verdicts)
+        item.verdicts = _call_verdicts(by_address)
+        _for_figures(item, by_address)
     item.question = _question(item)
 
 
@@ -144,31 +172,19 @@ def _pairs(verdicts: list[CallVerdict], golden: GoldenPath) -> list[Pair]:
     return ordered + sorted(extra, key=lambda pair: pair.predicted or 0)
 
 
-def _call_verdicts(pairs: list[Pair], verdicts: list[CallVerdict]) -> list[Verdict]:
-    by_predicted = {v.predicted.index: v for v in verdicts}
+def _call_verdicts(verdicts: dict[str, CallVerdict]) -> list[Verdict]:
     found = []
-    for position, pair in enumerate(pairs):
-        verdict = by_predicted.get(pair.predicted) if pair.predicted is not None else None
-        if verdict is None:
-            continue
-        source: Source = "judge" if verdict.tier == "judge" else "official"
-        by = (
-            JUDGE
-            if verdict.tier == "judge"
-            else f"{verdict.tier} tier" + (", partner guessed" if verdict.guessed else "")
-        )
-        found.append(
-            Verdict(
-                source,
-                verdict.ok,
-                call_address(0, position),
-                "equivalent",
-                verdict.error_type,
-                verdict.rationale,
-                by,
-            )
-        )
+    for address, one in verdicts.items():
+        judged = one.tier == "judge"
+        by = JUDGE if judged else f"{one.tier} tier" + (", partner guessed" if one.guessed else "")
+        source: Source = "judge" if judged else "official"
+        found.append(Verdict(source, one.ok, address, "equivalent", one.error_type, one.rationale, by))
     return found
+
+
+def _for_figures(item: Item, verdicts: dict[str, CallVerdict]) -> None:
+    item.extra.more["calls"] = calls(verdicts)
+    item.extra.more["parameters compared"] = parameters(list(verdicts.values()))
 
 
 def _outcome(item: Item, record: dict[str, Any]) -> None:
@@ -210,9 +226,6 @@ def _extra(
     left = uncovered(golden, verdicts)
     if left:
         item.extra.more["golden calls not covered"] = [call.name for call in left]
-    wrong = _wrong_parameters(item)
-    if wrong:
-        item.extra.more["wrong parameters"] = wrong
     corrections = sum(verdict.tier == "format" for verdict in verdicts)
     if corrections:
         item.extra.more["format errors"] = corrections
@@ -220,18 +233,3 @@ def _extra(
         item.extra.more["tries in the log"] = log.tries
     if log is not None and log.surplus:
         item.extra.more["surplus call"] = log.surplus
-
-
-def _wrong_parameters(item: Item) -> dict[str, str]:
-    """Parameters in which a call differs from its golden call, with their declared types."""
-    schemas = {f.get("name"): f.get("parameters") for f in item.functions}
-    found: dict[str, str] = {}
-    for pair in item.pairs:
-        schema = schemas.get(pair.name)
-        properties = schema.get("properties") if isinstance(schema, dict) else None
-        for difference in pair.diff:
-            name = difference.path.partition(".")[0].partition("[")[0]
-            if name and difference.state != "~":
-                declared = properties.get(name) if isinstance(properties, dict) else None
-                found[name] = str(declared.get("type")) if isinstance(declared, dict) else "undeclared"
-    return found

@@ -10,7 +10,7 @@ from fcreview.calls.first_difference import first_difference
 from fcreview.calls.paths import child
 from fcreview.importers.bfcl.check.texts import RULES
 from fcreview.importers.confetti.binary import check, golden_call, make_case
-from fcreview.importers.confetti.soft import parameter_scores, soft_score
+from fcreview.importers.confetti.soft import DIGITS, STAYS, parameter_scores, soft_score
 from fcreview.importers.confetti.sources import Sources
 from fcreview.model import Call, Item, Verdict
 from fcreview.targets import argument_address, call_address
@@ -32,7 +32,8 @@ def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sou
     if link:
         item.extra.more["chain"] = {"turn": link.turn, "position": link.index + 1, "length": link.length}
     if golden is None:
-        item.rule_note = "no golden answer found"
+        item.rule_note = "no golden answer: nothing to compare with"
+        item.pairs = align([], item.predicted)
         return
     item.golden = golden_call(golden, turn)
     item.pairs = align(item.golden, item.predicted, RULES)
@@ -65,10 +66,21 @@ def _soft(item: Item, golden: Any, given: dict[str, Any] | None) -> None:
     if given is not None:
         item.verdicts.append(Verdict("official", given.get("soft_score"), criterion="soft_score", by="soft score file"))
         scores = given.get("param_scores")
-        for parameter, score in scores.items() if isinstance(scores, dict) else ():
+        scores = scores if isinstance(scores, dict) else {}
+        matches = bool(given.get("function_match", matches))
+        if matches and not _as_defined(given.get("soft_score"), scores):
+            item.extra.more[STAYS] = "the file's score is not the mean over its arguments"
+        for parameter, score in scores.items():
             item.verdicts.append(
                 Verdict("official", score, _argument(turn, 0, parameter), "soft_score", by="soft score file")
             )
+    if not matches:
+        item.extra.more[STAYS] = "not exactly one call of the golden function"
+
+
+def _as_defined(score: Any, scores: dict[str, Any]) -> bool:
+    numbers = {name: value for name, value in scores.items() if isinstance(value, (int, float))}
+    return isinstance(score, (int, float)) and abs(score - soft_score(True, numbers)) < 10**-DIGITS
 
 
 def _argument(turn: int, position: int, name: str) -> str:

@@ -2,57 +2,73 @@
 
 Source: the paper's metrics section (ACL 2025): soft accuracy per call, chain product per agent turn, parameter
 validity over calls whose name is the golden one, dialog-act accuracy as at least one label in common.
+
+What follows from a verdict that overrules the automatic one; one on the whole counts before one on its parts:
+
+| said of | moves |
+|---|---|
+| `correct`, a call record (its parts roll up) | binary accuracy |
+| `soft_score`, a call record | soft accuracy per call, the product of its chain |
+| `soft_score`, an argument | the call's score is computed again, and as above |
+| `hallucinated`, an argument, or the record's list of names | parameter validity |
+| `name_matches`, a call | whether its arguments count in parameter validity |
+| `dialog_act`, the response | whether labels match: accuracy; labels, confusion |
+| `correct`, a dialog-act record | dialog act accuracy |
+
+What people differ on is left out; with a soft score, its chain too.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
+from typing import Any
 
 from fcreview.figures import Figure, Scored, pass_rate
+from fcreview.importers.confetti import acts
 from fcreview.importers.confetti.find import ACTS, CALLS
+from fcreview.importers.confetti.soft import STAYS, soft_score
 from fcreview.model import Run
-from fcreview.review import OWN
-from fcreview.targets import call_of
+from fcreview.targets import ITEM, call_of, part_of
 
-LABELS = (
-    "agent_function_calling",
-    "agent_inform_user",
-    "agent_seek_information",
-    "agent_reject_request",
-    "agent_other",
-)
+SOFT = "soft_score"
+HALLUCINATED = "hallucinated"
 
 
 def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
     calls = [row for row in rows if row.category == CALLS]
-    acts = [row for row in rows if row.category == ACTS]
+    replies = [row for row in rows if row.category == ACTS]
     found = [Figure("function calling", "binary accuracy", pass_rate(calls))] if calls else []
-    scores = [(row, score) for row in calls if (score := _soft(row)) is not None]
-    if scores:
-        found.append(Figure("function calling", "soft accuracy, per call", mean([score for _, score in scores])))
+    scores = [(row, _soft(row)) for row in calls]
+    known = [score for _, score in scores if score is not None]
+    if known:
+        found.append(Figure("function calling", "soft accuracy, per call", mean(known)))
         found += _chains(scores)
     found += _validity(calls)
-    if acts:
-        found.append(Figure("response quality", "dialog act accuracy", pass_rate(acts)))
-        found += _confusion(acts)
-    return found
+    return found + (acts.figures(replies) if replies else [])
 
 
 def _soft(row: Scored) -> float | None:
-    """A person who overrules the verdict on the record gives it a soft score of 1 or 0, unless they gave a score."""
-    own = row.overruled.get(OWN)
-    if isinstance(own, bool):
-        return float(own)
-    value = row.values.get("soft_score")
-    return float(value) if isinstance(value, (int, float)) else None
+    """As recorded, or as people say, or computed again from the arguments that people gave another score."""
+    value = row.values.get(SOFT)
+    if not isinstance(value, (int, float)):
+        return None
+    said = [target for target, criterion in row.overruled if criterion == SOFT and target != ITEM]
+    if not said or (ITEM, SOFT) in row.overruled or STAYS in row.more:
+        return float(value)
+    scores = {target: score for target, criterion, score in row.parts if criterion == SOFT}
+    if not all(isinstance(score, (int, float)) for score in scores.values()):
+        return None
+    return soft_score(True, scores)
 
 
-def _chains(scores: list[tuple[Scored, float]]) -> list[Figure]:
+def _chains(scores: Sequence[tuple[Scored, float | None]]) -> list[Figure]:
     linked = [(row, score) for row, score in scores if isinstance(row.more.get("chain"), dict)]
-    turns = {str(row.more["chain"]["turn"]): row for row, _ in linked}
-    products = chain_scores((str(row.more["chain"]["turn"]), score) for row, score in linked)
+    turns = {_turn(row): row for row, _ in linked}
+    open_ones = {_turn(row) for row, score in linked if score is None and (ITEM, SOFT) in row.overruled}
+    known = [(_turn(row), score) for row, score in linked if score is not None]
+    products = chain_scores((turn, score) for turn, score in known if turn not in open_ones)
     if not products:
         return []
     found = [Figure("function calling", "soft accuracy, chain product per turn", mean(list(products.values())))]
@@ -67,20 +83,12 @@ def _chains(scores: list[tuple[Scored, float]]) -> list[Figure]:
     return found
 
 
+def _turn(row: Scored) -> str:
+    return str(row.more["chain"]["turn"])
+
+
 def _bucket(value: int, limits: tuple[int, int], names: tuple[str, str, str]) -> str:
     return names[0] if value <= limits[0] else names[1] if value <= limits[1] else names[2]
-
-
-def _confusion(acts: Sequence[Scored]) -> list[Figure]:
-    """Per label: how often both sides have it, only the golden one, only the prediction."""
-    pairs = [(row.values.get("dialog_act"), row.more.get("golden dialog acts")) for row in acts]
-    known = [(ours, theirs) for ours, theirs in pairs if isinstance(ours, list) and isinstance(theirs, list)]
-    words = {"both": "golden and predicted", "only_golden": "golden only", "only_predicted": "predicted only"}
-    return [
-        Figure("dialog acts", f"{label}: {words[cell]}", count, "count", 1)
-        for label, cells in (act_confusion(known) if known else {}).items()
-        for cell, count in cells.items()
-    ]
 
 
 def _validity(calls: Sequence[Scored]) -> list[Figure]:
@@ -88,14 +96,26 @@ def _validity(calls: Sequence[Scored]) -> list[Figure]:
     actions = []
     for row in calls:
         named = [target for target, criterion, value in row.parts if criterion == "name_matches" and value]
-        said = [(target, value) for target, criterion, value in row.parts if criterion == "hallucinated"]
+        flags = _flags(row)
         for call in named:
-            own = [(target, value) for target, value in said if call_of(target) == call]
-            actions.append(([target for target, _ in own], [target for target, value in own if value]))
+            own = {target: value for target, value in flags.items() if call_of(target) == call}
+            actions.append((list(own), [target for target, value in own.items() if value]))
     valid, judged = parameter_validity(actions)
     if not judged:
         return []
     return [Figure("parameter validity", "valid parameters", valid / judged, note=f"{judged} judged")]
+
+
+def _flags(row: Scored) -> dict[str, Any]:
+    """Argument -> flagged or not; the names people give for the record hold for all its calls."""
+    flags = {target: value for target, criterion, value in row.parts if criterion == HALLUCINATED}
+    names = row.overruled.get((ITEM, HALLUCINATED))
+    if isinstance(names, list):
+        for target in flags:
+            part = part_of(target)
+            if part is not None and (target, HALLUCINATED) not in row.overruled:
+                flags[target] = part.argument in names
+    return {target: value for target, value in flags.items() if value is not None}
 
 
 def chain_scores(records: Iterable[tuple[str, float]]) -> dict[str, float]:
@@ -129,19 +149,3 @@ def parameter_validity(actions: Iterable[tuple[Sequence[str], Sequence[str]]]) -
         judged += len(names)
         valid += sum(name not in flagged for name in names)
     return valid, judged
-
-
-def acts_match(predicted: Iterable[str], golden: Iterable[str]) -> bool:
-    """At least one label in common."""
-    return bool(set(predicted) & set(golden))
-
-
-def act_confusion(pairs: Iterable[tuple[Iterable[str], Iterable[str]]]) -> Mapping[str, dict[str, int]]:
-    """label -> {both, only_golden, only_predicted} over (predicted, golden) label sets."""
-    table = {label: {"both": 0, "only_golden": 0, "only_predicted": 0} for label in LABELS}
-    for predicted, golden in pairs:
-        ours, theirs = set(predicted), set(golden)
-        for label in ours | theirs:
-            cell = "both" if label in ours & theirs else "only_golden" if label in theirs else "only_predicted"
-            table.setdefault(label, {"both": 0, "only_golden": 0, "only_predicted": 0})[cell] += 1
-    return table

@@ -10,8 +10,8 @@ from typing import Any
 from fcreview.importers.common.guard import digest, documents, guarded
 from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.confetti import calls
+from fcreview.importers.confetti.acts import CRITERION, GOLDEN, acts_match
 from fcreview.importers.confetti.chains import dialog
-from fcreview.importers.confetti.figures import acts_match
 from fcreview.importers.confetti.find import CALLS, RESULTS
 from fcreview.importers.confetti.sources import Sources, load
 from fcreview.model import ImportIssue, Item, Message, Role, Verdict
@@ -60,6 +60,8 @@ def _fill(item: Item, record: Row, question: Row, answer: Row | None, sources: S
     item.group = dialog(str(source["dialog_id"])) if "dialog_id" in source else None
     item.messages = history(question.get("question"))
     item.n_turns = max((message.turn for message in item.messages), default=0) + 1
+    if sources.answers and (answer is None or "ground_truth" not in answer):
+        item.issues.append(ImportIssue(item.file, item.line, f"{known} has no golden answer", item=item.id))
     last = next((m.content for m in reversed(item.messages) if m.role == "user"), "")
     item.question = " ".join(last.split())[:400]
     item.functions = documents(question.get("function"))
@@ -79,7 +81,7 @@ def _dialog_act(item: Item, result: Any, answer: Row | None, known: str, sources
     item.messages.append(Message(turn, step, "assistant", text))
     golden = answer.get("ground_truth") if answer else None
     if answer:
-        item.extra.more["golden dialog acts"] = golden
+        item.extra.more[GOLDEN] = golden
         item.extra.more["golden reply"] = answer.get("ground_truth_content")
     judged = sources.act_judge.get(known)
     if judged is None:
@@ -90,7 +92,7 @@ def _dialog_act(item: Item, result: Any, answer: Row | None, known: str, sources
     by = str(judged.get("judge_model") or "judge")
     reply = judged.get("response")
     said = str(reply) if reply is not None else None
-    item.verdicts.append(Verdict("judge", labels, RESPONSE, "dialog_act", None, said, by))
+    item.verdicts.append(Verdict("judge", labels, RESPONSE, CRITERION, None, said, by))
     if isinstance(golden, list):
         item.rule = acts_match(labels, golden)
         item.rule_error_type = None if item.rule else "dialog_act:no_overlap"

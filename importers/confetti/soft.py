@@ -13,6 +13,8 @@ from typing import Any
 
 DIGITS = 4
 """Decimals of the soft score file; chains multiply the rounded scores."""
+STAYS = "soft score stays"
+"""Stands in `more`, with the reason, where a call's score does not follow from its arguments' scores."""
 
 Similarity = Callable[[str, str], float]
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from fcreview.figures import Figure, Scored, by_category
 from fcreview.model import Run
 
 
 def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
-    found = by_category(rows)
-    values: dict[str, list[float]] = {}
-    for row in rows:
-        for criterion, value in row.values.items():
-            if isinstance(value, (int, float)) and criterion != "correct":
-                values.setdefault(criterion, []).append(float(value))
-    return found + [Figure("other criteria", name, sum(part) / len(part), "score") for name, part in values.items()]
+    """Yes counts as 1, no as 0; labels have no mean."""
+    whole = [pair for row in rows for pair in row.values.items()]
+    parts = [(criterion, value) for row in rows for _, criterion, value in row.parts]
+    return [*by_category(rows), *_means("other criteria", whole), *_means("criteria of turns, calls, arguments", parts)]
+
+
+def _means(table: str, said: Iterable[tuple[str, Any]]) -> list[Figure]:
+    values: dict[str, list[float | None]] = {}
+    for criterion, value in said:
+        if value is None or isinstance(value, (int, float)):
+            values.setdefault(criterion, []).append(None if value is None else float(value))
+    lines = []
+    for name, every in values.items():
+        known = [value for value in every if value is not None]
+        mean = sum(known) / len(known) if known else None
+        lines.append(Figure(table, name, mean, "score", n=len(known), of=len(every), counted="verdicts"))
+    return lines

@@ -1,161 +1,149 @@
-"""HammerBench's figures from scored snapshots, as the generation of its script that fits the log prints them.
+"""HammerBench's figures from scored snapshots, as the generation of its script that fits the log prints them; and the
+paper's tables that no script prints.
 
-Source: the released `evaluate.py` (March 2025, flat logs) and the per-conversation script (December 2024). The
-same answers give different figures in the two, so the generation goes with every figure.
+The same answers give different figures in the two generations, so the generation goes with every figure.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import chain
 
 from fcreview.figures import Figure, Scored, Unit
+from fcreview.importers.hammerbench.files import TYPES, split_id
+from fcreview.importers.hammerbench.judged import DECLINES, JUDGE, declined, snapshot
+from fcreview.importers.hammerbench.metrics import OTHER, Row, flat, per_conversation
 from fcreview.model import Run
-from fcreview.review import OWN
 
 FROM_BADCASE = ("Func_Acc", "Args_Acc", "PR", "SR")
 """What badcase.csv is enough for."""
-TINY = 1e-9
-"""What the scripts add to some denominators."""
+BASE = "Based"
+MULTI_TURN = tuple(name for name in TYPES if name != "IS")
+WORDS = {"all": "all snapshots", "0": "first snapshot", "-1": "last snapshot", "mid": "override moment"}
+"""The earlier script's selectors."""
+ENDS = ("Func_Acc", "PN_FP", "PN_FN", OTHER, "Args_Acc")
+"""Of single snapshots of a flat log: the paper's Table 6."""
+SHIFTS = ("SO_case1", "SO_case2", "mSv", "External")
+"""Where something is overridden or referred to."""
+MOMENTS = (*ENDS, "PR", "SR")
+"""Table 13."""
+ABLATION = ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc", "PR", "SR")
+"""Tables 10 and 12."""
+EARLIER = "by the earlier script's rule: after a wrong function in the first snapshot nothing counts"
+NO_SCRIPT = "printed by no script: names right, a value wrong, among snapshots of the right function"
 
 
 def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
     """Overall and by type. Text-labelled snapshots (intent shifts) only count for the rejection rate, as nothing
     else is defined."""
-    types: dict[str, list[Scored]] = {}
+    types: dict[str, list[Scored]] = defaultdict(list)
     for row in rows:
-        types.setdefault(row.category, []).append(row)
+        types[row.category].append(row)
     if run.generation == "conversation":
-        return [figure for name, part in types.items() for figure in _conversations(name, part)]
+        found = [figure for name, part in types.items() for figure in _conversations(name, part)]
+        return found + _against_base(types, single=False)
     plain = [row for row in rows if row.category != "IS"]
     found = _flat("all types", plain)
     for name, part in types.items():
         found += _declined(name, part) if name == "IS" or name.startswith("ir_") else []
         found += _flat(name, part) if name != "IS" else []
-    return found
-
-
-def _row(item: Scored, criterion: str = "args_ok") -> Row:
-    values = item.values
-    func_ok, args_ok = bool(values.get("func_ok")), bool(values.get(criterion))
-    own = item.overruled.get(OWN)
-    if isinstance(own, bool):
-        func_ok, args_ok = func_ok or own, own
-    return Row(
-        func_ok,
-        args_ok,
-        bool(values.get("is_text")),
-        bool(values.get("rejected")),
-        len(values.get("hallucinated") or []),
-        len(values.get("missing") or []),
-    )
+        found += _progress(name, part) if name in MULTI_TURN else []
+    return found + _against_base(types, single=True)
 
 
 def _unit(name: str) -> Unit:
     return "score" if name.startswith("Average") else "share"
 
 
+def _figure(table: str, name: str, value: float, note: str = "") -> Figure:
+    return Figure(table, name, value, _unit(name), note=NO_SCRIPT if name == OTHER else note)
+
+
+def _rows(part: Sequence[Scored], criterion: str = "args_ok") -> list[Row]:
+    """The snapshots that have a verdict on the criterion, or had one before people differed."""
+    return [snapshot(item, criterion) for item in part if _asked(item, "func_ok") and _asked(item, criterion)]
+
+
+def _asked(item: Scored, criterion: str) -> bool:
+    return criterion in item.values
+
+
 def _flat(table: str, part: Sequence[Scored]) -> list[Figure]:
-    if not any("func_ok" in row.values for row in part):
-        return []
-    return [Figure(table, name, value, _unit(name)) for name, value in flat([_row(row) for row in part]).items()]
+    return [_figure(table, name, value) for name, value in flat(_rows(part)).items()]
 
 
 def _declined(table: str, part: Sequence[Scored]) -> list[Figure]:
-    known = [row.valid for row in part if row.valid is not None and (row.category != "IS" or row.n_golden == 0)]
+    known = [valid for row in part if DECLINES in row.more and (valid := declined(row)) is not None]
     note = "the right answer is to decline; the program counts a call to the absent function as right"
     return [Figure(table, "declined", sum(known) / len(known), note=note)] if known else []
 
 
-def _conversations(kind: str, part: Sequence[Scored]) -> list[Figure]:
-    rows, judged = _grouped(part, "args_ok"), _grouped(part, "args_ok_llm")
-    words = {"all": "all snapshots", "0": "first snapshot", "-1": "last snapshot"}
-    recorded = any("hallucinated" in item.values for item in part)
-    found = []
-    for which, word in words.items():
-        values = per_conversation(rows, which)
-        found += [
-            Figure(f"{kind}, {word}", name, value) for name, value in values.items() if recorded or name in FROM_BADCASE
-        ]
-        by_judge = per_conversation(judged, which)
-        names = FROM_BADCASE[1:] if by_judge else ()
-        found += [Figure(f"{kind}, {word}", f"{name} LLM", by_judge[name]) for name in names]
+def _progress(kind: str, part: Sequence[Scored]) -> list[Figure]:
+    """PR and SR (Tables 5 and 9), first and last snapshots (Table 6), and where something is overridden (Table 13)."""
+    conversations = _grouped(part)
+    values = per_conversation(conversations)
+    found = [_figure(kind, name, values[name], EARLIER) for name in ("PR", "SR") if values]
+    for which, names in (("0", ENDS), ("-1", ENDS), ("mid", MOMENTS)):
+        values = per_conversation(conversations, which) if which != "mid" or kind in SHIFTS else {}
+        found += [_figure(f"{kind}, {WORDS[which]}", name, values[name], EARLIER) for name in names if values]
     return found
 
 
-def _grouped(part: Sequence[Scored], criterion: str) -> list[list[Row]]:
-    """Conversations of the snapshots that have a verdict on the criterion."""
-    groups: dict[str | None, list[Row]] = {}
+def _conversations(kind: str, part: Sequence[Scored]) -> list[Figure]:
+    rows, judged = _grouped(part), _grouped(part, JUDGE)
+    recorded = any(_asked(item, "hallucinated") for item in part)
+    found = []
+    for which, word in WORDS.items():
+        table = f"{kind}, {word}"
+        if which == "mid" and kind not in SHIFTS:
+            continue
+        values = per_conversation(rows, which)
+        found += [_figure(table, name, value) for name, value in values.items() if recorded or name in FROM_BADCASE]
+        by_judge = per_conversation(judged, which)
+        names = FROM_BADCASE[1:] if by_judge else ()
+        found += [Figure(table, f"{name} LLM", by_judge[name]) for name in names]
+    return found
+
+
+def _grouped(part: Sequence[Scored], criterion: str = "args_ok") -> list[list[Row]]:
+    return [_rows(items, criterion) for items in _by_conversation(part).values()]
+
+
+def _by_conversation(part: Sequence[Scored]) -> dict[str, list[Scored]]:
+    """Conversation number -> its snapshots in order."""
+    groups: dict[str, list[Scored]] = defaultdict(list)
     for item in part:
-        if "func_ok" in item.values and criterion in item.values:
-            groups.setdefault(item.group, []).append(_row(item, criterion))
-    return list(groups.values())
+        if item.group is not None:
+            groups[item.group.rpartition("_")[2]].append(item)
+    return {name: sorted(items, key=_number) for name, items in groups.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One snapshot as the figures see it."""
-
-    func_ok: bool
-    args_ok: bool
-    is_text: bool = False
-    rejected: bool = False
-    hallucinated: int = 0
-    missing: int = 0
+def _number(item: Scored) -> int:
+    return split_id(item.id.partition("#")[0])[2]
 
 
-def flat(rows: Sequence[Row]) -> dict[str, float]:
-    """The figures of the current script, under the names it prints. PN_FP is the paper's PHR, PN_FN its PMR,
-    Args_Acc its Acc."""
-    n = len(rows)
-    if not n:
-        return {}
-    named = [row for row in rows if row.func_ok]
-    return {
-        "Rejection rate": sum(row.rejected for row in rows) / n,
-        "Output string ratio": sum(row.is_text for row in rows) / n,
-        "Average number of parameter hallucinations": sum(row.hallucinated for row in rows) / (n + TINY),
-        "Average number of missing parameters": sum(row.missing for row in rows) / (n + TINY),
-        "Func_Acc": len(named) / n,
-        "PN_FP": sum(row.hallucinated > 0 for row in named) / (len(named) + TINY),
-        "PN_FN": sum(row.missing > 0 for row in named) / (len(named) + TINY),
-        "Args_Acc": sum(row.args_ok for row in rows) / n,
-    }
+def _against_base(types: dict[str, list[Scored]], *, single: bool) -> list[Figure]:
+    """The base set on the same conversations, and the change to it (Tables 10 and 12)."""
+    found = []
+    base = _by_conversation(types.get(BASE, []))
+    for kind in MULTI_TURN if base else ():
+        own = _by_conversation(types.get(kind, []))
+        both = [name for name in own if name in base]
+        if kind == BASE or not both:
+            continue
+        ours = _ablation([own[name] for name in both], single=single)
+        theirs = _ablation([base[name] for name in both], single=single)
+        note = f"{len(both)} conversations that both have"
+        for name in ABLATION if ours and theirs else ():
+            table = f"{kind} against {BASE}"
+            found.append(Figure(table, f"{name}, {BASE}", theirs[name], note=note))
+            found.append(Figure(table, f"{name}, change", ours[name] - theirs[name], level=1))
+    return found
 
 
-Conversation = Sequence[Row]
-
-
-def choose(conversation: Conversation, which: str) -> list[Row]:
-    """`all`, `0` (first) or `-1` (last) snapshots."""
-    return {"all": list(conversation), "0": list(conversation[:1]), "-1": list(conversation[-1:])}[which]
-
-
-def per_conversation(conversations: Sequence[Conversation], which: str = "all") -> dict[str, float]:
-    """The figures of the earlier script. Only the first snapshot's function name counts, for the whole conversation."""
-    n = len(conversations)
-    if not n:
-        return {}
-    named = [c for c in conversations if c and c[0].func_ok]
-    chosen = [choose(c, which) for c in conversations]
-    chosen_named = [row for c in named for row in choose(c, which)]
-    total = sum(map(len, chosen))
-    snapshots = [row for c in chosen for row in c]
-    return {
-        "Rejection rate": sum(bool(c) and c[0].rejected for c in conversations) / n,
-        "Output string ratio": sum(row.is_text for c in conversations for row in c) / n,
-        "Average number of parameter hallucinations": sum(row.hallucinated for row in snapshots) / (total + TINY),
-        "Average number of missing parameters": sum(row.missing for row in snapshots) / (total + TINY),
-        "PN_FP": sum(row.hallucinated > 0 for row in chosen_named) / (len(chosen_named) + TINY),
-        "PN_FN": sum(row.missing > 0 for row in chosen_named) / (len(chosen_named) + TINY),
-        "Func_Acc": len(named) / n,
-        "Args_Acc": sum(row.args_ok for row in chosen_named) / total if total else 0.0,
-        "PR": sum(_progress([row.args_ok for row in choose(c, which)]) for c in named) / (n + TINY),
-        "SR": sum(all(row.args_ok for row in choose(c, which)) for c in named) / (n + TINY),
-    }
-
-
-def _progress(flags: Sequence[bool]) -> float:
-    """How far the conversation went before the first failure, 0 to 1."""
-    first = next((position for position, ok in enumerate(flags) if not ok), None)
-    return 1.0 if first is None else first / len(flags)
+def _ablation(conversations: Sequence[Sequence[Scored]], *, single: bool) -> dict[str, float]:
+    """PR and SR by the earlier script; the rest by the one that fits the log, `single` snapshots each for itself."""
+    rows = [_rows(items) for items in conversations]
+    values = per_conversation(rows)
+    return values | {name: value for name, value in flat([*chain(*rows)]).items() if single} if values else {}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.jsonfile import read_json
+from fcreview.importers.hammerbench.judged import SAME_NAMES
 from fcreview.model import ImportIssue, Item, Verdict
 
 JUDGES = {"en": "Llama-3.1-70B (as published)", "zh": "Qwen2.5-72B (as published)"}
@@ -37,7 +38,8 @@ class Companions:
         if flag is None and reply is not None:
             flag = "True" in reply
         if flag is not None:
-            item.judge = bool(flag) and _same_names(item)
+            same = item.extra.more[SAME_NAMES] = _same_names(item)
+            item.judge = bool(flag) and same
             text = reply.strip() if reply is not None else None
             item.verdicts.append(Verdict("judge", item.judge, rationale=text, by="recorded judge"))
             item.verdicts.append(Verdict("judge", item.judge, criterion="args_ok_llm", by="recorded judge"))

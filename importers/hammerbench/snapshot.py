@@ -11,8 +11,10 @@ from fcreview.calls.align import align
 from fcreview.calls.first_difference import first_difference
 from fcreview.calls.rules import Rules
 from fcreview.importers.hammerbench.check import Snapshot, check
+from fcreview.importers.hammerbench.dialogue import EXTERNAL
+from fcreview.importers.hammerbench.judged import DECLINES, MOMENT
 from fcreview.importers.hammerbench.parse import parse
-from fcreview.model import Accept, Call, Item, Message, Verdict
+from fcreview.model import Accept, Call, ImportIssue, Item, Message, Verdict
 from fcreview.values import json_safe
 
 
@@ -55,6 +57,10 @@ def fill(item: Item, given: Given, *, first_ok: bool | None = None) -> bool:
     if isinstance(given.label, dict) and not declines:
         item.golden = [_golden(given.label, turn)]
     item.pairs = align(item.golden, item.predicted, RULES)
+    if not isinstance(given.label, (dict, str)):
+        item.rule_note = "no golden answer: nothing to compare with"
+        item.issues.append(ImportIssue(item.file, item.line, f"{item.id} has no label", item=item.id))
+        return False
     item.diff_function, item.diff_argument, item.first_difference = first_difference(
         item.pairs, item.golden, item.predicted
     )
@@ -131,7 +137,12 @@ def _slots(item: Item, given: Given, call: dict[str, Any] | None) -> None:
     if old:
         item.extra.more["overridden slots, value before"] = old
     if should_decline(item.category, given.label):
-        item.extra.more["expected"] = "decline: no offered tool fits"
+        item.extra.more[DECLINES] = "decline: no offered tool fits"
+    last = max((message.turn for message in given.messages), default=0)
+    if old:
+        item.extra.more[MOMENT] = "a slot is overridden"
+    elif any(message.name == EXTERNAL and message.turn == last for message in given.messages):
+        item.extra.more[MOMENT] = "an attached message is referred to"
 
 
 def _object(value: dict[str, Any], key: str) -> dict[str, Any]:

@@ -158,6 +158,7 @@ class Builder:
                 "path": self._workspace.short(info.path),
                 "dataset": info.dataset,
                 "title": info.title,
+                "tags": info.tags,
                 "settings": info.settings,
                 "official_metrics": info.official_metrics,
                 "version": version,

@@ -8,15 +8,17 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import IO, Any
 
-from fcreview.model import ImportIssue, Run
+from fcreview.model import ImportIssue
 from fcreview.plan import RunPlan
 from fcreview.store.importing.building import Builder, LoadError
-from fcreview.store.importing.index import Index, StoredRun, read_index, run_key
-from fcreview.store.importing.reading import Job, Outcome, Progress, Read, read_all
-from fcreview.store.importing.sources import files_of, look, unchanged
+from fcreview.store.importing.datasets import DataChoice
+from fcreview.store.importing.index import Index, read_index, run_key
+from fcreview.store.importing.reading import Outcome, Progress, Read, read_all
+from fcreview.store.importing.sorting import Sorted, Sorting
+from fcreview.store.importing.sources import files_of
 from fcreview.store.importing.stage import Part, read_line
 from fcreview.store.rows import ImportSummary
 from fcreview.store.workspace import Workspace, WorkspaceError
@@ -33,17 +35,19 @@ def import_runs(
     issues: Sequence[ImportIssue] = (),
     progress: Progress | None = None,
     jobs: int | None = None,
+    data: DataChoice = DataChoice(),  # noqa: B008 - frozen
 ) -> ImportSummary:
     """Brings the store up to date with the plans; runs imported earlier from elsewhere stay.
 
     `read` gives a plan's items; it must be a top-level function to be used by several processes. `issues` are those of
     the search for runs. `progress(label, bytes done, bytes in all)` is called from this thread. `jobs` is the number of
-    processes; None chooses. WorkspaceError if the workspace cannot be written to.
+    processes; None chooses. `data` is what was said of datasets: without a word, a run whose dataset is lost stays as
+    it is. WorkspaceError if the workspace cannot be written to.
     """
     started = time.perf_counter()
     try:
         with _alone(workspace):
-            summary = _Import(workspace, plans, read, issues, progress, jobs).run()
+            summary = _Import(workspace, _Request(plans, read, issues, progress, jobs, data)).run()
     except OSError as error:
         raise WorkspaceError(
             f"cannot write to {workspace.root} ({error.strerror or error}):"
@@ -53,83 +57,53 @@ def import_runs(
     return summary
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What `import_runs` is asked for."""
+
+    plans: Sequence[RunPlan]
+    read: Read
+    issues: Sequence[ImportIssue]
+    progress: Progress | None
+    workers: int | None
+    data: DataChoice
+
+
 class _Import:
-    def __init__(
-        self,
-        workspace: Workspace,
-        plans: Sequence[RunPlan],
-        read: Read,
-        issues: Sequence[ImportIssue],
-        progress: Progress | None,
-        workers: int | None,
-    ) -> None:
+    def __init__(self, workspace: Workspace, asked: _Request) -> None:
         self._workspace = workspace
-        self._plans = plans
-        self._read = read
-        self._progress = progress
-        self._workers = workers
+        self._asked = asked
         self._folder = workspace.temporary / str(os.getpid())
-        self._loose = [*issues, *(issue for plan in plans for issue in plan.issues)]
         self._index: Index = read_index(workspace)
-        self._rows: dict[int, dict[str, Any]] = {}
-        """Of the summary, by run."""
-        self._jobs: list[Job] = []
-        self._touched: list[Job] = []
-        """Runs whose files have another time and the same content."""
+        self._todo = Sorted()
         self._problems: list[dict[str, Any]] = []
 
     def run(self) -> ImportSummary:
+        asked = self._asked
+        sorting = Sorting(self._workspace, self._index, asked.data)
+        todo = self._todo = sorting.sort(asked.plans)
+        loose = [*asked.issues, *(issue for plan in self._looked_at() for issue in plan.issues)]
         if self._index.problem:
-            self._loose.append(ImportIssue(str(self._workspace.store), None, self._index.problem, severity="notice"))
-        self._sort_out()
-        self._problems = [asdict(issue) for issue in self._loose]
-        if self._jobs or self._touched or not self._index.usable:
+            loose.append(ImportIssue(str(self._workspace.store), None, self._index.problem, severity="notice"))
+        self._problems = [asdict(issue) for issue in [*loose, *todo.issues]]
+        if todo.jobs or todo.touched or not self._index.usable:
             self._build()
-        rows = [self._rows[run] for run in self._rows]
-        return ImportSummary(rows, self._problems)
-
-    def _sort_out(self) -> None:
-        """Which runs are unchanged, and which are read."""
-        next_run, planned = self._index.next_run, set()
-        for plan in self._plans:
-            key = run_key(self._workspace, plan.run)
-            if key in planned:
-                what = f"run {plan.run.model} was found twice; the first counts"
-                self._loose.append(ImportIssue(plan.run.path, None, what))
-                continue
-            planned.add(key)
-            stored = self._index.runs.get(key)
-            sources = look(plan, self._workspace.short)
-            number = stored.run if stored else next_run
-            next_run += stored is None
-            job = Job(number, plan, sources)
-            self._rows[number] = _summary_row(number, plan.run)
-            if stored and stored.version == plan.version and unchanged(sources, stored.sources, self._workspace.full):
-                self._kept(job, stored)
-            else:
-                self._jobs.append(job)
-
-    def _kept(self, job: Job, stored: StoredRun) -> None:
-        self._rows[job.run] |= {"items": stored.n_items, "issues": stored.n_issues, "dataset": stored.dataset}
-        old = {(source.path, source.kind): source for source in stored.sources}
-        if any(source.mtime_ns != old[source.path, source.kind].mtime_ns for source in job.sources):
-            for n, source in enumerate(job.sources):
-                was = old[source.path, source.kind]
-                job.sources[n] = type(source)(source.path, source.kind, source.size, source.mtime_ns, was.hash)
-            self._touched.append(job)
+        sorting.remember(todo)
+        return ImportSummary(list(todo.rows.values()), self._problems)
 
     def _build(self) -> None:
         """Reads what is to be read and writes the new file, unless reading got nothing that is worth one."""
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
-        outcomes = read_all(self._workspace, self._folder, self._jobs, self._read, self._workers, self._progress)
+        todo, asked = self._todo, self._asked
+        outcomes = read_all(self._workspace, self._folder, todo.jobs, asked.read, asked.workers, asked.progress)
         try:
             first = next(outcomes, None)  # before DuckDB starts threads: processes are forked here
             with Builder(self._workspace, self._folder, keep=self._index.usable) as builder:
-                for job in self._touched:
+                for job in todo.touched:
                     builder.set_sources(job.run, job.sources)
                 parts = self._load(builder, itertools.chain([first] if first else [], outcomes))
-                if parts or self._touched or not self._index.usable:
+                if parts or todo.touched or not self._index.usable:
                     builder.load_functions(parts)
                     builder.set_issues(self._about(), (issue for issue in self._problems if issue.get("run") is None))
                     builder.finish()
@@ -194,7 +168,7 @@ class _Import:
         key = run_key(self._workspace, job.plan.run)
         builder.describe(job.run, key, info, job.plan.version, part.n_items, outcome.sources)
         self._problems += [{**{k: v for k, v in issue.items() if k != "seq"}, "run": job.run} for issue in part.issues]
-        self._rows[job.run] |= {
+        self._todo.rows[job.run] |= {
             "items": part.n_items,
             "issues": len(part.issues),
             "dataset": info.dataset,
@@ -209,33 +183,21 @@ class _Import:
         kept = f"; its {stored.n_items} items of the import before are kept" if stored else ""
         what = f"run {job.plan.run.model} was not imported: {reason}{kept}"
         self._problems.append(asdict(ImportIssue(job.plan.run.path, None, what, severity="error")))
-        self._rows[job.run] |= {
+        self._todo.rows[job.run] |= {
             "items": stored.n_items if stored else 0,
             "status": "failed",
             "seconds": outcome.seconds,
             "issues": (stored.n_issues if stored else 0) + 1,
         }
 
+    def _looked_at(self) -> list[RunPlan]:
+        return [plan for plan in self._asked.plans if not any(plan is held for held in self._todo.held)]
+
     def _about(self) -> set[str]:
         """Files whose loose issues of earlier imports no longer hold: all that were looked at now."""
-        looked = {os.fspath(path) for plan in self._plans for _, path in files_of(plan)}
-        return looked | {issue["file"] for issue in self._problems} | {plan.run.path for plan in self._plans}
-
-
-def _summary_row(number: int, run: Run) -> dict[str, Any]:
-    return {
-        "run": number,
-        "benchmark": run.benchmark,
-        "generation": run.generation,
-        "language": run.language,
-        "model": run.model,
-        "path": run.path,
-        "items": 0,
-        "status": "unchanged",
-        "seconds": 0.0,
-        "dataset": run.dataset,
-        "issues": 0,
-    }
+        plans = self._looked_at()
+        looked = {os.fspath(path) for plan in plans for _, path in files_of(plan)}
+        return looked | {issue["file"] for issue in self._problems} | {plan.run.path for plan in plans}
 
 
 @contextlib.contextmanager

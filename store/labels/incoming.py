@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from fcreview.answers import answered, off_scale
 from fcreview.errors import FcreviewError
 from fcreview.review import CORRECT, PARTS, ItemKey, Said, problem
 from fcreview.store.labels.fields import VALUE
 from fcreview.targets import FORMS, ITEM, is_address
-from fcreview.words import count_of
+from fcreview.text.answers import answered, off_scale
+from fcreview.text.words import count_of
 
 TOLD = 10
 """Mistakes of one file that are told."""

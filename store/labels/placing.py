@@ -21,7 +21,7 @@ from fcreview.rollup import alike
 from fcreview.store.labels.incoming import Incoming, IncomingError, Mistake, refuse
 from fcreview.store.reviews.lines import LineError, seal
 from fcreview.targets import part_of
-from fcreview.words import count_of
+from fcreview.text.words import count_of
 
 if TYPE_CHECKING:
     from fcreview.store.reviews.journal import Journal

@@ -11,10 +11,10 @@ from duckdb import DuckDBPyConnection
 
 from fcreview.extra import Extra
 from fcreview.model import ArgumentDiff, Call, ImportIssue, Item, Message, Pair, Verdict
-from fcreview.redact import redact
 from fcreview.store.connecting import StoreError
 from fcreview.store.importing.columns import PLAIN
 from fcreview.store.workspace import Workspace
+from fcreview.text.redact import redact
 from fcreview.values import accept_from_json
 
 _SELECT = (

@@ -29,12 +29,17 @@ RECORDED: dict[FigureSource, tuple[Source, ...]] = {
 _ITEMS = """
 SELECT i.item, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type,
        i.extra->'$.more', i.n_golden, i.n_predicted, i.n_turns, coalesce(len(i.functions), 0),
+       i.tokens_in, i.tokens_out, i.latency,
        list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)])
 FROM item_rows i WHERE i.run = ? ORDER BY i.seq
 """
 _PEOPLE = """
 SELECT h.item, h.target, h.criterion, h.human, h.decided_by FROM human_labels h JOIN item_rows i USING (item)
 WHERE i.run = ? AND h.decided_by IS NOT NULL
+"""
+_TAGS = """
+SELECT h.item, list_distinct(flatten(list(h.tags ORDER BY h.target, h.criterion)))
+FROM human_labels h JOIN item_rows i USING (item) WHERE i.run = ? AND len(h.tags) > 0 GROUP BY h.item
 """
 
 
@@ -57,6 +62,9 @@ class _Stored:
     n_predicted: int
     n_turns: int
     n_functions: int
+    tokens_in: int | None
+    tokens_out: int | None
+    latency: float | None
     said: list[tuple[str, str, str, str]] | None
     """(source, target, criterion, value as JSON text) of every automatic verdict."""
 
@@ -77,7 +85,11 @@ def scored(connection: DuckDBPyConnection, run: int) -> dict[FigureSource, list[
     human: defaultdict[int, list[_Human]] = defaultdict(list)
     for item, target, criterion, value, decided_by in connection.execute(_PEOPLE, [run]).fetchall():
         human[item].append(_Human(target, criterion, _json(value), decided_by))
-    return {source: [_row(row, source, human.get(row.item, [])) for row in rows] for source in SOURCES}
+    found = {source: [_row(row, source, human.get(row.item, [])) for row in rows] for source in SOURCES}
+    tags = dict(connection.execute(_TAGS, [run]).fetchall())
+    for row, seen in zip(rows, found["corrected"], strict=True):
+        seen.tags = sorted(tags.get(row.item, ()))
+    return found
 
 
 def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
@@ -90,13 +102,17 @@ def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
     overruled = _overruled(said | {OWN: own}, people) if source == "corrected" else {}
     said |= {question: value for question, value in overruled.items() if question != OWN}
     valid = {"official": row.official, "rule": row.rule, "corrected": overruled.get(OWN, own)}[source]
-    kind = row.rule_error_type if source == "rule" else row.error_type
+    kinds = {
+        "official": row.error_type,
+        "rule": row.rule_error_type,
+        "corrected": row.error_type or row.rule_error_type,
+    }
     return Scored(
         id=row.id,
         category=row.category,
         group=row.group,
         valid=valid if isinstance(valid, bool) else None,
-        error_type=kind if valid is False else None,
+        error_type=kinds[source] if valid is False else None,
         values={criterion: value for (target, criterion), value in said.items() if target in WHOLE},
         parts=[(target, criterion, value) for (target, criterion), value in said.items() if target not in WHOLE],
         overruled=overruled,
@@ -105,6 +121,9 @@ def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
         n_predicted=row.n_predicted,
         n_functions=row.n_functions,
         n_turns=row.n_turns,
+        tokens_in=row.tokens_in,
+        tokens_out=row.tokens_out,
+        latency=row.latency,
     )
 
 

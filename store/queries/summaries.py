@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from duckdb import DuckDBPyConnection
 
-from fcreview.clusters import Cluster
+from fcreview.calls.clusters import Cluster
 from fcreview.model import Run
 from fcreview.store.filters.keys import ERROR
 from fcreview.store.filters.narrowing import FAILING, exactly, narrowed

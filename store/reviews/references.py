@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import orjson
+
+from fcreview.opinions import ROLLING
 from fcreview.review import ItemKey
+from fcreview.rollup import SCORING, Build
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -28,6 +32,16 @@ class Parts:
     """Call pairs by turn, from 0."""
     said: dict[tuple[str, str, str], str]
     """Automatic verdicts as JSON text by target, criterion and source."""
+    needs: list[list[str]] | None = None
+    """See `fcreview.extra.Extra.needs`."""
+
+    def build(self) -> Build:
+        own: dict[str, Any] = {}
+        for criterion in reversed(ROLLING):
+            for source in reversed(SCORING):
+                said = [(t, text) for (t, c, by), text in self.said.items() if (c, by) == (criterion, source)]
+                own.update({target: text == "true" for target, text in said if text in ("true", "false")})
+        return Build(self.pairs, own, self.needs)
 
 
 # Not through the views `pairs` and `verdicts`: those take every item apart before one is chosen.
@@ -37,6 +51,7 @@ _VERDICTS = (
     " FROM (SELECT item, unnest(verdicts) AS v {chosen})"
 )
 _CHOSEN = "FROM item_rows WHERE item IN ({items})"
+_NEEDS = "SELECT item, CAST(extra->'$.needs' AS VARCHAR) FROM item_rows WHERE item IN ({items}) AND extra IS NOT NULL"
 _NO_PARTS = Parts({}, {})
 
 
@@ -105,11 +120,14 @@ class References:
         if not items:
             return
         self._parts.update({item: Parts({}, {}) for item in items})
-        chosen = _CHOSEN.format(items=", ".join(map(str, items)))  # our own numbers; so that only their part is read
+        numbers = ", ".join(map(str, items))  # our own numbers; so that only their part is read
+        chosen = _CHOSEN.format(items=numbers)
         for item, turn, count in self._rows(_PAIRS.format(chosen=chosen)):
             self._parts[item].pairs[turn] = count
         for item, target, criterion, source, value in self._rows(_VERDICTS.format(chosen=chosen)):
             self._parts[item].said[target, criterion, source] = value
+        for item, needs in self._rows(_NEEDS.format(items=numbers)):
+            self._parts[item].needs = orjson.loads(needs) if needs else None
 
     def _rows(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._connection.execute(text, list(values)).fetchall()

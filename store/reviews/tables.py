@@ -27,7 +27,7 @@ from fcreview.review import OWN, Event, ItemKey, Opinion
 from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.store.labels.view import labels_view
 from fcreview.store.reviews.reader import JournalReader
-from fcreview.store.reviews.references import References
+from fcreview.store.reviews.references import Reference, References
 from fcreview.store.reviews.views import DECISION_COLUMNS, DECISION_JSON, SCHEMA, VIEWS, columns_json
 
 if TYPE_CHECKING:
@@ -128,6 +128,10 @@ class ReviewTables:
         events = self._about(key, prediction_hash, golden_hash)
         return fold(events, self._retracted, prediction_hash, golden_hash)
 
+    def spoken_of(self) -> Iterator[tuple[ItemKey, Sequence[Reference]]]:
+        """Every key that anybody spoke of, with the items that have it."""
+        return ((key, self._references.of(key)) for key in self._by_key)
+
     def history(self, key: ItemKey) -> list[Event]:
         """Every event on one key, retractions and retracted ones included, by time."""
         return sorted(self._by_key.get(key, ()), key=lambda event: event.time)
@@ -136,7 +140,7 @@ class ReviewTables:
         """Whether what others found on the item was open to this annotator at some time, even in blind mode; see
         `opinions.has_seen`. KeyError if there is no such item."""
         key, *hashes = self.reference(item)
-        return has_seen(self.history(key), self._references.parts(item).pairs, annotator, *hashes)
+        return has_seen(self.history(key), self._references.parts(item).build(), annotator, *hashes)
 
     def last_act(self, annotator: str) -> Event | None:
         """The annotator's latest act that was not retracted."""
@@ -220,7 +224,7 @@ class ReviewTables:
             if not opinions:
                 continue
             parts = self._references.parts(item)
-            for decision in decide(opinions, parts.pairs, self.annotator, self.policy):
+            for decision in decide(opinions, parts.build(), self.annotator, self.policy):
                 yield _decision_row(item, decision)
 
 

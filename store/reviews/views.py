@@ -61,7 +61,8 @@ SCHEMA = (
 
 _HUMAN = """
 CREATE OR REPLACE TEMP VIEW human AS
-SELECT item, you, human, decided_by, TRY_CAST(human AS BOOLEAN) AS verdict, stale, n_verdicts AS n_opinions
+SELECT item, you, human, decided_by, CASE human WHEN 'true' THEN true WHEN 'false' THEN false END AS verdict,
+       stale, n_verdicts AS n_opinions
 FROM human_labels WHERE target = 'item' AND criterion = 'correct'
 """
 

@@ -128,6 +128,12 @@ def write_one(root: Path) -> None:
     write_model(root, "maple", ANSWERS, ERRORS)
 
 
+def write_two(root: Path) -> None:
+    """The same with a second model that gets everything right."""
+    write_one(root)
+    write_model(root, "birch", [RIGHT] * len(ANSWERS), {})
+
+
 def write_hostile(root: Path) -> None:
     """A model with a hostile name and hostile answers, and a line in its results that is not JSON."""
     write_dataset(root, 2)
@@ -145,17 +151,17 @@ def one_run(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def two_runs(one_run: Path) -> Path:
+def two_runs(tmp_path: Path) -> Path:
     """The same with a second model that gets everything right."""
-    write_model(one_run, "birch", [RIGHT] * len(ANSWERS), {})
-    return one_run
+    write_two(tmp_path / "runs")
+    return tmp_path / "runs"
 
 
 @pytest.fixture(scope="session")
 def imported_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folders that were imported once, to be copied: `one` and `hostile`."""
+    """Folders that were imported once, to be copied: `one`, `two` and `hostile`."""
     place = tmp_path_factory.mktemp("before")
-    for name, write in (("one", write_one), ("hostile", write_hostile)):
+    for name, write in (("one", write_one), ("two", write_two), ("hostile", write_hostile)):
         write(place / name)
         assert in_this_process(["import", name], place, environment(place)).code == 0
     return place
@@ -165,6 +171,12 @@ def imported_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def known_run(imported_before: Path, tmp_path: Path) -> Path:
     """`one_run` that was imported already."""
     return shutil.copytree(imported_before / "one", tmp_path / "runs")
+
+
+@pytest.fixture
+def two_known_runs(imported_before: Path, tmp_path: Path) -> Path:
+    """`two_runs` that were imported already."""
+    return shutil.copytree(imported_before / "two", tmp_path / "runs")
 
 
 @pytest.fixture

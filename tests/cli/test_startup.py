@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.process
-HEAVY = {"duckdb", "textual", "rich", "typer", "pydantic", "tree_sitter", "tree_sitter_java", "tree_sitter_javascript"}
+HEAVY = {
+    "duckdb",
+    "numpy",
+    "pydantic",
+    "rich",
+    "textual",
+    "tree_sitter",
+    "tree_sitter_java",
+    "tree_sitter_javascript",
+    "typer",
+}
 
 
 def loaded(program: str, environ: dict[str, str] | None = None) -> set[str]:
@@ -35,4 +45,4 @@ def test_a_module_that_comes_first_loads_little(module: str, may: set[str]) -> N
 
 def test_a_command_without_a_screen_loads_no_screens(one_run: Path, environ: dict[str, str]) -> None:
     items = f"from fcreview.cli.app import run\nassert run(['items', {str(one_run)!r}]) == 0"
-    assert {"textual", "rich"} & loaded(items, environ) == set()
+    assert {"textual", "rich", "numpy"} & loaded(items, environ) == set()

@@ -25,6 +25,7 @@ EXTRAS = st.builds(
     accepted_answers=st.none() | st.lists(VALUES, max_size=3),
     final_answer=st.none() | st.text(),
     score_record=st.none() | st.builds(RecordPlace, NAMES, SIZES, SIZES, SIZES),
+    needs=st.none() | st.lists(st.lists(st.text(max_size=5), max_size=2), max_size=2),
     redacted=st.booleans(),
     more=st.dictionaries(NAMES, VALUES, max_size=3),
 )
@@ -41,7 +42,16 @@ def test_an_item_with_nothing_stores_nothing() -> None:
 
 
 def test_every_field_is_stored() -> None:
-    whole = Extra(1, {"a": StateDifference(1, 2)}, ["7"], "8", RecordPlace("s.json", 2, 9, 4), True, {"path": ["a.b"]})
+    whole = Extra(
+        1,
+        {"a": StateDifference(1, 2)},
+        ["7"],
+        "8",
+        RecordPlace("s.json", 2, 9, 4),
+        [["turn:1"]],
+        True,
+        {"path": ["a.b"]},
+    )
     assert list(whole.as_json()) == [field.name for field in fields(Extra)]
 
 

@@ -96,6 +96,7 @@ def test_nothing_is_handed_out_in_blind_mode(store: Store) -> None:
         blind.details(View())
 
 
+@pytest.mark.process
 def test_help_names_every_format_without_loading_one() -> None:
     text = (
         "import sys, fcreview.cli.commands.export as command\n"

@@ -97,6 +97,7 @@ def test_an_export_that_breaks_off_leaves_what_was_there(
     assert names(tmp_path / "empty") == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["file", "folder"])
 def test_a_killed_export_leaves_what_was_there(store: Store, tmp_path: Path, name: str) -> None:
     out = tmp_path / "out"
@@ -174,6 +175,7 @@ def test_the_file_gets_ordinary_rights_and_links_are_followed(store: Store, tmp_
     assert len(rows_of("jsonl", target)) == 5
 
 
+@pytest.mark.process
 def test_a_pipe_is_written_as_it_is(store: Store, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

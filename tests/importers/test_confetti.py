@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from fcreview.figures import SOURCES
+from fcreview.importers.confetti.acts import act_confusion, acts_match
 from fcreview.importers.confetti.chains import chains
-from fcreview.importers.confetti.figures import act_confusion, acts_match, parameter_validity
+from fcreview.importers.confetti.figures import parameter_validity
 from fcreview.importers.confetti.soft import soft_score, token_f1
 from fcreview.importers.registry import discover, figures, read_plan
 from fcreview.model import Item

@@ -19,6 +19,7 @@ class Other:
     """A benchmark that takes every JSON file for a run of its own."""
 
     name, title, version = "other", "Other", 7
+    combines, tags = False, ()
 
     def __init__(self, confidence: float) -> None:
         self.confidence = confidence

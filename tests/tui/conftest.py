@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import textual.app
-import textual.pilot
 from textual.app import App
 from textual.pilot import Pilot
 
@@ -17,6 +14,7 @@ from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp
+from fcreview.tui.session import Session
 from fcreview.tui.text import theme
 from tests.store.factory import Imported
 from tests.tui import idle
@@ -38,9 +36,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def waits_are_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asyncio.BaseEventLoop, "run_in_executor", idle.counted)
-    monkeypatch.setattr(textual.app, "wait_for_idle", idle.idle)
-    monkeypatch.setattr(textual.pilot, "wait_for_idle", idle.idle)
+    idle.instead_of_pauses(monkeypatch)
 
 
 MakeApp = Callable[..., FcreviewApp]
@@ -56,7 +52,8 @@ def make_app(imported: Imported, tmp_path: Path) -> Iterator[MakeApp]:
         store = Store.open(workspace, "alice", blind=options.get("blind", False))
         stores.append(store)
         reviewer = Reviewer(store, Journal(workspace, "alice"))
-        return FcreviewApp(None, "alice", store=store, reviewer=reviewer, **options)
+        session = Session(None, "alice", store, reviewer, blind=options.pop("blind", False))
+        return FcreviewApp(session, **options)
 
     make.stores = stores  # type: ignore[attr-defined]
     yield make
@@ -79,7 +76,7 @@ def settled() -> Callable[[Pilot[Any]], Any]:
 
     async def wait(pilot: Pilot[Any]) -> list[str]:
         for _ in range(3):  # an answer may ask for another window
-            await pilot.app.workers.wait_for_complete()
+            await idle.worked(pilot.app)
             await pilot.pause()
         return screen_lines(pilot.app)
 

@@ -7,22 +7,45 @@ on an idle one too long. This waits for what is meant.
 from __future__ import annotations
 
 import asyncio
-from asyncio import BaseEventLoop, Future
+import concurrent.futures
+import contextlib
+from asyncio import AbstractEventLoop, BaseEventLoop, Future
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+import textual.app
+import textual.pilot
 from textual._context import active_app
-from textual.app import ScreenStackError
+from textual.app import App, ScreenStackError
+from textual.worker import WorkerCancelled
 
 LONGEST = 5.0
 """Seconds. Then a thread is at work that will not end by itself, as a test may want it."""
 _at_work: set[Future[Any]] = set()
 _in_a_thread = BaseEventLoop.run_in_executor
+_wrap = asyncio.wrap_future
 
 
-def counted(loop: BaseEventLoop, executor: Any, function: Callable[..., Any], *args: Any) -> Future[Any]:
-    """`run_in_executor` that remembers what is at work."""
-    future = _in_a_thread(loop, executor, function, *args)
+def instead_of_pauses(patch: pytest.MonkeyPatch) -> None:
+    """Textual's pilot waits for `idle`, which sees both ways to have something done in a thread."""
+    patch.setattr(BaseEventLoop, "run_in_executor", _counted_call)
+    patch.setattr(asyncio, "wrap_future", _counted_future)
+    patch.setattr(textual.app, "wait_for_idle", idle)
+    patch.setattr(textual.pilot, "wait_for_idle", idle)
+
+
+def _counted_call(loop: BaseEventLoop, executor: Any, function: Callable[..., Any], *args: Any) -> Future[Any]:
+    return _counted(_in_a_thread(loop, executor, function, *args))
+
+
+def _counted_future(
+    future: Future[Any] | concurrent.futures.Future[Any], *, loop: AbstractEventLoop | None = None
+) -> Future[Any]:
+    return _counted(_wrap(future, loop=loop))
+
+
+def _counted(future: Future[Any]) -> Future[Any]:
     _at_work.add(future)
     future.add_done_callback(_at_work.discard)
     return future
@@ -31,7 +54,6 @@ def counted(loop: BaseEventLoop, executor: Any, function: Callable[..., Any], *a
 async def idle(_min_sleep: float = 0, _max_sleep: float = 0) -> None:
     """In the place of `textual._wait.wait_for_idle`."""
     loop = asyncio.get_running_loop()
-    assert isinstance(loop, BaseEventLoop)
     end = loop.time() + LONGEST
     drawn = False
     while loop.time() < end:
@@ -46,6 +68,13 @@ async def idle(_min_sleep: float = 0, _max_sleep: float = 0) -> None:
         else:
             drawn = True
             _draw()
+
+
+async def worked(app: App[Any]) -> None:
+    """All of the app's workers have ended. One that a newer one took the place of ends by being cancelled."""
+    while any(not worker.is_finished for worker in app.workers):
+        with contextlib.suppress(WorkerCancelled):
+            await app.workers.wait_for_complete()
 
 
 def _draw() -> None:

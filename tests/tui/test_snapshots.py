@@ -17,8 +17,10 @@ from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.rows import View
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.app import FcreviewApp
+from fcreview.tui.session import Session
 
 Compare = Callable[..., bool]
+pytestmark = pytest.mark.slow
 NARROW, WIDE = (80, 24), (160, 50)
 BENCHMARKS = ("bfcl", "complexfuncbench")
 KEYS = {"queue": [], "item": ["enter"], "clusters": ["c"], "help": ["question_mark"]}
@@ -36,7 +38,7 @@ def workspace(request: pytest.FixtureRequest, samples: Path, tmp_path_factory: p
 
 
 def app_on(workspace: Workspace) -> FcreviewApp:
-    return FcreviewApp(workspace=workspace, annotator="alice", view=View())
+    return FcreviewApp(Session(workspace, "alice"), View())
 
 
 @pytest.mark.parametrize("screen", KEYS)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fcreview.sanitise import clip, visible, width
 from fcreview.store.rows import ItemDetail
+from fcreview.text.words import count_of
 from fcreview.tui.text.format import cut_middle, cut_type
 from fcreview.tui.text.lines import Line, Part, fit, line_width, spread
 from fcreview.tui.text.theme import symbols, verdict_style
-from fcreview.words import count_of
 
 LEAST_ID = 20
 """Cells an id keeps beside a long error type."""

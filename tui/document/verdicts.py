@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from fcreview.criteria import PASSING
 from fcreview.extra import Extra
-from fcreview.model import PASSING, ImportIssue, Item, Verdict
+from fcreview.model import ImportIssue, Item, Verdict
 from fcreview.review import Opinion
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import ItemDetail
 from fcreview.targets import WHOLE, words
+from fcreview.text.words import word
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.texts import text_block
 from fcreview.tui.text.lines import Line, Part, column, labelled, rule, size_text, spread, wrap_text
 from fcreview.tui.text.theme import symbols, verdict_style
-from fcreview.words import word
 
 RATIONALE_ROWS = 8
 SHORT = 48
@@ -63,11 +64,9 @@ def call_verdicts(item: Item, address: str, cells: int) -> list[Line]:
 
 def value_words(value: Any, criterion: str) -> str:
     """A verdict's value beside its criterion: a symbol, a number, or labels."""
-    if isinstance(value, bool) and criterion not in PASSING:
-        return "yes" if value else "no"
-    if isinstance(value, bool) or value is None:
+    if value is None or (isinstance(value, bool) and criterion in PASSING):
         return symbols().verdict(value)
-    return word(value) or "none"
+    return word(value, criterion) or "none"
 
 
 def _of(item: Item, source: str) -> Verdict | None:
@@ -127,9 +126,19 @@ def judge_lines(verdict: Verdict, cells: int) -> list[Line]:
     value = value_words(verdict.value, verdict.criterion)
     head: Line = (
         (visible(f"judge {verdict.by or ''}".rstrip()), "strong"),
-        (f" {symbols().rule * 2} {criterion}{value}{about}", verdict_style(verdict.value)),
+        (f" {symbols().rule * 2} {criterion}{value}{about}", _style(verdict.value, verdict.criterion)),
     )
     return [rule(head, cells), *_paragraph("", _reason(verdict, None), cells)]
+
+
+def _style(value: Any, criterion: str) -> str:
+    """Green and red only where true means right."""
+    return verdict_style(value) if value is None or criterion in PASSING else ""
+
+
+def _marked(value: Any, criterion: str) -> Any:
+    """What a symbol can show of it: not yes or no, and no labels."""
+    return None if isinstance(value, list) or (isinstance(value, bool) and criterion not in PASSING) else value
 
 
 def opinion_blocks(detail: ItemDetail, annotator: str, options: Options) -> list[Block]:
@@ -144,7 +153,7 @@ def _opinion_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> l
     lines = [rule((("reviews", "strong"),), cells)]
     for opinion in opinions:
         who = "you" if opinion.annotator == annotator else visible(opinion.annotator)
-        parts = [word(opinion.verdict)] if opinion.verdict is not None else []
+        parts = [word(opinion.verdict, opinion.criterion)] if opinion.verdict is not None else []
         parts += [f"on {words(visible(opinion.target))}"] if opinion.target != "item" else []
         parts += [visible(opinion.criterion)] if opinion.criterion != "correct" else []
         parts += [f"wrong: {opinion.fault}"] if opinion.fault else []
@@ -152,7 +161,7 @@ def _opinion_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> l
         parts += ["golden fix " + json.dumps(opinion.golden_fix)] if opinion.golden_fix else []
         parts += ["settles the item"] if opinion.adjudicated else []
         parts += ["STALE: prediction or golden answer changed since"] if opinion.stale else []
-        mark = symbols().verdict(opinion.verdict)
+        mark = symbols().verdict(_marked(opinion.verdict, opinion.criterion))
         lines += _paragraph(f"{mark} {who}  ", " · ".join(parts), cells)
         if opinion.note:
             lines += _paragraph("  note  ", opinion.note, cells, "dim")

@@ -13,7 +13,7 @@ from fcreview.review import CORRECT, UNSURE, Event, Fault, Opinion, Said
 from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
 from fcreview.targets import ITEM, words
-from fcreview.words import word
+from fcreview.text.words import word
 
 if TYPE_CHECKING:
     from fcreview.review import ItemKey
@@ -160,7 +160,7 @@ def score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
 
 def event_words(event: Event) -> str:
     """`fail, golden is wrong, on turn 2 call 1`: what an event had set."""
-    parts = [word(event.verdict)] if event.verdict is not None else []
+    parts = [word(event.verdict, event.criterion)] if event.verdict is not None else []
     parts += [f"{event.fault} is wrong"] if event.fault else []
     parts += [f"tags {visible(', '.join(event.tags))}"] if event.tags is not None else []
     parts += ["note"] if event.note is not None else []

@@ -153,6 +153,8 @@ class Reviewing:
             self._say(f"{outcome.said} · {visible(detail.row.id)}")
         elif outcome.goes_on:
             await self._judged(outcome)
+        elif self._due is not None:
+            self._stale, self._due = True, (self._due[0], Remark(outcome.message))
         else:
             await self._renew(outcome.message)
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fcreview.clusters import ERROR, GROUPINGS, Cluster, ClusterGroup, mostly, others, share
+from fcreview.calls.clusters import ERROR, GROUPINGS, Cluster, ClusterGroup, mostly, others, share
 from fcreview.sanitise import visible
 from fcreview.tui.text.format import cut_middle, cut_type
 from fcreview.tui.text.lines import Part

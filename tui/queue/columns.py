@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from fcreview.columns import filled
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import QueueRow
+from fcreview.text.columns import filled
 from fcreview.tui.text.format import centre, cut, cut_middle, cut_type
 from fcreview.tui.text.lines import Line, Part
 from fcreview.tui.text.theme import symbols, verdict_style

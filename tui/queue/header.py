@@ -8,10 +8,10 @@ from pathlib import PurePath
 
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import RunRow, View
+from fcreview.text.words import count_of
 from fcreview.tui.text.format import cut, cut_middle, rate
 from fcreview.tui.text.lines import Line, Part, line_width, spread
 from fcreview.tui.text.theme import symbols
-from fcreview.words import count_of
 
 GAP: Part = ("   ", "")
 

@@ -18,7 +18,7 @@ WINDOW = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Request:
     """A view, and where the cursor is to stand in it."""
 
     view: View
@@ -42,9 +42,9 @@ class Loading:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    async def view(self, wanted: Wanted) -> Loaded:
+    async def view(self, request: Request) -> Loaded:
         """FilterError if the view's filter is not understood, SessionError if there is no store."""
-        return await self._session.ask(partial(_load, wanted))
+        return await self._session.ask(partial(_load, request))
 
     async def window(self, view: View, window: int) -> Sequence[QueueRow]:
         return await self._session.ask(lambda store: store.page(view, window * WINDOW, WINDOW))
@@ -66,12 +66,12 @@ class Loading:
         return f"reviews: {warnings[0]}{more}" if warnings else ""
 
 
-def _load(wanted: Wanted, store: Store) -> Loaded:
-    view = wanted.view
-    if wanted.anew:
+def _load(request: Request, store: Store) -> Loaded:
+    view = request.view
+    if request.anew:
         store.refresh_reviews()
     total = store.count(view)
-    place = None if wanted.item is None else store.position(view, wanted.item)
-    cursor = max(0, min(wanted.line, total - 1)) if place is None else place
+    place = None if request.item is None else store.position(view, request.item)
+    cursor = max(0, min(request.line, total - 1)) if place is None else place
     window = cursor // WINDOW
     return Loaded(total, cursor, window, store.page(view, window * WINDOW, WINDOW))

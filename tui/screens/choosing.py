@@ -9,7 +9,7 @@ from typing import Any
 
 from textual.screen import ModalScreen
 
-from fcreview.clusters import Cluster
+from fcreview.calls.clusters import Cluster
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.choices import issue_choices, order_choices, run_choices
 from fcreview.tui.queue.state import QueueState

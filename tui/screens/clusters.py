@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from fcreview.clusters import GROUPINGS, Cluster, grouped
+from fcreview.calls.clusters import GROUPINGS, Cluster, grouped
+from fcreview.text.words import count_of
 from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import CLUSTERS
 from fcreview.tui.queue.clusters import Row, can_unfold, columns, parts, rows_of
 from fcreview.tui.screens.pick import PickScreen
 from fcreview.tui.text.choices import Choices
-from fcreview.words import count_of
 
 
 class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):

@@ -9,9 +9,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from fcreview.columns import filled
 from fcreview.sanitise import width
 from fcreview.store.filters.language import help_lines
+from fcreview.text.columns import filled
 from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import HELP
 from fcreview.tui.text.lines import Line, wrap

@@ -20,10 +20,10 @@ from fcreview.sanitise import visible
 from fcreview.store.rows import View
 from fcreview.targets import words
 from fcreview.tui.document.blocks import Options
-from fcreview.tui.document.cursor import Cursor
 from fcreview.tui.document.header import header_line
 from fcreview.tui.document.records import joined
 from fcreview.tui.item.ahead import LookAhead, Shown
+from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.item.judging import About, Judging, Outcome
 from fcreview.tui.item.raw import raw_records
 from fcreview.tui.item.reviewing import Judgement, Reviewing
@@ -42,15 +42,14 @@ from fcreview.tui.widgets.item_text import ItemText
 
 
 class ItemScreen(Screen[int]):
-    """Gives the item that was on screen last (`QueueRow.item`). With `blind`, what others said is hidden until this
-    annotator gave a verdict."""
+    """Gives the item that was on screen last (`QueueRow.item`)."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(ITEM)
     CSS_PATH = "item.tcss"
 
-    def __init__(self, session: Session, view: View, item: int, *, blind: bool = False) -> None:
+    def __init__(self, session: Session, view: View, item: int) -> None:
         super().__init__()
-        self._session, self._item, self._blind = session, item, blind
+        self._session, self._item = session, item
         self._ahead = LookAhead(session, view)
         self.reviewing = Reviewing(session, self._ahead, self, self._key)
         self._on_cursor = False
@@ -65,6 +64,7 @@ class ItemScreen(Screen[int]):
 
     def on_mount(self) -> None:
         self.text.focus()
+        self.watch(self.text, "moves", self._moved, init=False)
         self.reviewing.open(self._item)
 
     def on_resize(self) -> None:
@@ -99,7 +99,7 @@ class ItemScreen(Screen[int]):
 
     @property
     def in_front(self) -> bool:
-        return self.is_current
+        return self.app.screen is self  # `is_current` also holds below a prompt that can be seen through
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         self.run_worker(work, group="acts")
@@ -108,7 +108,7 @@ class ItemScreen(Screen[int]):
         self._on_cursor, self._remark = False, remark
         if self.text.reader is None:
             options = Options(opener=self._key("item.fold"))
-            self.text.open(Cursor(shown.detail, self._session.annotator, self._blind, options))
+            self.text.open(Cursor(shown.detail, self._session.annotator, self._session.blind, options))
         else:
             self.reader.show(shown.detail)
             self.text.open(self.reader)
@@ -143,9 +143,9 @@ class ItemScreen(Screen[int]):
         self.query_one("#item-status", LineBar).show(status)
         self.query_one("#item-keys", LineBar).show(key_line(key_hints(self), cells))
 
-    def on_item_text_moved(self, moved: ItemText.Moved) -> None:
-        if moved.remark is not None:
-            self._remark = moved.remark
+    def _moved(self) -> None:
+        if self.text.remark is not None:
+            self._remark = self.text.remark
         self._draw_bars()
 
     def on_document_view_scrolled(self) -> None:

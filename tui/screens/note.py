@@ -4,27 +4,46 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from fcreview.tui.keys import bindings, key_names
+from fcreview.tui.keys import bindings, key_names, keys_of
 from fcreview.tui.keytable import NOTE
 from fcreview.tui.widgets.typed import SafeTextArea
 
 
-class NoteScreen(ModalScreen[str | None]):
-    """Gives the note (empty clears it), or None if it was cancelled or left as it was. Pasted lines stay lines."""
+class NoteBox(SafeTextArea):
+    """Takes no key that has a meaning here; pasted lines stay lines."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(NOTE)
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key in keys_of(self.app, NOTE):
+            event.prevent_default()  # of the box below; as a binding it is looked up further up
+
+    def action_line(self) -> None:
+        """Down in the last line starts another one."""
+        line = self.cursor_location[0]
+        if line == self.document.line_count - 1 and self.document.get_line(line):
+            self.move_cursor(self.document.end)
+            self.insert("\n")
+        else:
+            self.action_cursor_down()
+
+
+class NoteScreen(ModalScreen[str | None]):
+    """Gives the note (empty clears it), or None if it was cancelled or left as it was."""
+
     CSS = """
     NoteScreen { background: transparent; align: left bottom; }
     NoteScreen > Vertical { height: 6; width: 1fr; background: ansi_default; border-top: solid ansi_default; }
     NoteScreen Static { height: 1; width: 1fr; }
-    NoteScreen TextArea { height: 4; border: none; padding: 0 1; background: ansi_default; }
-    NoteScreen TextArea:focus { border: none; }
+    NoteScreen NoteBox { height: 4; border: none; padding: 0 1; background: ansi_default; }
+    NoteScreen NoteBox:focus { border: none; }
     """
 
     def __init__(self, about: str, note: str = "") -> None:
@@ -33,35 +52,26 @@ class NoteScreen(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static(markup=False)
-            box = SafeTextArea(self._note, soft_wrap=True, show_line_numbers=False, tab_behavior="indent", compact=True)
+            yield Static(self._hint(), markup=False)
+            box = NoteBox(self._note, soft_wrap=True, show_line_numbers=False, tab_behavior="indent", compact=True)
             box.cursor_blink = False
             yield box
 
-    def on_mount(self) -> None:
+    def _hint(self) -> str:
         keys = key_names(self.app)
         what = {"note.save": "{} saves", "note.line": "{}: new line", "note.cancel": "{} cancels"}
-        hints = [says.format(keys[action]) for action, says in what.items() if action in keys]
-        self.query_one(Static).update("   ".join([f" note on {self._about}", *hints]))
+        return "   ".join([f" note on {self._about}", *(what[id_].format(keys[id_]) for id_ in what if id_ in keys)])
+
+    def on_mount(self) -> None:
         self._box.move_cursor(self._box.document.end)
         self._box.focus()
 
     @property
-    def _box(self) -> SafeTextArea:
-        return self.query_one(SafeTextArea)
+    def _box(self) -> NoteBox:
+        return self.query_one(NoteBox)
 
     def action_save(self) -> None:
         self.dismiss(self._box.text if self._box.text != self._note else None)
-
-    def action_line(self) -> None:
-        """Down in the last line starts another one."""
-        box = self._box
-        line = box.cursor_location[0]
-        if line == box.document.line_count - 1 and box.document.get_line(line):
-            box.move_cursor(box.document.end)
-            box.insert("\n")
-        else:
-            box.action_cursor_down()
 
     def action_cancel(self) -> None:
         self.dismiss(None)

@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from fcreview.text.words import count_of
 from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import PICKER
 from fcreview.tui.text.choices import Choices
@@ -19,7 +20,6 @@ from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.line_list import TextList
 from fcreview.tui.widgets.status import KeyLine
-from fcreview.words import count_of
 
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ from fcreview.tui.keys import bindings, key_names
 from fcreview.tui.keytable import QUEUE
 from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading
-from fcreview.tui.queue.loading import Loading, Wanted
+from fcreview.tui.queue.loading import Loaded, Loading, Request
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.choosing import Choosing
 from fcreview.tui.session import Session, SessionError
@@ -33,7 +33,7 @@ from fcreview.tui.widgets.filter_line import FilterLine
 from fcreview.tui.widgets.queue_list import QueueList
 from fcreview.tui.widgets.status import KeyLine
 
-FILTER_HINT = ' such as  official:fail -reviewed error:value_error text:"celsius"'
+FILTER_HINT = ' such as official:fail -reviewed error:value_error text:"celsius"'
 SEARCH_HINT = " items whose texts contain these words"
 ACTIONS = {action.does.partition("(")[0] for action in QUEUE}
 
@@ -117,11 +117,12 @@ class QueueScreen(Screen[None]):
     @work(exclusive=True, group="view")
     async def _load(self, item: int | None = None, message: str = "") -> None:
         """The view anew, with the cursor on `item` if it is in it, else on the line it was on."""
-        named, wanted = self._open_item, Wanted(self.state.view, item, self.list.cursor, anew=self._total is not None)
+        named = self._open_item
+        request = Request(self.state.view, item, self.list.cursor, anew=self._total is not None)
         try:
             if named is not None:
-                wanted = replace(wanted, item=await self._loading.find(named, self.state.run))
-            loaded = await self._loading.view(wanted)
+                request = replace(request, item=await self._loading.find(named, self.state.run))
+            loaded = await self._loading.view(request)
             message = message or (await self._loading.problems() if self._total is None else "")
         except SessionError as error:
             self.app.exit(return_code=1, message=str(error))
@@ -130,16 +131,20 @@ class QueueScreen(Screen[None]):
             self.state.clear()
             self._load(item, f"the filter is left out: {error.message}")
             return
-        self._total, self._message, self._open_item = loaded.total, message, None
+        self._open_item = None
+        if named is not None and request.item is None:
+            message = f"there is no item {named}"
+        self._show_rows(loaded, message)
+        if named is not None and request.item is not None:
+            self._show_item(request.item)
+
+    def _show_rows(self, loaded: Loaded, message: str) -> None:
+        self._total, self._message = loaded.total, message
         self.list.empty = ((" no item matches the filter", "warn"),)
         self.list.reset(loaded.total, loaded.cursor)
         self.list.fill(loaded.window, self.list.age, loaded.rows)
-        if named is not None and wanted.item is None:
-            self._message = f"there is no item {named}"
         self._draw_header()
         self._load_runs()
-        if named is not None and wanted.item is not None:
-            self._show_item(wanted.item)
 
     @work(exclusive=True, group="runs")
     async def _load_runs(self) -> None:
@@ -169,7 +174,7 @@ class QueueScreen(Screen[None]):
     def _show_item(self, item: int) -> None:
         from fcreview.tui.screens.item import ItemScreen
 
-        self.app.push_screen(ItemScreen(self._session, self.state.view, item, blind=self.state.blind), self._back)
+        self.app.push_screen(ItemScreen(self._session, self.state.view, item), self._back)
 
     def _back(self, item: int | None) -> None:
         """Reviews may have changed what the view holds, and its order."""

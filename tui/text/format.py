@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fcreview import words
-from fcreview.columns import filled
 from fcreview.sanitise import clip, width
+from fcreview.text import words
+from fcreview.text.columns import filled
 from fcreview.tui.text.lines import Line, Part
 from fcreview.tui.text.theme import symbols
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fcreview.columns import GAP, column_sizes, filled
+from fcreview.text.columns import GAP, column_sizes, filled
 from fcreview.tui.text.format import cut
 from fcreview.tui.text.lines import Line, Part
 

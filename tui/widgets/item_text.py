@@ -7,11 +7,12 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.message import Message
+from textual.reactive import reactive
 
 from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.document.blocks import Block, BlockSource
-from fcreview.tui.document.cursor import Cursor
+from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.item.status import SILENT, Remark
 from fcreview.tui.keys import bindings, key_names
 from fcreview.tui.keytable import ITEM_TEXT
@@ -24,12 +25,8 @@ class ItemText(DocumentView):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(ITEM_TEXT)
 
-    @dataclass
-    class Moved(Message):
-        """The cursor or the text moved."""
-
-        remark: Remark | None = None
-        """What there is to say; None leaves what was said."""
+    moves = reactive(0, repaint=False, init=False)
+    """Counts what moved the cursor or the text. The screen watches it: what it draws then comes with the same frame."""
 
     @dataclass
     class Opened(Message):
@@ -41,6 +38,8 @@ class ItemText(DocumentView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.reader: Cursor | None = None
+        self.remark: Remark | None = None
+        """What there is to say of the last move; None leaves what was said."""
 
     @property
     def share(self) -> int:
@@ -85,10 +84,14 @@ class ItemText(DocumentView):
         self.cursor = self.reading.at
         self.redraw()
         self.reveal(self.cursor, row, whole=row == 0)
-        self.post_message(self.Moved(remark))
+        self._moved(remark)
+
+    def _moved(self, remark: Remark | None = None) -> None:
+        self.remark = remark
+        self.moves += 1
 
     def _say(self, text: str) -> None:
-        self.post_message(self.Moved(Remark(text, "warn")))
+        self._moved(Remark(text, "warn"))
 
     def action_move(self, step: int) -> None:
         """To the next stop; behind the last one, the text scrolls."""
@@ -96,7 +99,7 @@ class ItemText(DocumentView):
             self._go(remark=SILENT)
         else:
             self.scroll_rows(step * 3)
-            self.post_message(self.Moved(SILENT))
+            self._moved(SILENT)
 
     def action_turn(self, step: int) -> None:
         if self.reading.turn(step):
@@ -104,14 +107,14 @@ class ItemText(DocumentView):
 
     def action_scroll(self, rows: int) -> None:
         self.scroll_rows(rows)
-        self.post_message(self.Moved())
+        self._moved()
 
     def action_page(self, pages: int) -> None:
         self.action_scroll(pages * max(self.size.height - 1, 1))
 
     def action_edge(self, side: int) -> None:
         self.scroll_edge(side)
-        self.post_message(self.Moved())
+        self._moved()
 
     def action_difference(self) -> None:
         if self.reading.difference():

@@ -27,7 +27,7 @@ def strip_of(line: Line, cells: int, *, reverse: bool = False) -> Strip:
     return Strip(segments).adjust_cell_length(cells, over)
 
 
-class LineList(ScrollView, can_focus=True):
+class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     """Subclasses give `line_at`. The cursor moves within the page without drawing more than two lines.
 
     Without a cursor, the keys move the text.

@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.importers.bfcl import figures
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model import Item
 
@@ -65,28 +64,3 @@ def test_counts_equal_the_headers(runs: Any) -> None:
         for category, header in plan.run.official_metrics.items():
             assert counts[category][True] == header["correct_count"]
             assert counts[category].total() == header["total_count"]
-
-
-def test_v4_overall_is_the_leaderboards(bench: Path) -> None:
-    (run,) = discover([bench / "bfcl_v4/result/gpt-4o-mini-2024-07-18-FC"]).plans
-    rates = {}
-    for path in run.scores:
-        header = json.loads(path.read_bytes().split(b"\n")[0])
-        category = path.name.removeprefix("BFCL_v4_").removesuffix("_score.json")
-        rates[category] = figures.Rate(header["correct_count"], header["total_count"])
-    groups = {name: round(100 * (one or 0), 2) for name, one in figures.groups_v4(rates).items()}
-    assert groups == {"non_live": 59.79, "live": 59.14, "irrelevance": 77.5, "multi_turn": 66.88, "agentic": 0}
-    assert round(100 * (figures.overall_v4(rates) or 0), 2) == 39.71
-    table = figures.table("V4", rates)
-    assert (table[0].name, table[0].level) == ("overall", 0)
-    assert [line.name for line in table if line.level == 1] == [
-        "non_live", "live", "irrelevance", "multi_turn", "live_relevance",
-    ]  # fmt: skip
-
-
-def test_tables_of_older_generations_have_no_overall_formula() -> None:
-    rates = {"simple": figures.Rate(3, 4), "java": figures.Rate(1, 2), "relevance": figures.Rate(1, 1)}
-    lines = figures.table("V1", rates)
-    assert (lines[0].name, lines[0].value, lines[0].note) == ("all items", 5 / 7, "7 items")
-    assert [line.name for line in lines[1:]] == ["ast", "simple", "java", "irrelevance", "relevance"]
-    assert figures.table("V4", {})[0].value is None

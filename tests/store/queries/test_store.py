@@ -157,6 +157,7 @@ def test_without_an_import_opening_says_what_to_do(tmp_path: Path) -> None:
         Store.open(find_workspace(tmp_path))
 
 
+@pytest.mark.slow
 def test_threads_may_share_a_store(store: Store) -> None:
     wrong: list[BaseException] = []
 

@@ -9,7 +9,7 @@ import pytest
 
 from fcreview.opinions import Decision, decide, fold, retractions
 from fcreview.review import Event, ItemKey
-from fcreview.rollup import rolled_up
+from fcreview.rollup import Build, rolled_up, whole
 
 KEY = ItemKey("bfcl", "V4", "en", "maple-8b", "simple", "simple_0")
 
@@ -24,8 +24,10 @@ def event(annotator: str = "alice", verdict: Any = None, **fields: Any) -> Event
 event.count = 0  # type: ignore[attr-defined]
 
 
-def item(*events: Event, pairs: dict[int, int] | None = None, you: str = "alice") -> Decision:
-    decision = decide(fold(events, retractions(events), "p", "g"), pairs or {}, you)[0]
+def item(
+    *events: Event, pairs: dict[int, int] | None = None, you: str = "alice", build: Build | None = None
+) -> Decision:
+    decision = decide(fold(events, retractions(events), "p", "g"), build or Build(pairs or {}), you)[0]
     assert (decision.target, decision.criterion) == ("item", "correct")
     return decision
 
@@ -147,7 +149,7 @@ def test_labels_are_compared_as_sets_on_other_criteria() -> None:
         event(verdict=2, criterion="completeness"),
         event("bob", 1, criterion="completeness"),
     ]
-    first, acts, completeness = decide(fold(events, set()), {}, "bob")
+    first, acts, completeness = decide(fold(events, set()), Build(), "bob")
     assert first.human is None  # other criteria do not decide whether the item is correct
     assert (acts.human, acts.decided_by) == (["ask", "inform"], "unanimous")
     assert (completeness.human, completeness.you) == ("disputed", 1)
@@ -212,6 +214,38 @@ def test_verdicts_on_parts_roll_up(verdicts: dict[str, Any], pairs: dict[int, in
     assert rolled_up(verdicts, pairs) is expected
 
 
+OWN = {"turn:1/call:1": True, "turn:1/call:2": False, "turn:1/call:3": True}
+RETRY = [["turn:1/call:1"], ["turn:1/call:2", "turn:1/call:3"]]
+"""Call 3 is a second try of what call 2 was refused for."""
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "needs", "expected"),
+    [
+        ({"turn:1/call:1": True}, None, None),  # confirms
+        ({"turn:1/call:1": True, "turn:1/call:2": False, "turn:1/call:3": True}, None, None),
+        ({"turn:1/call:2": True}, None, True),  # the last that was refused
+        ({"turn:1/call:3": False}, None, False),
+        (OWN, RETRY, None),
+        ({"turn:1/call:2": True}, RETRY, True),
+        ({"turn:1/call:3": False}, RETRY, False),
+        ({"turn:1/call:3": False, "turn:1/call:2": True}, RETRY, True),
+        ({"turn:1/call:3/arg:city": False}, RETRY, False),
+        ({"turn:1/call:2": "unsure"}, RETRY, None),
+        ({"turn:1/call:2": True}, [*RETRY, []], None),  # something else failed the item
+        ({"turn:1": False}, RETRY, False),
+        ({"turn:1": True}, RETRY, True),
+        ({"response": False}, RETRY, False),
+    ],
+)
+def test_what_confirms_the_benchmark_rolls_up_to_nothing(
+    verdicts: dict[str, Any], needs: list[list[str]] | None, expected: bool | None
+) -> None:
+    assert whole(verdicts, Build({0: 3}, OWN, needs)) is expected
+    events = [event(verdict=value, target=target, criterion="equivalent") for target, value in verdicts.items()]
+    assert item(*events, build=Build({0: 3}, OWN, needs)).human is expected
+
+
 def test_a_direct_verdict_stands_above_the_roll_up() -> None:
     part = event(verdict=False, target="turn:1/call:1")
     assert item(part, pairs={0: 1}).human is False
@@ -225,3 +259,17 @@ def test_annotators_can_differ_through_their_parts() -> None:
     settled = item(*events, ruling, pairs={0: 1})
     assert (settled.human, settled.decided_by) == (True, "adjudication")
     assert settled.annotators == ["alice", "bob", "carol"]
+
+
+def test_parts_that_are_confirmed_say_nothing_new_of_the_item() -> None:
+    """The benchmark fails call 1 and says nothing of the item: a reviewer who agrees does not fail the item."""
+    first, second = "turn:1/call:1", "turn:1/call:2"
+    build = Build({0: 2}, {first: False, second: True})
+
+    def human(*verdicts: bool) -> Any:
+        said = [event(verdict=value, target=f"turn:1/call:{at}") for at, value in enumerate(verdicts, 1)]
+        return decide(fold(said, set()), build)[0].human
+
+    assert human(False, True) is None
+    assert human(False, False) is False  # call 2 is overruled
+    assert human(True, True) is True

@@ -6,7 +6,7 @@ from fcreview.extra import StateDifference
 from fcreview.model import Message
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.document import document, first_difference, opening, stops_of, target_at
-from fcreview.tui.document.search import find
+from fcreview.tui.item.search import find
 from tests.tui.document.shown import detail, text, turns
 
 

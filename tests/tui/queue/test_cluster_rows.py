@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.clusters import Cluster, grouped, mostly, share
+from fcreview.calls.clusters import Cluster, grouped, mostly, share
 from fcreview.tui.queue.clusters import columns, parts, rows_of
 from fcreview.tui.text.lines import line_width, plain
 from fcreview.tui.text.table import table

@@ -13,6 +13,7 @@ from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.session import Session
 from fcreview.tui.widgets.queue_list import WINDOW
 
 NARROW, WIDE = (80, 24), (160, 50)
@@ -149,7 +150,7 @@ async def test_an_item_that_is_not_there_is_said(make_app, settled):
 
 
 async def test_a_store_that_is_not_there_ends_with_a_reason(tmp_path, settled, capsys):
-    app = FcreviewApp(find_workspace(tmp_path), "alice")
+    app = FcreviewApp(Session(find_workspace(tmp_path), "alice"))
     async with app.run_test(size=NARROW) as pilot:
         await settled(pilot)
     assert app.return_code == 1

@@ -19,6 +19,7 @@ from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain
 from fcreview.tui.widgets.document import DocumentView, LineBar
+from tests.tui.idle import worked
 
 OBSERVATION = json.dumps({"rows": [f"row {n} of the answer" for n in range(12_000)]})
 
@@ -30,13 +31,13 @@ class Host(App[None]):
         super().__init__()
         self.animation_level = "none"
         self.store = Store.open(workspace, "alice")
-        self.session = Session(None, "alice", self.store, Reviewer(self.store, Journal(workspace, "alice")))
+        reviewer = Reviewer(self.store, Journal(workspace, "alice"))
+        self.session = Session(None, "alice", self.store, reviewer, **fields)
         self.item = self.store.find(item)[0]
-        self.fields = fields
         self.left: int | None = None
 
     def on_mount(self) -> None:
-        screen = ItemScreen(self.session, View(queue="dataset"), self.item, **self.fields)
+        screen = ItemScreen(self.session, View(queue="dataset"), self.item)
         self.push_screen(screen, self.leave)
 
     def leave(self, item: int | None) -> None:
@@ -61,7 +62,7 @@ class Keys:
             await self.done()
 
     async def done(self) -> None:
-        await self._pilot.app.workers.wait_for_complete()
+        await worked(self._pilot.app)
         await self._pilot.pause()
 
 

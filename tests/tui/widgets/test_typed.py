@@ -8,9 +8,9 @@ import pytest
 from textual.app import App
 
 from fcreview.tui.screens.ask import AskScreen
-from fcreview.tui.screens.note import NoteScreen
+from fcreview.tui.screens.note import NoteBox, NoteScreen
 from fcreview.tui.widgets.filter_line import FilterInput, FilterLine
-from fcreview.tui.widgets.typed import SafeInput, SafeTextArea
+from fcreview.tui.widgets.typed import SafeInput
 
 HOSTILE = "a\x1b]0;title\x9b31m\u202e\u200b[b]z\x7f"
 DRAWN = "a␛]0;title‹U+009B›31m‹U+202E›‹U+200B›[b]z␡"
@@ -25,7 +25,7 @@ def drawn(kind: str) -> tuple[str, str]:
             if kind == "note":
                 await app.push_screen(NoteScreen("x", HOSTILE))
                 await pilot.pause()
-                box = app.screen.query_one(SafeTextArea)
+                box = app.screen.query_one(NoteBox)
                 return box.render_line(0).text, box.text
             if kind == "ask":
                 await app.push_screen(AskScreen("x", HOSTILE))

@@ -22,7 +22,7 @@ TOLD = 3
 
 
 @dataclass(slots=True)
-class Session:
+class Opened:
     """A workspace brought up to date, and which of its runs lie at the paths that were named."""
 
     workspace: Workspace

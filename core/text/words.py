@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fcreview.criteria import PASSING
+from fcreview.review import CORRECT
 from fcreview.sanitise import visible
 
 NOTHING = "-"
@@ -20,8 +22,11 @@ def rate(passed: int, known: int) -> str:
     return f"{100 * passed / known:.1f} %" if known else NOTHING
 
 
-def word(value: Any) -> str:
-    """A verdict: pass, fail, `-` for none, unsure, disputed, a number or labels. Visible text."""
+def word(value: Any, criterion: str = CORRECT) -> str:
+    """A verdict: pass, fail, or yes, no where true does not mean right; `-` for none, unsure, disputed, a number or
+    labels. Visible text."""
+    if isinstance(value, bool) and criterion not in PASSING:
+        return "yes" if value else "no"
     if value is None or isinstance(value, bool):
         return _WORDS[value]
     return visible(", ".join(map(str, value)) if isinstance(value, list) else str(value))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fcreview.sanitise import visible
-from fcreview.words import count_of
+from fcreview.text.words import count_of
 
 GROUPINGS = ("error type", "function", "argument")
 """In the order of `Cluster.terms`."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from fcreview.calls.clusters import ERROR, Cluster, grouped
 from fcreview.cli.commands.triage import lines_of
-from fcreview.clusters import ERROR, Cluster, grouped
 from fcreview.sanitise import width
 
 Cli = Callable[..., Any]
@@ -31,18 +31,18 @@ def test_an_item_has_at_least_these_fields(cli: Cli, one_run: Path) -> None:
     assert undecodable["error_type"] == "ast_decoder:decoder_failed"
 
 
-def test_items_are_filtered_and_limited(cli: Cli, two_runs: Path) -> None:
-    failing = cli("items", two_runs, "--json", "--where", "official:fail").objects
+def test_items_are_filtered_and_limited(cli: Cli, two_known_runs: Path) -> None:
+    failing = cli("items", two_known_runs, "--json", "--where", "official:fail").objects
     assert {(item["model"], item["official"]) for item in failing} == {("maple", False)}
-    assert len(cli("items", two_runs, "--json", "--limit", "3").objects) == 3
-    assert {item["model"] for item in cli("items", two_runs, "--json", "--run", "birch").objects} == {"birch"}
+    assert len(cli("items", two_known_runs, "--json", "--limit", "3").objects) == 3
+    assert {item["model"] for item in cli("items", two_known_runs, "--json", "--run", "birch").objects} == {"birch"}
 
 
-def test_only_runs_at_the_path_are_listed(cli: Cli, two_runs: Path) -> None:
-    cli("import", two_runs)
-    maple = cli("items", two_runs / "result" / "maple", "--json").objects
+def test_only_runs_at_the_path_are_listed(cli: Cli, two_known_runs: Path) -> None:
+    cli("import", two_known_runs)
+    maple = cli("items", two_known_runs / "result" / "maple", "--json").objects
     assert {item["model"] for item in maple} == {"maple"}
-    assert len(cli("export", two_runs / "result" / "maple").objects) == 6
+    assert len(cli("export", two_known_runs / "result" / "maple").objects) == 6
 
 
 def test_a_filter_that_is_not_understood_is_shown_with_a_caret(cli: Cli, known_run: Path) -> None:
@@ -52,15 +52,15 @@ def test_a_filter_that_is_not_understood_is_shown_with_a_caret(cli: Cli, known_r
     assert said[2].index("^") == said[1].index("oficial")
 
 
-def test_plain_lists_have_a_line_an_item_and_whole_ids(cli: Cli, two_runs: Path) -> None:
-    done = cli("items", two_runs)
+def test_plain_lists_have_a_line_an_item_and_whole_ids(cli: Cli, two_known_runs: Path) -> None:
+    done = cli("items", two_known_runs)
     assert len(done.out.splitlines()) == 13
     assert "12 items" in done.err
 
 
-def test_an_unknown_queue_or_run_is_told_with_the_known_ones(cli: Cli, two_runs: Path) -> None:
-    assert "disagreement" in cli("items", two_runs, "--queue", "nonsense").err
-    done = cli("items", two_runs, "--run", "oak")
+def test_an_unknown_queue_or_run_is_told_with_the_known_ones(cli: Cli, two_known_runs: Path) -> None:
+    assert "disagreement" in cli("items", two_known_runs, "--queue", "nonsense").err
+    done = cli("items", two_known_runs, "--run", "oak")
     assert done.code == 1
     assert "maple" in done.err
 
@@ -97,13 +97,13 @@ def test_an_unknown_item_is_told_with_near_ones(cli: Cli, known_run: Path) -> No
     assert "simple_python_1" in done.err
 
 
-def test_an_item_of_several_runs_needs_the_run(cli: Cli, two_runs: Path) -> None:
-    done = cli("show", two_runs, "simple_python_1")
+def test_an_item_of_several_runs_needs_the_run(cli: Cli, two_known_runs: Path) -> None:
+    done = cli("show", two_known_runs, "simple_python_1")
     assert done.code == 1
     assert "--run" in done.err
     assert "maple" in done.err
     assert "birch" in done.err
-    assert "official pass" in cli("show", two_runs, "simple_python_1", "--run", "birch").out
+    assert "official pass" in cli("show", two_known_runs, "simple_python_1", "--run", "birch").out
 
 
 def test_long_texts_are_cut_with_their_size_unless_asked_for_whole(cli: Cli, one_run: Path) -> None:
@@ -176,6 +176,6 @@ def test_a_long_error_type_keeps_its_last_part_and_ids_stay_whole() -> None:
 
 
 @pytest.mark.parametrize("where", ["-", "city --"])
-def test_a_lone_minus_is_a_word_also_where_several_runs_are_shown(cli: Cli, two_runs: Path, where: str) -> None:
-    done = cli("items", two_runs, f"--where={where}")
+def test_a_lone_minus_is_a_word_also_where_several_runs_are_shown(cli: Cli, two_known_runs: Path, where: str) -> None:
+    done = cli("items", two_known_runs, f"--where={where}")
     assert (done.code, done.out) == (0, "")

@@ -9,7 +9,7 @@ from fcreview.store.rows import ItemDetail
 from fcreview.targets import call_of
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.document import document, first_difference, opening, stops_of, target_at
-from fcreview.tui.document.search import Hit, find, next_hit, unfolded_for
+from fcreview.tui.item.search import Hit, find, next_hit, unfolded_for
 
 
 @dataclass(frozen=True, slots=True)

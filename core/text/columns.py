@@ -29,7 +29,7 @@ def column_sizes(
         sizes = [min(size, widest) if at < last else size for at, size in enumerate(sizes)]
     if cells is None:
         return sizes
-    lowest = [max(width(title), *least[at : at + 1]) for at, title in enumerate(titles)]
+    lowest = [max([width(title), *least[at : at + 1]]) for at, title in enumerate(titles)]
     while sum(sizes) + GAP * last > cells:
         givers = [at for at, size in enumerate(sizes) if size > lowest[at]]
         if not givers:

@@ -1,0 +1,189 @@
+"""`fcreview agreement`: how far annotators agree with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fcreview.agreement.ratings import GIVEN, Given, Rating, Scope, apart
+from fcreview.cli.commands.report import number
+from fcreview.cli.common import Place, opened
+from fcreview.cli.errors import UsageError
+from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
+from fcreview.cli.output import aligned, cells, emit, emit_json, text_of
+from fcreview.review import UNSURE
+from fcreview.text.words import count_of
+
+if TYPE_CHECKING:
+    from fcreview.agreement.summary import AgreementFigure, Metric
+    from fcreview.figures import Unit
+
+TABLES: dict[str, Scope] = {"criterion": "overall", "benchmark": "benchmark", "category": "category"}
+"""Values of --by. Figures are always of one criterion, so those by criterion are the overall ones."""
+HEADINGS: dict[Scope, str] = {"overall": "overall", "benchmark": "by benchmark", "category": "by category"}
+HOW: dict[Given, str] = {
+    "blind": "blind reviews",
+    "seen": "reviews that were not blind",
+    "unknown": "reviews of which it was not recorded whether they were blind",
+    "all": "all reviews, blind or not",
+}
+METRICS: dict[Metric, str] = {
+    "percent": "percent", "fleiss": "Fleiss' kappa", "alpha": "alpha", "ac1": "Gwet's AC1", "cohen": "Cohen's kappa"
+}  # fmt: skip
+OTHERS, NARROW = 66, 24
+"""Cells that a table needs beside its first column, and what that column gets where there is no room."""
+NOTES = (
+    "'unsure' is no label; adjudications, retracted and stale reviews do not count.",
+    "[ ]: 95 % interval (bootstrap). ·: cannot be said. alpha: Krippendorff's.",
+)
+
+
+def agreement(
+    path: PathArgument,
+    where: WhereOption = "",
+    run: RunOption = None,
+    given: Annotated[
+        str | None,
+        typer.Option(
+            "--given",
+            metavar="HOW",
+            help="Only reviews given blind, seen (what others found in sight), unknown (not recorded); all together.",
+            show_default="each apart",
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by", metavar="WHAT", help=f"Only the table by {', '.join(TABLES)}; repeatable.", show_default="all"
+        ),
+    ] = None,
+    data: Data = None,
+    workspace: WorkspaceOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far annotators agree with each other.
+
+    Percent, Fleiss' kappa, Krippendorff's alpha and Gwet's AC1, and Cohen's kappa of each pair; each with an interval.
+    Blind reviews and others are kept apart. docs/guide.md says what each figure means.
+
+    Example: fcreview agreement runs/gpt4o --by category --where category:live_simple
+    """
+    if given is not None and given not in GIVEN:
+        raise UsageError(f"no --given {given!r}: there are {', '.join(GIVEN)}")
+    unknown = [each for each in by or () if each not in TABLES]
+    if unknown:
+        raise UsageError(f"no --by {unknown[0]!r}: there are {', '.join(TABLES)}")
+    scopes = [scope for name, scope in TABLES.items() if not by or name in by]
+    with opened(Place([path], data, workspace)) as session:
+        ratings = session.store.agreement_rows(session.view(where, run=run))
+    pools = _pools(ratings, given)
+    for how, said in pools.items():
+        show_json(said, scopes, how) if as_json else show(said, scopes, how, whole=by is not None)
+    if not pools and not as_json:
+        emit("no reviews to compare" + (f": none are {given}" if given and ratings else ""))
+
+
+def _pools(ratings: Sequence[Rating], given: str | None) -> dict[Given, Sequence[Rating]]:
+    """What is compared with each other; nothing that is empty."""
+    if given == "all":
+        return {"all": ratings} if ratings else {}
+    return {how: said for how, said in apart(ratings).items() if given in (None, how)}
+
+
+def figures_of(ratings: Iterable[Rating], scopes: Iterable[Scope], given: Given) -> Iterator[AgreementFigure]:
+    from fcreview.agreement.summary import agreement as figures
+
+    return figures(ratings, scopes, given)
+
+
+def show_json(ratings: Sequence[Rating], scopes: Sequence[Scope], given: Given) -> None:
+    for figure in figures_of(ratings, scopes, given):
+        emit_json(figure)
+
+
+def show(ratings: Sequence[Rating], scopes: Sequence[Scope], given: Given, *, whole: bool) -> None:
+    """The tables as text. Unless `whole`, one that would only repeat the overall figures is left out."""
+    unsure = sum(rating.value == UNSURE for rating in ratings)
+    names = sorted({rating.annotator for rating in ratings})
+    said = [
+        f"{count_of(len(names), 'annotator')} ({text_of(', '.join(names))})",
+        count_of(len(ratings) - unsure, "label"),
+        *([f"{unsure:,} unsure"] if unsure else []),
+    ]
+    emit(f"{HOW[given]}: {', '.join(said)}")
+    for note in NOTES:
+        emit(note)
+    for scope, found in groupby(figures_of(ratings, scopes, given), lambda figure: figure.scope):
+        figures = list(found)
+        if whole or scope == "overall" or len({_group(each)[:2] for each in figures}) > 1:
+            show_table(figures, scope)
+        if whole or scope == "overall":
+            show_pairs(figures, scope)
+    emit()
+
+
+def show_table(figures: Sequence[AgreementFigure], scope: Scope) -> None:
+    """Figures of all annotators; where and on which criterion is said once."""
+    rows = []
+    for _, group in groupby(figures, _group):
+        first, *others = [each for each in group if each.metric != "cohen"]
+        place = places(figures, first)
+        for each in [first, *(other for other in others if other.annotators == first.annotators)]:
+            counts = [f"{each.n_units:,}", f"{each.n_labels:,}", f"{len(each.annotators)}"]
+            rows.append([*place, name_of(each), *value_of(each), *counts])
+            place = [""] * len(place)
+    _emit(HEADINGS[scope], scope, ["figure", "value", "[95 %]", "units", "labels", "annotators"], rows, (1, 3, 4, 5))
+
+
+def show_pairs(figures: Sequence[AgreementFigure], scope: Scope) -> None:
+    """A row a pair: percent and Cohen's kappa."""
+    shares = {(_group(each), each.annotators): each for each in figures if each.metric == "percent"}
+    rows = []
+    for each in figures:
+        if each.metric == "cohen":
+            names = text_of(", ".join(each.annotators))
+            share = value_of(shares[_group(each), each.annotators])
+            rows.append([*places(figures, each), names, *share, *value_of(each), f"{each.n_units:,}"])
+    heads = ["annotators", "percent", "[95 %]", METRICS["cohen"], "[95 %]", "units"]
+    if rows:
+        _emit("pairs" if scope == "overall" else f"pairs {HEADINGS[scope]}", scope, heads, rows, (1, 3, 5))
+
+
+def places(figures: Iterable[AgreementFigure], figure: AgreementFigure) -> list[str]:
+    """Where (not overall; a category by its name alone if all are of one benchmark) and on which criterion."""
+    names = [name for name in _group(figure)[:2] if name is not None]
+    if len(names) > 1 and len({each.benchmark for each in figures}) == 1:
+        names = names[1:]
+    return [text_of(each) for each in (*(["/".join(names)] if names else []), figure.criterion)]
+
+
+def name_of(figure: AgreementFigure) -> str:
+    words = {"nominal": "", "ordinal": " (ordinal)", "masi": " (MASI)"}
+    return METRICS[figure.metric] + words[figure.level]
+
+
+def value_of(figure: AgreementFigure) -> list[str]:
+    """Value and interval."""
+    unit: Unit = "share" if figure.metric == "percent" else "score"
+    value, low, high = (
+        number(None if each is None else round(each, 3) + 0.0, unit)  # no -0.000
+        for each in (figure.value, figure.low, figure.high)
+    )
+    return [value, "·" if figure.low is None else f"[{low}, {high}]"]
+
+
+def _group(figure: AgreementFigure) -> tuple[str | None, str | None, str]:
+    return figure.benchmark, figure.category, figure.criterion
+
+
+def _emit(heading: str, scope: Scope, heads: list[str], rows: list[list[str]], numbers: tuple[int, ...]) -> None:
+    """A table; `numbers` are the columns of `heads` that hold them."""
+    first = ["criterion"] if scope == "overall" else [scope, "criterion"]
+    right = [len(first) + at for at in numbers]
+    emit()
+    emit(heading)
+    for line in aligned([*first, *heads], rows, right=right, widest=max(cells() - OTHERS, NARROW)):
+        emit(line)

@@ -1,0 +1,129 @@
+"""What annotators said, as figures of agreement are made of it.
+
+A unit is one target of one item on one criterion. "unsure" is no label. Adjudications, stale and retracted reviews are
+left out before anything comes here, and so are verdicts that only follow from those on parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from fcreview.criteria import PASSING, SCALES
+from fcreview.review import UNSURE, Fault, ItemKey
+
+Given = Literal["blind", "seen", "unknown", "all"]
+"""How reviews were given: without having seen what others found, having seen it, before that was recorded; or
+taken together."""
+GIVEN: tuple[Given, ...] = ("blind", "seen", "unknown", "all")
+_GIVEN: dict[bool | None, Given] = {True: "blind", False: "seen", None: "unknown"}
+
+Level = Literal["nominal", "ordinal", "masi"]
+"""Of measurement: same or not, numbers in an order, sets of labels that can agree in part."""
+
+Scope = Literal["overall", "benchmark", "category"]
+SCOPES: tuple[Scope, ...] = ("overall", "benchmark", "category")
+
+Category = str | frozenset[str]
+"""A value that can be compared and counted: True and 1 are two, lists in another order are one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """One annotator's current verdict on one target of one item on one criterion."""
+
+    item: int
+    """Which item: the same number for all ratings of it."""
+    key: ItemKey
+    target: str
+    criterion: str
+    annotator: str
+    value: Any
+    fault: Fault | None = None
+    blind: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RatingGroup:
+    """Ratings that one set of figures is made of. Of one criterion: what is asked on different scales never mixes."""
+
+    given: Given
+    scope: Scope
+    benchmark: str | None
+    """None overall."""
+    category: str | None
+    """None but by category."""
+    criterion: str
+    ratings: Sequence[Rating]
+
+
+def apart(ratings: Iterable[Rating]) -> dict[Given, list[Rating]]:
+    """By how they were given; only what there is, in the order of `GIVEN`."""
+    found: dict[Given, list[Rating]] = {given: [] for given in GIVEN}
+    for rating in ratings:
+        found[_GIVEN[rating.blind]].append(rating)
+    return {given: some for given, some in found.items() if some}
+
+
+def labels(ratings: Iterable[Rating]) -> list[Rating]:
+    """Those that say something, and again with the fault where that makes a difference: two who let a prediction pass
+    do not agree if one of them calls the golden answer wrong. Criterion `correct+fault`, value `pass:golden`.
+    """
+    sure = [rating for rating in ratings if rating.value != UNSURE]
+    blamed = {each.criterion for each in sure if _passes(each) and each.fault}
+    return sure + [
+        replace(each, criterion=f"{each.criterion}+fault", value=_with_fault(each))
+        for each in sure
+        if each.criterion in blamed
+    ]
+
+
+def groups(ratings: Iterable[Rating], scope: Scope, given: Given) -> list[RatingGroup]:
+    """The ratings by scope and criterion; benchmarks and categories by name, criteria in the order of `SCALES`."""
+    found: dict[tuple[str | None, str | None, str], list[Rating]] = {}
+    for rating in ratings:
+        found.setdefault((*_place(scope, rating.key), rating.criterion), []).append(rating)
+    order = list(SCALES)
+
+    def sorted_as(names: tuple[str | None, str | None, str]) -> tuple[str, str, int, str]:
+        benchmark, category, criterion = names
+        known = criterion.removesuffix("+fault")
+        return benchmark or "", category or "", order.index(known) if known in order else len(order), criterion
+
+    return [RatingGroup(given, scope, *names, found[names]) for names in sorted(found, key=sorted_as)]
+
+
+def category(value: Any) -> Category:
+    return frozenset(map(repr, value)) if isinstance(value, list) else repr(value)
+
+
+def level_of(values: Iterable[Any]) -> Level:
+    """Lists of labels are sets, numbers are ordered, all else is the same or not."""
+    kinds = {type(value) for value in values}
+    if list in kinds:
+        return "masi"
+    return "ordinal" if kinds and kinds <= {int, float} else "nominal"
+
+
+def categories(criterion: str, values: Sequence[Any]) -> list[Category]:
+    """Those of the criterion's scale, used or not, and others that were used; numbers in their order."""
+    words = SCALES[criterion].words if criterion in SCALES else {}
+    scale = [value for value in words.values() if value != UNSURE]
+    both = [*scale, *values]
+    if level_of(both) == "ordinal":
+        both.sort()
+    return list(dict.fromkeys(map(category, both)))
+
+
+def _place(scope: Scope, key: ItemKey) -> tuple[str | None, str | None]:
+    return None if scope == "overall" else key.benchmark, key.category if scope == "category" else None
+
+
+def _passes(rating: Rating) -> bool:
+    return rating.value is True and rating.criterion in PASSING
+
+
+def _with_fault(rating: Rating) -> str:
+    word = "pass" if rating.value is True else "fail"
+    return f"{word}:{rating.fault}" if _passes(rating) and rating.fault else word

@@ -1,0 +1,142 @@
+"""Figures of agreement: every coefficient of every group, with its interval and what it was computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from fcreview.agreement.bootstrap import estimates
+from fcreview.agreement.coefficients import (
+    Array,
+    Statistic,
+    agreeing,
+    alpha,
+    cohen,
+    fleiss,
+    gwet,
+    masi,
+    nominal,
+    ordinal_alpha,
+    percent,
+)
+from fcreview.agreement.ratings import Given, Level, Rating, RatingGroup, Scope, groups, labels
+from fcreview.agreement.table import NONE, Integers, Table, table_of
+
+Metric = Literal["percent", "fleiss", "alpha", "ac1", "cohen"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementFigure:
+    """One coefficient of one group. As JSON one object with these fields."""
+
+    scope: Scope
+    benchmark: str | None
+    """None overall."""
+    category: str | None
+    """None but by category."""
+    criterion: str
+    level: Level
+    """How two labels are compared."""
+    metric: Metric
+    annotators: tuple[str, ...]
+    """Whose labels: two for a pair, else all of the group."""
+    value: float | None
+    """1 is perfect agreement, 0 what chance would give (but `percent`: a share, 0 to 1); None: not defined."""
+    low: float | None
+    high: float | None
+    """Of the 95 % bootstrap interval."""
+    n_units: int
+    """Units with two labels or more, of a pair with both theirs; for `fleiss` those with the same number of labels."""
+    n_labels: int
+    """Labels on these units."""
+    given: Given
+
+
+def agreement(ratings: Iterable[Rating], scopes: Iterable[Scope], given: Given) -> Iterator[AgreementFigure]:
+    """Figures of all groups of these scopes, those of all annotators before those of pairs."""
+    said = labels(ratings)
+    for scope in scopes:
+        for group in groups(said, scope, given):
+            yield from _figures(group)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A coefficient of some of a table's rows."""
+
+    metric: Metric
+    annotators: tuple[str, ...]
+    rows: Integers
+    """On which two labels or more are compared."""
+    statistic: Statistic
+    level: Level = "nominal"
+
+
+def _figures(group: RatingGroup) -> Iterator[AgreementFigure]:
+    table = table_of(group.criterion, group.ratings)
+    asked = [*_of_all(table), *_of_pairs(table)]
+    labelled = (table.cells != NONE).sum(axis=1)
+    for each, found in zip(asked, estimates(table.times, [each.statistic for each in asked]), strict=True):
+        units = int(table.times[each.rows].sum())
+        yield AgreementFigure(
+            scope=group.scope,
+            benchmark=group.benchmark,
+            category=group.category,
+            criterion=group.criterion,
+            level=each.level,
+            metric=each.metric,
+            annotators=each.annotators,
+            value=found.value,
+            low=found.low if units > 1 else None,
+            high=found.high if units > 1 else None,
+            n_units=units,
+            n_labels=2 * units if len(each.annotators) == 2 else int((table.times * labelled)[each.rows].sum()),
+            given=group.given,
+        )
+
+
+def _of_all(table: Table) -> Iterator[_Asked]:
+    counts = table.counts().astype(np.float64)
+    labelled = (table.cells != NONE).sum(axis=1)
+    several = np.flatnonzero(labelled > 1)
+    alike = np.flatnonzero(labelled == _usual(labelled, table.times))
+    yield _Asked("percent", table.annotators, several, _among(several, percent(agreeing(counts[several]))))
+    yield _Asked("fleiss", table.annotators, alike, _among(alike, fleiss(counts[alike])))
+    yield _Asked("alpha", table.annotators, several, _among(several, _alpha(table, counts[several])), table.level)
+    yield _Asked("ac1", table.annotators, several, gwet(counts))
+
+
+def _of_pairs(table: Table) -> Iterator[_Asked]:
+    """Of two annotators in all, `_of_all` says the share already."""
+    for pair in combinations(range(len(table.annotators)), 2):
+        names = tuple(table.annotators[at] for at in pair)
+        cells = table.cells[:, pair]
+        both = np.flatnonzero((cells != NONE).all(axis=1))
+        cells = cells[both]
+        if len(table.annotators) > 2:
+            yield _Asked("percent", names, both, _among(both, percent(cells[:, 0] == cells[:, 1])))
+        yield _Asked("cohen", names, both, _among(both, cohen(cells)))
+
+
+def _among(rows: Integers, statistic: Statistic) -> Statistic:
+    return lambda weights: statistic(weights[:, rows])
+
+
+def _usual(labelled: Integers, times: Integers) -> int:
+    """The number of labels, two or more, that most units have; the larger of two. Two if there is none."""
+    often = np.bincount(labelled, times, minlength=3)[2:]
+    return len(often) + 1 - int(often[::-1].argmax())
+
+
+def _alpha(table: Table, counts: Array) -> Statistic:
+    if table.level == "ordinal":
+        return ordinal_alpha(counts)
+    if table.level == "nominal":
+        return alpha(counts, nominal(len(table.categories)))
+    return alpha(
+        counts, masi([each if isinstance(each, frozenset) else frozenset({each}) for each in table.categories])
+    )

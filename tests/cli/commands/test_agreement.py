@@ -1,0 +1,226 @@
+"""`fcreview agreement`: three annotators label sample runs, and what is printed is what independent libraries say."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import krippendorff
+import numpy as np
+import orjson
+import pytest
+from nltk.metrics.agreement import AnnotationTask
+
+from fcreview.store.reviews.lines import digest
+from tests.commands import Done, environment, in_this_process
+from tests.sources import ROOT
+
+Cli = Callable[..., Done]
+ANNOTATORS = ("alice", "bob", "carol")
+VALUES: dict[str, dict[str, Any]] = {
+    "correct": {"pass": True, "fail": False, "unsure": "unsure"},
+    "completeness": {"0": 0, "1": 1, "2": 2},
+}
+
+
+@dataclass
+class Labelled:
+    runs: Path
+    home: Path
+    said: dict[tuple[str, str], list[dict[str, Any]]]
+    """By benchmark and criterion a unit an entry: what each annotator said of it, "unsure" left out."""
+
+    def __call__(self, *arguments: str | Path) -> Done:
+        return in_this_process(["agreement", self.runs, *arguments], self.home, environment(self.home))
+
+    def units(self, criterion: str) -> list[dict[str, Any]]:
+        return [unit for (_, of), units in self.said.items() if of == criterion for unit in units]
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> Labelled:
+    """Three annotators label items of two benchmarks with `fcreview label`; carol leaves some out."""
+    home = tmp_path_factory.mktemp("agreement")
+    made = Labelled(home / "runs", home, {})
+    for name in ("acebench", "complexfuncbench"):
+        shutil.copytree(ROOT / "sample_runs" / name, made.runs / name)
+
+    def cli(*arguments: str | Path) -> Done:
+        done = in_this_process(arguments, home, environment(home))
+        assert done.code == 0, done.err
+        return done
+
+    draw = random.Random(4)
+    for criterion, where, extra in (
+        ("correct", "benchmark:acebench language:en", []),
+        ("correct", "benchmark:complexfuncbench", []),
+        ("completeness", "benchmark:complexfuncbench", ["--target", "response"]),
+    ):
+        for item in cli("items", made.runs, "--json", "--where", where, "--limit", 7).objects:
+            unit: dict[str, Any] = {}
+            common = draw.choice(list(VALUES[criterion])[:-1])
+            for who in ANNOTATORS:
+                if who == "carol" and draw.random() < 0.3:
+                    continue
+                word = common if draw.random() < 0.6 else draw.choice(list(VALUES[criterion]))
+                given = ["--verdict", word, "--criterion", criterion, "--annotator", who, *extra]
+                cli("label", made.runs, item["id"], "--run", item["run"], *given)
+                if word != "unsure":
+                    unit[who] = VALUES[criterion][word]
+            made.said.setdefault((item["benchmark"], criterion), []).append(unit)
+    return made
+
+
+def close(value: float | None, expected: float) -> bool:
+    return value is not None and abs(value - expected) < 1e-9
+
+
+def alpha(units: list[dict[str, Any]], level: Any) -> float:
+    matrix = [[float(unit[who]) if who in unit else np.nan for unit in units] for who in ANNOTATORS]
+    return float(krippendorff.alpha(matrix, level_of_measurement=level))
+
+
+def by(figures: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
+    (found,) = [figure for figure in figures if all(figure[name] == value for name, value in fields.items())]
+    return found
+
+
+def test_the_figures_are_those_of_independent_libraries(labelled: Labelled) -> None:
+    figures = labelled("--json").objects
+    for criterion, level in (("correct", "nominal"), ("completeness", "ordinal")):
+        units = labelled.units(criterion)
+        found = by(figures, scope="overall", criterion=criterion, metric="alpha")
+        assert found["level"] == level
+        assert close(found["value"], alpha(units, level))
+        assert found["n_units"] == sum(len(unit) > 1 for unit in units)
+        assert found["n_labels"] == sum(len(unit) for unit in units if len(unit) > 1)
+        for pair in (["alice", "bob"], ["alice", "carol"], ["bob", "carol"]):
+            both = [unit for unit in units if set(pair) <= unit.keys()]
+            task = AnnotationTask([(who, str(at), unit[who]) for at, unit in enumerate(both) for who in pair])
+            cohen = by(figures, scope="overall", criterion=criterion, metric="cohen", annotators=pair)
+            assert close(cohen["value"], task.kappa_pairwise(*pair))
+            assert cohen["n_units"] == len(both)
+            percent = by(figures, scope="overall", criterion=criterion, metric="percent", annotators=pair)
+            assert close(percent["value"], task.Ao(*pair))
+
+
+def test_benchmarks_are_compared_apart(labelled: Labelled) -> None:
+    figures = labelled("--json", "--by", "benchmark").objects
+    assert {figure["scope"] for figure in figures} == {"benchmark"}
+    for (benchmark, criterion), units in labelled.said.items():
+        found = by(figures, benchmark=benchmark, criterion=criterion, metric="alpha")
+        assert close(found["value"], alpha(units, found["level"]))
+        assert found["category"] is None
+    filtered = labelled("--json", "--by", "criterion", "--where", "benchmark:acebench").objects
+    (benchmark,) = [figure for figure in figures if figure["benchmark"] == "acebench" and figure["metric"] == "ac1"]
+    assert by(filtered, metric="ac1") == benchmark | {"scope": "overall", "benchmark": None}
+
+
+def test_each_line_of_json_says_what_it_is(labelled: Labelled) -> None:
+    done = labelled("--json")
+    assert done.code == 0
+    assert {tuple(figure) for figure in done.objects} == {
+        (
+            "scope", "benchmark", "category", "criterion", "level", "metric", "annotators", "value", "low", "high",
+            "n_units", "n_labels", "given",
+        )
+    }  # fmt: skip
+    assert {figure["scope"] for figure in done.objects} == {"overall", "benchmark", "category"}
+    assert {figure["given"] for figure in done.objects} == {"seen"}
+    whole = [each for each in done.objects if each["low"] is not None]
+    assert whole and all(each["low"] <= each["high"] for each in whole)
+    assert labelled("--json").out == done.out
+
+
+def test_the_tables_say_the_same(labelled: Labelled) -> None:
+    shown = labelled().out
+    figures = labelled("--json").objects
+    correct = by(figures, scope="overall", criterion="correct", metric="percent", annotators=list(ANNOTATORS))
+    interval = f"[{100 * correct['low']:.1f} %, {100 * correct['high']:.1f} %]"
+    row = next(line for line in shown.split("\n") if line.startswith("correct "))
+    assert row.split("  ")[-1].strip() == "3"
+    assert f"{100 * correct['value']:.1f} %  {interval}" in row
+    assert "alpha (ordinal)" in shown
+    for text in ("overall", "pairs", "by benchmark", "by category", "alice, carol", "Cohen's kappa", "not blind"):
+        assert text in shown, text
+    unsure = sum(
+        orjson.loads(line)["verdict"] == "unsure"
+        for journal in (labelled.runs / ".fcreview" / "reviews").glob("*.jsonl")
+        for line in journal.read_bytes().splitlines()
+    )
+    assert unsure
+    assert f"{unsure} unsure" in shown.split("\n")[0]
+    only = labelled("--by", "criterion").out
+    assert "by benchmark" not in only and "by category" not in only
+
+
+def test_reviews_given_blind_are_kept_apart(labelled: Labelled, tmp_path: Path) -> None:
+    """As blind annotators and an older version write them: alice's and bob's with the flag, carol's without."""
+    runs = tmp_path / "runs"
+    shutil.copytree(labelled.runs, runs)
+    for who, blind in (("alice", True), ("bob", True), ("carol", None)):
+        rewrite(runs / ".fcreview" / "reviews" / f"{who}.jsonl", blind)
+    apart = Labelled(runs, labelled.home, labelled.said)
+    figures = apart("--json", "--by", "criterion").objects
+    assert {figure["given"] for figure in figures} == {"blind", "unknown"}
+    blind = by(figures, given="blind", criterion="correct", metric="percent")
+    assert blind["annotators"] == ["alice", "bob"]
+    alone = by(figures, given="unknown", criterion="correct", metric="percent")
+    assert (alone["annotators"], alone["value"], alone["n_units"]) == (["carol"], None, 0)
+    assert {figure["given"] for figure in apart("--json", "--given", "blind").objects} == {"blind"}
+    everybody = apart("--json", "--given", "all").objects
+    before = labelled("--json").objects
+    assert everybody == [figure | {"given": "all"} for figure in before]
+    shown = apart("--by", "criterion").out
+    assert "blind reviews: 2 annotators (alice, bob)" in shown
+    assert "not recorded whether they were blind: 1 annotator (carol)" in shown
+    assert apart("--given", "seen").out == "no reviews to compare: none are seen\n"
+
+
+def rewrite(journal: Path, blind: bool | None) -> None:
+    """The same events with another flag, chained anew."""
+    lines, previous = [], ""
+    for line in journal.read_bytes().splitlines():
+        content = orjson.loads(line) | {"previous": previous, "blind": blind}
+        content = {name: value for name, value in content.items() if value is not None and name != "hash"}
+        previous = content["hash"] = digest(content)
+        lines.append(orjson.dumps(content) + b"\n")
+    journal.write_bytes(b"".join(lines))
+
+
+def test_where_nobody_reviewed_nothing_is_compared(cli: Cli, one_run: Path) -> None:
+    done = cli("agreement", one_run)
+    assert (done.code, done.out) == (0, "no reviews to compare\n")
+    assert cli("agreement", one_run, "--json").out == ""
+
+
+def test_one_annotator_alone_has_no_figures(cli: Cli, one_run: Path) -> None:
+    cli("label", one_run, "simple_python_1", "--verdict", "pass", "--annotator", "alice")
+    shown = cli("agreement", one_run).out
+    assert "1 annotator (alice), 1 label" in shown
+    assert "pairs" not in shown
+    assert all(figure["value"] is None for figure in cli("agreement", one_run, "--json").objects)
+
+
+@pytest.mark.parametrize("arguments", [["--given", "half"], ["--by", "model"], ["--by", "category", "--by", "x"]])
+def test_an_unknown_word_is_wrong_usage(cli: Cli, one_run: Path, arguments: list[str]) -> None:
+    done = cli("agreement", one_run, *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert "there are" in done.err
+
+
+def test_hostile_names_do_not_reach_the_terminal(cli: Cli, one_run: Path, hostile: str, raw: tuple[str, ...]) -> None:
+    cli("label", one_run, "simple_python_1", "--verdict", "pass", "--annotator", "alice")
+    journal = one_run / ".fcreview" / "reviews" / "alice.jsonl"
+    content = orjson.loads(journal.read_bytes()) | {"annotator": hostile, "criterion": hostile}
+    content["hash"] = digest(content)
+    journal.write_bytes(orjson.dumps(content) + b"\n")
+    for arguments in ([], ["--json"]):
+        done = cli("agreement", one_run, *arguments)
+        assert done.code == 0
+        assert "evil" in done.out
+        assert not any(char in done.out for char in raw)

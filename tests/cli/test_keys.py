@@ -1,0 +1,125 @@
+"""`[keys]` of the configuration file: from the file to the running app, on a terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyte
+import pytest
+
+Cli = Callable[..., Any]
+KEYS = {"enter": b"\r", "escape": b"\x1b"}
+
+
+class Terminal:
+    """A real one, 100x30, with the program in it."""
+
+    def __init__(self, arguments: list[str], environ: dict[str, str]) -> None:
+        self._screen = pyte.Screen(100, 30)
+        self._stream = pyte.ByteStream(self._screen)
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+            program = [sys.executable, "-m", "fcreview.cli", *arguments]
+            os.execve(sys.executable, program, {**environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"})  # noqa: S606
+
+    def wait_for(self, *texts: str) -> list[str]:
+        """The lines on the screen, when all of the texts stand there."""
+        end = time.monotonic() + 60
+        while not all(text in "\n".join(self._screen.display) for text in texts):
+            assert time.monotonic() < end, "\n".join(self._screen.display)
+            if select.select([self._fd], [], [], 0.2)[0]:
+                try:
+                    self._stream.feed(os.read(self._fd, 65536))
+                except OSError:
+                    pytest.fail("it ended: " + "\n".join(self._screen.display))
+        return [line.rstrip() for line in self._screen.display]
+
+    def press(self, key: str) -> None:
+        os.write(self._fd, KEYS.get(key, key.encode()))
+
+    def close(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self._fd)
+
+
+@contextmanager
+def terminal(*arguments: str, environ: dict[str, str]) -> Iterator[Terminal]:
+    made = Terminal(list(arguments), environ)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "config.toml"
+
+
+def journal(root: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for file in (root / ".fcreview" / "reviews").glob("*.jsonl") for line in file.open()]
+
+
+def test_a_key_of_the_file_passes_an_item_and_the_old_one_does_nothing(
+    one_run: Path, environ: dict[str, str], config: Path
+) -> None:
+    config.write_text('[keys]\n"item.pass" = "y"\n"queue.open" = "l"\n')
+    with terminal("open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
+        assert " l open" in screen.wait_for("simple_python_1", "? help")[-1]
+        screen.press("l")
+        assert screen.wait_for("verdict on: item")[-1].startswith(" y pass f fail")
+        screen.press("p")
+        screen.press("?")
+        text = "\n".join(screen.wait_for("keys: item", "golden wrong"))
+        assert "  y " in text.partition("pass")[0] and "copy" not in text
+        screen.press("escape")
+        screen.wait_for("verdict on: item")
+        assert journal(one_run) == []
+        screen.press("y")
+        screen.wait_for("saved: pass · simple_python_1")
+        (event,) = journal(one_run)
+        assert (event["key"]["id"], event["verdict"]) == ("simple_python_1", True)
+
+
+def test_the_demo_takes_the_keys_too(environ: dict[str, str], config: Path, tmp_path: Path) -> None:
+    config.write_text('[keys]\n"queue.clusters" = "C"\n')
+    folder = str(tmp_path / "demo")
+    with terminal("demo", "--into", folder, environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
+        assert "C clusters" in screen.wait_for("order failures", "? help")[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('"item.psas" = "y"', "[keys] item.psas: there is no such key binding: did you mean item.pass?"),
+        ('"item.pass" = "y"\n"item.fail" = "y"', '[keys] "y" is given to item.pass and to item.fail'),
+        ('"item.pass" = 3', '[keys] must have lines such as "item.pass" = "p,y", names in quotation marks'),
+        ('item.pass = "y"', '[keys] must have lines such as "item.pass" = "p,y", names in quotation marks'),
+    ],
+)
+def test_what_is_wrong_with_the_keys_is_said_with_the_file(
+    cli: Cli, one_run: Path, config: Path, text: str, said: str
+) -> None:
+    config.write_text(f"[keys]\n{text}\n")
+    done = cli("items", one_run, FCREVIEW_CONFIG=str(config))
+    assert (done.code, done.out, done.err) == (1, "", f"fcreview: {config}: {said}\n")
+
+
+def test_keys_that_are_no_table_are_refused(cli: Cli, one_run: Path, config: Path) -> None:
+    config.write_text('keys = "p"\n')
+    assert f"{config}: [keys] must have lines such as" in cli("runs", one_run, FCREVIEW_CONFIG=str(config)).err

@@ -1,0 +1,60 @@
+"""Writes `recorded.json`: random tables of labels and what independent programs make of them.
+
+These programs pin an old numpy, so they are not among the development requirements. To record anew, in an environment
+of its own:  pip install irrCAC==0.4.4 statsmodels==0.15.0 scikit-learn==1.9.1  and  python record.py > recorded.json
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pandas as pd
+from irrCAC.raw import CAC
+from sklearn.metrics import cohen_kappa_score
+from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
+
+TABLES = 24
+
+
+def table(draw: random.Random) -> tuple[int, list[list[int | None]]]:
+    """(categories, units x annotators); every other table has missing labels, and every unit one label at least."""
+    categories, annotators = draw.choice([2, 2, 3, 4]), draw.choice([2, 3, 4])
+    missing = draw.choice([0.0, 0.3])
+    units = []
+    for _ in range(draw.randrange(8, 30)):
+        true = min(draw.randrange(categories), draw.randrange(categories))
+        unit: list[int | None] = [
+            None if draw.random() < missing else true if draw.random() < 0.7 else draw.randrange(categories)
+            for _ in range(annotators)
+        ]
+        unit[0] = draw.randrange(categories) if not any(each is not None for each in unit) else unit[0]
+        units.append(unit)
+    return categories, units
+
+
+def recorded(draw: random.Random) -> dict[str, Any]:
+    categories, units = table(draw)
+    frame = pd.DataFrame(units, dtype="float")
+
+    def irrcac(coefficient: str, what: pd.DataFrame = frame) -> float:
+        found = getattr(CAC(what, categories=list(range(categories)), digits=15), coefficient)()
+        return float(found["est"]["coefficient_value"])
+
+    pairs = []
+    for one in range(frame.shape[1]):
+        for other in range(one + 1, frame.shape[1]):
+            both = frame[[one, other]].dropna()
+            kappa = float(cohen_kappa_score(both[one].astype(int), both[other].astype(int)))
+            pairs.append({"pair": [one, other], "sklearn": kappa, "irrcac": irrcac("conger", both)})
+    found = {"categories": categories, "units": units, "ac1": irrcac("gwet"), "alpha": irrcac("krippendorff")}
+    if not frame.isna().any(axis=None):
+        counted, _ = aggregate_raters(frame.to_numpy(dtype=int), n_cat=categories)
+        found["fleiss"] = {"irrcac": irrcac("fleiss"), "statsmodels": float(fleiss_kappa(counted))}
+    return {**found, "cohen": pairs}
+
+
+if __name__ == "__main__":
+    made = [recorded(random.Random(seed)) for seed in range(TABLES)]
+    print("[\n" + ",\n".join(json.dumps(each) for each in made) + "\n]")

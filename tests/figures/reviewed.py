@@ -1,0 +1,120 @@
+"""A workspace imported once, and its figures after any reviews: people's events go straight into the review tables, so
+that thousands of them cost little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from fcreview.cli.commands.report import Part as RunPart
+from fcreview.cli.commands.report import combined_of, figures_of
+from fcreview.figures import FigureSource, Key
+from fcreview.importers.registry import discover, read_plan
+from fcreview.review import OWN, Event, ItemKey
+from fcreview.rollup import SCORING
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.store import Store
+from fcreview.store.workspace import find_workspace
+
+Values = dict[tuple[int | None, FigureSource, Key], float | None]
+"""Of every run (None: of several together), source and figure."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """An automatic verdict that counts."""
+
+    item: int
+    target: str
+    criterion: str
+    value: Any
+
+
+class Reviewed:
+    """Runs and what people say of them."""
+
+    def __init__(self, place: Path, paths: Sequence[Path], data: Sequence[Path] = ()) -> None:
+        found = discover(paths, data=data)
+        workspace = find_workspace(place)
+        import_runs(workspace, found.plans, read_plan, jobs=1)
+        self.store = Store.open(workspace, "ann")
+        self.events = 0
+
+    def close(self) -> None:
+        self.store.close()
+
+    def automatic(self) -> list[Said]:
+        """Every automatic verdict that counts, in the order of items."""
+        rows = self.store.sql(
+            "SELECT item, CAST(official AS VARCHAR), CAST(rule AS VARCHAR), CAST(judge AS VARCHAR)"
+            " FROM items ORDER BY item"
+        )[1]
+        found = []
+        for item, *own in rows:
+            value = next((one for one in own if one is not None), None)
+            if value is not None:
+                found.append(Said(item, *OWN, value == "true"))
+        counts: dict[tuple[int, str, str], dict[str, Any]] = {}
+        for item, source, target, criterion, text in self.store.sql(
+            "SELECT item, source, target, criterion, CAST(value AS VARCHAR) FROM verdicts ORDER BY item"
+        )[1]:
+            value = None if text is None else orjson.loads(text)
+            if (target, criterion) != OWN and value is not None and not isinstance(value, dict):
+                counts.setdefault((item, target, criterion), {})[source] = value
+        for (item, target, criterion), by in counts.items():
+            found.append(Said(item, target, criterion, next(by[source] for source in SCORING if source in by)))
+        return found
+
+    def says(self, said: Iterable[Said], who: str = "ann") -> list[Event]:
+        """Events of one annotator."""
+        made = []
+        for one in said:
+            key, prediction_hash, golden_hash = self._reference(one.item)
+            self.events += 1
+            made.append(
+                Event(
+                    event=f"e{self.events}", time=f"2026-01-01T00:{self.events:09d}Z", annotator=who, key=key,
+                    target=one.target, criterion=one.criterion, verdict=one.value,
+                    prediction_hash=prediction_hash, golden_hash=golden_hash,
+                )
+            )  # fmt: skip
+        return made
+
+    @cache  # noqa: B019 (the store is open as long as this)
+    def _reference(self, item: int) -> tuple[ItemKey, str, str]:
+        return self.store.reviews.reference(item)
+
+    def figures(self, *events: Event) -> Values:
+        """Every figure if these events, and no others, were in the journals."""
+        self.store.reviews.replace(events)
+        values: Values = {}
+        groups: dict[tuple[str, str, str], list[RunPart]] = {}
+        for row in self.store.runs():
+            part = RunPart(row, self.store.scored(row.run))
+            groups.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
+            for line in figures_of(part.rows, row.info):
+                for source, value in line.values.items():
+                    values[row.run, source, (line.table, line.level, line.name)] = value
+        for parts in groups.values():
+            for line in combined_of(parts):
+                for source, value in line.values.items():
+                    values[None, source, (line.table, line.level, line.name)] = value
+        return values
+
+    def item(self, name: str, run: int | None = None) -> int:
+        (found,) = self.store.find(name, run)
+        return found
+
+
+def changed(before: Values, after: Values) -> dict[tuple[FigureSource, Key], tuple[float | None, float | None]]:
+    """What differs, of whichever run."""
+    return {
+        (source, key): (before.get((run, source, key)), after.get((run, source, key)))
+        for run, source, key in before.keys() | after.keys()
+        if before.get((run, source, key)) != after.get((run, source, key))
+    }

@@ -1,0 +1,107 @@
+"""A run in a real store with a real journal, to say something of its items and look at the corrected figures."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from fcreview.figures import FigureSource
+from fcreview.importers.registry import discover, figures, read_plan
+from fcreview.review import Event, Said
+from fcreview.rollup import automatic
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.lines import seal
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace, find_workspace
+
+Figures = dict[tuple[str, str], float | None]
+"""(table, name) -> value"""
+QUESTIONS = """
+SELECT i.item, v.target, v.criterion, v.source, CAST(v."value" AS VARCHAR)
+FROM items i JOIN verdicts v USING (item) WHERE i.run = {run} AND v."value" IS NOT NULL
+"""
+
+
+class Reviewed:
+    """One run of a store, as one annotator reviews it."""
+
+    def __init__(self, store: Store, workspace: Workspace, annotator: str) -> None:
+        self.store, self.workspace = store, workspace
+        (self.row,) = store.runs()
+        self.journal = Journal(workspace, annotator)
+        self.reviewer = Reviewer(store, self.journal)
+
+    def say(self, name: str, verdict: Any, target: str = "item", criterion: str = "correct", who: str = "") -> None:
+        (item,) = self.store.find(name)
+        reviewer = Reviewer(self.store, Journal(self.workspace, who)) if who else self.reviewer
+        reviewer.review(item, Said(target=target, criterion=criterion, verdict=verdict))
+
+    def figures(self, source: FigureSource = "corrected") -> Figures:
+        found = figures(self.store.scored(self.row.run)[source], self.row.info)
+        made = {(each.table, each.name): each.value for each in found}
+        assert len(made) == len(found), "a figure's name stands twice in its table"
+        return made
+
+    def moved(self, before: Figures) -> Figures:
+        """The figures that are not as before, with their values now."""
+        after = self.figures()
+        return {key: after.get(key) for key in {**before, **after} if before.get(key) != after.get(key)}
+
+    def confirm(self, seed: int, share: float) -> int:
+        """Confirms a random share of the automatic verdicts, as all that this annotator says. Returns how many."""
+        said: dict[tuple[int, str, str], dict[Any, Any]] = {}
+        _, rows = self.store.sql(QUESTIONS.format(run=self.row.run))
+        for item, target, criterion, source, value in rows:
+            said.setdefault((item, target, criterion), {})[source] = _json(value)
+        keys = {item: self.store.reviews.reference(item) for item in {item for item, _, _ in said}}
+        draw, previous, lines = random.Random(seed), "", []
+        for number, ((item, target, criterion), values) in enumerate(said.items()):
+            value = automatic(values)
+            if value is None or draw.random() >= share:
+                continue
+            key, prediction_hash, golden_hash = keys[item]
+            event = Event(
+                event=f"{seed:08x}{number:024x}",
+                time="2026-01-01T00:00:00.000Z",
+                annotator=self.journal.annotator,
+                key=key,
+                prediction_hash=prediction_hash,
+                golden_hash=golden_hash,
+                target=target,
+                criterion=criterion,
+                verdict=value,
+            )
+            sealed, line = seal(event, previous)
+            previous = sealed.hash
+            lines.append(line)
+        self.journal.path.write_bytes(b"".join(lines))  # at once: thousands of acts, each on disk for itself, take long
+        self.store.refresh_reviews()
+        assert self.store.reviews.warnings == []
+        return len(lines)
+
+    def human(self, name: str) -> Any:
+        """What people say of the item itself, parts rolled up."""
+        (item,) = self.store.find(name)
+        row = self.store.row(item)
+        return None if row is None else row.human
+
+
+def _json(text: Any) -> Any:
+    return orjson.loads(text) if isinstance(text, str) else text
+
+
+@contextmanager
+def reviewing(path: Path, folder: Path, annotator: str = "ann") -> Iterator[Reviewed]:
+    """Imports the one run at `path` into a workspace in `folder`."""
+    found = discover([path])
+    workspace = find_workspace(path, folder)
+    import_runs(workspace, found.plans, read_plan, jobs=1)
+    with Store.open(workspace, annotator) as store:
+        yield Reviewed(store, workspace, annotator)

@@ -1,0 +1,140 @@
+"""The cursor on an item's document, without an app."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from fcreview.calls.align import align_turns
+from fcreview.extra import Extra
+from fcreview.model import Accept, Call, Item, Message, Run
+from fcreview.review import ItemKey
+from fcreview.store.rows import ItemDetail, QueueRow
+from fcreview.tui.item.cursor import Cursor
+
+LONG = "\n".join(f"row {number}" for number in range(40))
+
+
+def detail(you: Any = None, **fields: Any) -> ItemDetail:
+    """Four turns of which the second fails, with a folded observation there."""
+    item = Item("multi_0", "multi", n_turns=4, n_steps=4, official=False, extra=Extra(failing_turn=1), **fields)
+    for turn in range(4):
+        item.messages += [
+            Message(turn, -1, "user", f"Please do part {turn}."),
+            Message(turn, 0, "tool", LONG if turn == 1 else "ok", "cd"),
+            Message(turn, 1, "assistant", f"Part {turn} is done."),
+            Message(turn, 1, "log", "not a call"),
+        ]
+        item.golden.append(Call("golden", "cd", {"folder": Accept(["a"])}, turn))
+        item.predicted.append(Call("predicted", "cd", {"folder": "a" if turn != 1 else "b"}, turn))
+    item.pairs = align_turns(item.golden, item.predicted)
+    row = QueueRow(item=1, run=1, seq=0, id=item.id, category="multi", model="m", official=False, you=you)
+    key = ItemKey(benchmark="b", generation="g", language="en", model="m", category="multi", id=item.id)
+    return ItemDetail(row, key, Run("b", "g", "en", "m", "runs"), item)
+
+
+def keys(cursor: Cursor) -> list[str]:
+    return [block.key for block in cursor.blocks]
+
+
+def test_it_begins_where_the_item_first_fails() -> None:
+    assert Cursor(detail(), "alice").block.key == "turn:2"
+
+
+def test_steps_stop_at_calls_and_long_texts_and_say_where_they_end() -> None:
+    cursor = Cursor(detail(), "alice")
+    seen = [cursor.block.key]
+    while cursor.step(1):
+        seen.append(cursor.block.key)
+    assert seen == ["turn:2", "turn:2/call:1", "turn:2/step:1/tool:1", "turn:3", "turn:4"]
+    assert cursor.turn(-1) and cursor.turn(-1)
+    assert cursor.block.key == "turn:2"
+    assert cursor.step(-1) and not cursor.step(-1)
+    assert cursor.block.key == "turn:1"
+
+
+def test_the_difference_leads_into_the_arguments_and_back_to_their_call() -> None:
+    cursor = Cursor(detail(), "alice")
+    assert cursor.difference()
+    assert (cursor.block.key, cursor.inside) == ("turn:2/call:1/arg:folder", True)
+    assert cursor.target == "turn:2/call:1/arg:folder"
+    assert cursor.arguments()
+    assert (cursor.block.key, cursor.inside) == ("turn:2/call:1", False)
+    while cursor.step(1):
+        pass
+    assert not cursor.arguments(), "nothing below"
+    assert not cursor.inside
+
+
+def test_folding_keeps_the_place_and_unfolding_shows_what_was_in_it() -> None:
+    cursor = Cursor(detail(), "alice")
+    assert cursor.turn(-1)
+    assert "turn:1/call:1" not in keys(cursor)
+    assert cursor.fold()
+    assert cursor.block.key == "turn:1"
+    assert "turn:1/call:1" in keys(cursor)
+    assert cursor.fold()
+    assert "turn:1/call:1" not in keys(cursor)
+    cursor.difference()
+    assert not cursor.fold(), "an argument opens elsewhere"
+
+
+def test_the_place_is_kept_by_key_or_by_what_encloses_it() -> None:
+    cursor = Cursor(detail(), "alice")
+    cursor.difference()
+    before = cursor.block.key
+    cursor.renew(detail(you=True))
+    assert cursor.block.key == before
+    gone = detail()
+    gone.item.pairs[1].diff.clear()
+    gone.item.golden[1].arguments = gone.item.predicted[1].arguments = {}
+    cursor.renew(gone)
+    assert cursor.block.key == "turn:2/call:1"
+
+
+def test_the_document_of_the_function_is_shown_and_hidden() -> None:
+    cursor = Cursor(detail(functions=[{"name": "cd", "parameters": {}}]), "alice")
+    cursor.step(1)
+    shown = cursor.function()
+    assert shown is not None and shown.key == "turn:2/call:1/document"
+    hidden = cursor.function()
+    assert hidden is not None and hidden.key == "turn:2/call:1"
+    assert "turn:2/call:1/document" not in keys(cursor)
+
+
+def test_a_search_goes_round_and_unfolds_what_it_finds() -> None:
+    cursor = Cursor(detail(), "alice")
+    match = cursor.search("part 3", 79)
+    assert match is not None and (match.number, match.count) == (1, 2)
+    assert cursor.block.key == "turn:4/opening:0"
+    match = cursor.search("part 3", 79)
+    assert match is not None and match.number == 2
+    match = cursor.search("PART 3", 79)
+    assert match is not None and (match.number, match.count) == (2, 2), "from here on: another search"
+    assert cursor.search("nowhere", 79) is None
+
+
+def test_a_match_far_down_in_a_folded_text_has_its_row() -> None:
+    cursor = Cursor(detail(), "alice")
+    match = cursor.search("row 39", 79)
+    assert match is not None
+    assert (cursor.block.key, cursor.block.folded, match.row) == ("turn:2/step:1/tool:1", False, 39)
+
+
+def test_the_full_dialogue_is_kept_from_item_to_item_and_folds_are_not() -> None:
+    cursor = Cursor(detail(), "alice")
+    before = len(cursor.blocks)
+    cursor.dialogue()
+    assert len(cursor.blocks) > before
+    cursor.turn(-1)
+    cursor.fold()
+    cursor.show(detail())
+    assert cursor.options.dialogue and not cursor.options.folds
+    assert cursor.block.key == "turn:2"
+
+
+def test_blind_hides_where_it_fails_until_one_has_decided() -> None:
+    cursor = Cursor(detail(), "alice", blind=True)
+    assert cursor.hidden and "verdicts" not in keys(cursor)
+    cursor.renew(dataclasses.replace(detail(you=False)))
+    assert not cursor.hidden and "verdicts" in keys(cursor)

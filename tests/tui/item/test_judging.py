@@ -1,0 +1,99 @@
+"""What is said of an item, on a real store and journal and without a screen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.model import Verdict
+from fcreview.plan import RunPlan
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace, find_workspace
+from fcreview.tui.item.judging import About, Judging
+from fcreview.tui.session import Session
+from tests.store.factory import make_item, write_run
+
+KEYS = {"item.pass": "y", "item.fail": "f", "item.unsure": "u"}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """An item that passes or fails, and one that is scored on two criteria."""
+    scored = [Verdict("judge", 1, criterion="completeness"), Verdict("judge", 2, criterion="correctness")]
+    items = [make_item(0), make_item(1, verdicts=scored)]
+    plan: RunPlan = write_run(tmp_path / "run", [{}, {}])
+    made: Workspace = find_workspace(tmp_path)
+    import_runs(made, [plan], lambda _: iter(items), jobs=1)
+    return made
+
+
+@pytest.fixture
+def session(workspace: Workspace) -> Iterator[Session]:
+    made = Session(workspace, "alice")
+    yield made
+    made.close()
+
+
+def judging(session: Session) -> Judging:
+    return Judging(session, lambda action: KEYS.get(action, ""))
+
+
+async def about(session: Session, name: str, target: str = "item") -> About:
+    def read(store: Store) -> About:
+        item = store.find(name)[0]
+        return About(item, store.detail(item), target)
+
+    return await session.ask(read)
+
+
+def last(workspace: Workspace) -> dict[str, Any]:
+    event: dict[str, Any] = json.loads((workspace.reviews / "alice.jsonl").read_text().splitlines()[-1])
+    return event
+
+
+async def test_a_verdict_on_the_item_goes_on_and_one_on_a_part_stays(session: Session, workspace: Workspace) -> None:
+    whole = await judging(session).verdict(await about(session, "simple_0"), "golden")
+    assert (whole.message, whole.goes_on) == ("saved: golden wrong, so pass · simple_0", True)
+    part = await judging(session).verdict(await about(session, "simple_0", "turn:1/call:1"), "fail")
+    assert (part.message, part.goes_on) == ("saved: fail · turn 1 call 1", False)
+    assert (last(workspace)["target"], last(workspace)["verdict"]) == ("turn:1/call:1", False)
+
+
+async def test_scores_fill_one_criterion_after_the_other(session: Session, workspace: Workspace) -> None:
+    first = await judging(session).score(await about(session, "simple_1"), 2)
+    assert (first.message, first.goes_on) == ("saved: completeness 2 · now correctness", False)
+    second = await judging(session).score(await about(session, "simple_1"), 0)
+    assert (second.message, second.goes_on) == ("saved: correctness 0 · simple_1", True)
+    assert (last(workspace)["criterion"], last(workspace)["verdict"]) == ("correctness", 0)
+
+
+async def test_an_item_without_scores_names_the_keys_that_are_in_force(session: Session) -> None:
+    outcome = await judging(session).score(await about(session, "simple_0"), 1)
+    assert (outcome.said, outcome.style) == ("items of this benchmark pass or fail: y or f", "warn")
+    fault = await judging(session).fault(await about(session, "simple_0"), "golden")
+    assert fault.said == "saved: golden is wrong (no verdict yet: y f u)"
+
+
+async def test_what_cannot_be_saved_says_why(session: Session, workspace: Workspace) -> None:
+    (workspace.reviews / "alice.jsonl").mkdir()
+    outcome = await judging(session).verdict(await about(session, "simple_0"), "fail")
+    assert outcome.style == "bad" and not outcome.goes_on
+    assert outcome.said.startswith("NOT SAVED (fail): not saved in ")
+    gone = await judging(session).verdict(replace(await about(session, "simple_0"), item=12345), "fail")
+    assert gone.said.startswith("NOT SAVED (fail): ")
+
+
+async def test_undo_says_what_it_took_back_and_of_which_item(session: Session) -> None:
+    thing = await about(session, "simple_0")
+    await judging(session).verdict(thing, "golden")
+    await judging(session).tags(thing, ["odd"])
+    undone = await judging(session).undo()
+    assert (undone.message, undone.undone) == ("undone: tags odd · simple_0", thing.detail.key)
+    assert (await judging(session).undo()).said == "undone: pass, golden is wrong"
+    assert (await judging(session).undo()).style == "warn"

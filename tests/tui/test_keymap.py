@@ -1,0 +1,100 @@
+"""Keys of the configuration file: which are taken, which are refused and why, and what is left to other actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fcreview.tui.item.status import status_line
+from fcreview.tui.keymap import NO_KEY, KeymapError, first_keys, in_force, key_name, keymap
+from fcreview.tui.keytable import ACTIONS, TOGETHER
+from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.text.lines import plain
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"item.psas": "y"}, "item.psas: there is no such key binding: did you mean item.pass?"),
+        ({"fault.nobody": "y"}, "of fault there are model, golden, checker, judge"),
+        ({"nonsense.x": "y"}, "there are app.help, list.down, queue.open, "),
+        ({"search": "y"}, "search: one of queue.search, item.search, pager.search"),
+        ({"item.pass": "y", "item.fail": "x,y"}, '"y" is given to item.pass and to item.fail'),
+        ({"item.pass": "/", "item.fold": "slash"}, '"/" is given to item.pass and to item.fold'),
+        ({"item.pass": "y", "app.help": "y"}, '"y" is given to item.pass and to app.help'),
+        ({"item.pass": "y", "pass": "x"}, "pass: item.pass is given twice"),
+        ({"item.pass": "yy"}, '"yy" is no key'),
+        ({"item.pass": "hyper+y"}, '"hyper+y" is no key'),
+        ({"item.pass": "y,"}, 'must be keys such as "p" or "p,y"'),
+    ],
+)
+def test_what_cannot_be_used_is_said_with_what_is_known(wanted: dict[str, str], said: str) -> None:
+    with pytest.raises(KeymapError) as error:
+        keymap(wanted)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_same_key_may_mean_two_things_on_two_screens() -> None:
+    assert keymap({"item.pass": "y", "queue.open": "y", "fault.model": "y"})
+
+
+def test_a_key_is_taken_from_what_has_it_by_default_on_the_same_screen() -> None:
+    assert in_force({"item.pass": "y"}) == {"item.pass": "y", "item.copy": NO_KEY}
+    assert in_force({"item.pass": "j"})["item.down"] == NO_KEY, "in another widget of that screen"
+    assert in_force({"item.arguments": "Q", "item.back": "a"}) == {"item.arguments": "Q", "item.back": "a"}
+    assert in_force({"item.pass": "tab"})["item.arguments"] == "a", "the other key stays"
+    assert in_force({"list.down": "f"}) == {"list.down": "f", "queue.filter": NO_KEY}
+    assert "queue.quit" not in in_force({"item.pass": "q"})
+
+
+def test_keys_swapped_are_no_conflict() -> None:
+    swapped = keymap({"item.pass": "f", "item.fail": "p"})
+    assert in_force(swapped) == swapped
+
+
+def test_by_default_a_key_means_one_thing_on_a_screen() -> None:
+    """But for the help, which its own key closes, too."""
+    for table in TOGETHER:
+        keys = [key for action in table for key in action.keys.split(",") if action.id != "app.help"]
+        assert len(keys) == len(set(keys))
+    assert all(name == action.id for name, action in ACTIONS.items())
+
+
+def test_keys_are_shown_as_people_write_them() -> None:
+    assert [key_name(key) for key in ("greater_than_sign", "slash", "pagedown", "ctrl+q", "upper_q", "shift+f2")] == [
+        ">", "/", "PgDn", "^q", "Q", "shift+f2",
+    ]  # fmt: skip
+    given = frozenset(in_force({"item.pass": "y", "item.next": ">"}).items())
+    assert {name: first_keys(given).get(name) for name in ("item.pass", "item.next", "item.fail", "item.copy")} == {
+        "item.pass": "y", "item.next": ">", "item.fail": "f", "item.copy": None,
+    }  # fmt: skip
+
+
+def test_hints_name_the_keys_in_force() -> None:
+    keys = first_keys(frozenset(in_force({"item.next": ">", "item.target": "X", "item.down": "p"}).items()))
+    line = plain(status_line(("", ""), "item", 100, False, 100, keys))
+    assert line.startswith(" > [ items · p k move · ") and "X verdict on: item" in line
+    assert plain(status_line(("", ""), "item", 100, False, 160, first_keys())).startswith(
+        " ] [ items · j k move · enter open · . difference · t dialogue · d document · R records · / search · q queue"
+    )
+
+
+async def test_everything_on_the_item_screen_that_names_a_key_follows(make_app: Any, settled: Any) -> None:
+    names = {"item.next": ">", "item.dialogue": "D", "item.pass": "j", "tags.new": "N", "note.save": "f2"}
+    async with make_app([{}, {}], open_item="simple_1", key_names=names).run_test(size=(100, 24)) as pilot:
+        lines = await settled(pilot)
+        assert isinstance(pilot.app.screen, ItemScreen)
+        assert " > [ items" in lines[-2] and lines[-1].startswith(" j pass f fail")
+        await pilot.press("D")
+        assert "full dialogue: D for the short one" in (await settled(pilot))[-2]
+        await pilot.press("1")
+        assert "pass or fail: j or f" in (await settled(pilot))[-2]
+        await pilot.press("j")
+        assert "1 left unreviewed: > goes there" in (await settled(pilot))[-2]
+        await pilot.press("n")
+        assert "note on item   f2 saves   down: new line   Esc cancels" in "\n".join(await settled(pilot))
+        await pilot.press("x", "f2")
+        await settled(pilot)
+        assert [opinion.note for opinion in pilot.app.screen.reader.detail.opinions] == ["x"]

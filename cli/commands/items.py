@@ -15,6 +15,7 @@ from fcreview.cli.options import (
     AsJson,
     Data,
     PathArgument,
+    PolicyOption,
     Queue,
     RunOption,
     Seed,
@@ -44,6 +45,7 @@ def items(
     seed: Seed = 0,
     run: RunOption = None,
     annotator: Annotator = None,
+    policy: PolicyOption = "unanimous",
     data: Data = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
@@ -52,8 +54,9 @@ def items(
 
     Example: fcreview items runs/gpt4o --where 'official:fail rule:pass' --limit 20
     """
-    with opened(Place([path], data, workspace, annotator=annotator)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, policy=policy)) as session:
         view = session.view(where, queue=queue, seed=seed, run=run)
+        session.head(as_json=as_json)
         if as_json:
             runs = {row.run: row for row in session.runs}
             for row in rows_of(session, view, limit):

@@ -53,6 +53,6 @@ def _of_line(number: int, line: bytes) -> Iterator[Incoming | Mistake]:
     for opinion in opinions:
         if any(opinion.get(name) is not None for name in SAID):
             try:
-                yield incoming(number, label, opinion)
+                yield incoming(number, label, opinion, written="opinions" not in label)
             except ValueError as error:
                 yield Mistake(number, str(error))

@@ -49,9 +49,10 @@ class Incoming:
     golden_hash: str = ""
 
 
-def incoming(line: int, label: Mapping[str, Any], opinion: Mapping[str, Any]) -> Incoming:
+def incoming(line: int, label: Mapping[str, Any], opinion: Mapping[str, Any], *, written: bool = False) -> Incoming:
     """From the fields of a label (`id`, `target` ...) and of an opinion (`value`, `fault` ...), see `labels.fields`;
-    only `id` and something said are needed. A value may also be a word of the criterion's scale. ValueError for what is
+    only `id` and something said are needed. `written` by hand, a value must be on the criterion's scale; what comes
+    from a journal was taken once. A value may also be a word of the criterion's scale. ValueError for what is
     no review."""
     for name in (*ItemKey._fields, "target", "criterion"):
         if not isinstance(label.get(name, ""), str):
@@ -62,11 +63,11 @@ def incoming(line: int, label: Mapping[str, Any], opinion: Mapping[str, Any]) ->
     if not is_address(target):
         raise ValueError(f"no target {target!r}: {FORMS}")
     parts = {name: opinion.get(VALUE if name == "verdict" else name) for name in PARTS}
-    if isinstance(parts["verdict"], str) and off_scale(criterion, parts["verdict"]):
+    if written and isinstance(parts["verdict"], str) and off_scale(criterion, parts["verdict"]):
         parts["verdict"] = answered(criterion, parts["verdict"])
     for name, value in parts.items():
         wrong = None if value is None else problem(name, value)
-        if wrong or (name == "verdict" and value is not None and (wrong := off_scale(criterion, value))):
+        if wrong or (written and name == "verdict" and value is not None and (wrong := off_scale(criterion, value))):
             raise ValueError(wrong.replace("verdict is", f"{VALUE} is"))
     act = opinion.get("act", "review")
     if act not in ("review", "adjudicate"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +43,7 @@ class Reviewed:
         import_runs(workspace, found.plans, read_plan, jobs=1)
         self.store = Store.open(workspace, "ann")
         self.events = 0
+        self._references: dict[int, tuple[ItemKey, str, str]] = {}
 
     def close(self) -> None:
         self.store.close()
@@ -85,9 +85,10 @@ class Reviewed:
             )  # fmt: skip
         return made
 
-    @cache  # noqa: B019 (the store is open as long as this)
     def _reference(self, item: int) -> tuple[ItemKey, str, str]:
-        return self.store.reviews.reference(item)
+        if item not in self._references:
+            self._references[item] = self.store.reviews.reference(item)
+        return self._references[item]
 
     def figures(self, *events: Event) -> Values:
         """Every figure if these events, and no others, were in the journals."""

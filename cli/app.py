@@ -21,6 +21,7 @@ COMMANDS = {
     "agreement": "fcreview.cli.commands.agreement:agreement",
     "report": "fcreview.cli.commands.report:report",
     "export": "fcreview.cli.commands.export:export",
+    "import-labels": "fcreview.cli.commands.import_labels:import_labels",
     "sql": "fcreview.cli.commands.sql:sql",
     "doctor": "fcreview.cli.commands.doctor:doctor",
     "schema": "fcreview.cli.commands.schema:schema",

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import Config, load_config
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.session import Session
+from fcreview.cli.opened import Opened, policy_of
+from fcreview.rollup import UNANIMOUS
 
 if TYPE_CHECKING:
     from fcreview.plan import Found
@@ -29,6 +30,7 @@ class Place:
     workspace: Path | None = None
     format: str | None = None
     annotator: str | None = None
+    policy: str = UNANIMOUS
     forget_data: bool = False
     """The datasets that were named before do not hold any more."""
 
@@ -125,11 +127,12 @@ def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
 
 
 @contextmanager
-def opened(place: Place) -> Iterator[Session]:
+def opened(place: Place) -> Iterator[Opened]:
     """The workspace of the paths, brought up to date. CommandError if there is nothing to show."""
+    policy = policy_of(place.policy)
     config = load_config()
     workspace, scope = up_to_date(place, config)
-    session = Session(workspace, annotator_of(place, config), scope)
+    session = Opened(workspace, annotator_of(place, config), scope, policy)
     try:
         yield session
     finally:

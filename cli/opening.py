@@ -5,8 +5,8 @@ from __future__ import annotations
 from fcreview.cli.common import Place, opened
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import FAILED, CommandError
+from fcreview.cli.opened import Opened
 from fcreview.cli.output import note, on_terminal
-from fcreview.cli.session import Session
 
 PLAIN_ITEMS = 40
 
@@ -27,7 +27,7 @@ def open_place(
 
 
 def show_queue(
-    session: Session,
+    session: Opened,
     *,
     item: str | None = None,
     queue: str = "failures",
@@ -45,10 +45,10 @@ def show_queue(
         first = one_item(session, item, run)
     if on_terminal():
         from fcreview.tui.app import FcreviewApp
-        from fcreview.tui.session import Session as ScreenSession
+        from fcreview.tui.session import Session
 
         session.close()  # the app opens the store itself, behind its first screen
-        screens = ScreenSession(session.workspace, session.annotator, blind=blind)
+        screens = Session(session.workspace, session.annotator, blind=blind)
         app = FcreviewApp(screens, view, first, key_names=load_config().keys)
         app.run()
         if app.return_code:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from fcreview.rollup import POLICIES
+
 PathArgument = Annotated[
     Path,
     typer.Argument(metavar="PATH", help="A run, a folder of runs, or a folder with a workspace.", show_default=False),
@@ -54,3 +56,11 @@ Queue = Annotated[
     typer.Option("--queue", metavar="NAME", help="Order: failures, dataset, disagreement, unreviewed or random."),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of the random order.")]
+PolicyOption = Annotated[
+    str,
+    typer.Option(
+        "--policy",
+        metavar="NAME",
+        help=f"What counts where annotators differ: {', '.join(POLICIES)}.",
+    ),
+]

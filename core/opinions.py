@@ -1,7 +1,8 @@
 """From acts to opinions to decisions. Pure: events in, values out.
 
 An opinion is what one annotator now thinks of one target on one criterion; a decision is what all of them together say:
-an adjudication, else the unanimous verdict, else disputed. "unsure" is an opinion but decides nothing.
+an adjudication, else the unanimous verdict, else the majority's if that is the policy, else disputed. "unsure" is an
+opinion but decides nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.review import CORRECT, OWN, PARTS, UNSURE, Event, Opinion
-from fcreview.rollup import DISPUTED, SETTLED, Build, DecidedBy, agreed, whole
+from fcreview.rollup import DISPUTED, SETTLED, UNANIMOUS, Build, DecidedBy, Policy, agreed, alike, majority, whole
 from fcreview.targets import ITEM
 
 ROLLING = (CORRECT, "equivalent")
@@ -34,7 +35,9 @@ class Decision:
     you: Any = None
     """The asking annotator's own value."""
     fault: str | None = None
-    """The adjudicator's, else the one all agree on, else "disputed"."""
+    """The adjudicator's, else the one all agree on (all of the majority, where it settled), else "disputed"."""
+    golden_fix: dict[str, Any] | None = None
+    """The adjudicator's, else the one that all who gave one agree on."""
     tags: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     annotators: list[str] = field(default_factory=list)
@@ -111,17 +114,19 @@ def has_seen(
     return False
 
 
-def decide(opinions: Sequence[Opinion], build: Build, you: str | None = None) -> list[Decision]:
+def decide(
+    opinions: Sequence[Opinion], build: Build, you: str | None = None, policy: Policy = UNANIMOUS
+) -> list[Decision]:
     """Decisions of one item: `item`/`correct` first (empty if nothing bears on it), then every target spoken of."""
     if len(opinions) == 1 and _simple(opinions[0]):
         return [_alone(opinions[0], you)]
     about: dict[Question, list[Opinion]] = {}
     for opinion in opinions:
         about.setdefault((opinion.target, opinion.criterion), []).append(opinion)
-    decisions = [_item(about, opinions, build, you)]
+    decisions = [_item(about, opinions, build, you, policy)]
     for (target, criterion), said in about.items():
         if (target, criterion) != OWN:
-            decisions.append(_settle(target, criterion, said, _verdicts(said), _ruling(said), you))
+            decisions.append(_settle(target, criterion, said, _verdicts(said), _ruling(said), you, policy))
     return decisions
 
 
@@ -138,6 +143,7 @@ def _alone(opinion: Opinion, you: str | None) -> Decision:
         decided_by=None if verdict is None or verdict == UNSURE else "unanimous",
         you=verdict if opinion.annotator == you else None,
         fault=opinion.fault,
+        golden_fix=opinion.golden_fix,
         tags=list(dict.fromkeys(opinion.tags or ())),
         notes=[opinion.note] if opinion.note else [],
         annotators=[opinion.annotator],
@@ -146,7 +152,11 @@ def _alone(opinion: Opinion, you: str | None) -> Decision:
 
 
 def _item(
-    about: Mapping[Question, list[Opinion]], opinions: Sequence[Opinion], build: Build, you: str | None
+    about: Mapping[Question, list[Opinion]],
+    opinions: Sequence[Opinion],
+    build: Build,
+    you: str | None,
+    policy: Policy,
 ) -> Decision:
     """The item's own verdicts, completed by the roll-up of what was said of its parts."""
     said = about.get(OWN, [])
@@ -161,7 +171,7 @@ def _item(
             value = whole({**own, **settled}, build)
             if value is not None and verdicts.get(annotator) in (None, UNSURE):
                 verdicts[annotator] = value
-    decision = _settle(*OWN, said, verdicts, ruling, you)
+    decision = _settle(*OWN, said, verdicts, ruling, you, policy)
     spoke = {o.annotator for o in parts if o.annotator in verdicts or o.adjudicated}
     decision.annotators = sorted({*decision.annotators, *spoke})
     decision.n_verdicts = decision.n_verdicts or int(ruling is not None)
@@ -170,7 +180,13 @@ def _item(
 
 
 def _settle(
-    target: str, criterion: str, said: Sequence[Opinion], verdicts: Mapping[str, Any], ruling: Any, you: str | None
+    target: str,
+    criterion: str,
+    said: Sequence[Opinion],
+    verdicts: Mapping[str, Any],
+    ruling: Any,
+    you: str | None,
+    policy: Policy,
 ) -> Decision:
     fresh = [opinion for opinion in said if not opinion.stale]
     rulers = [opinion for opinion in fresh if opinion.adjudicated]
@@ -179,6 +195,7 @@ def _settle(
         criterion,
         you=verdicts.get(you) if you else None,
         fault=(_fault(rulers) if rulers else None) or _fault(fresh),
+        golden_fix=_fix(rulers) or _fix(fresh),
         tags=list(dict.fromkeys(tag for opinion in fresh for tag in opinion.tags or ())),
         notes=[opinion.note for opinion in fresh if opinion.note],
         annotators=sorted({opinion.annotator for opinion in fresh}),
@@ -186,8 +203,12 @@ def _settle(
         stale=any(opinion.stale for opinion in said),
     )
     together = agreed(verdicts.values())
+    most = majority(verdicts.values()) if together == DISPUTED and policy == "majority" else None
     if ruling is not None:
         decision.human, decision.decided_by = ruling, "adjudication"
+    elif most is not None:
+        decision.human, decision.decided_by = most, "majority"
+        decision.fault = _fault(o for o in fresh if o.verdict in (None, UNSURE) or alike(o.verdict, most))
     elif together is None:
         decision.human = UNSURE if verdicts else None
     else:
@@ -220,8 +241,14 @@ def _fault(opinions: Iterable[Opinion]) -> str | None:
     return faults.pop() if len(faults) == 1 else DISPUTED if faults else None
 
 
+def _fix(opinions: Iterable[Opinion]) -> dict[str, Any] | None:
+    fixes = [opinion.golden_fix for opinion in opinions if opinion.golden_fix]
+    return fixes[0] if fixes and all(fix == fixes[0] for fix in fixes) else None
+
+
 def _apply(opinion: Opinion, event: Event) -> None:
     opinion.time = event.time
+    opinion.prediction_hash, opinion.golden_hash = event.prediction_hash, event.golden_hash
     if event.verdict is not None:
         opinion.fault = None
         opinion.blind = event.blind

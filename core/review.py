@@ -117,6 +117,9 @@ class Opinion(Said):
     time: str = ""
     blind: bool | None = None
     """Of the act that set the verdict."""
+    prediction_hash: str = ""
+    """Of the answer that was reviewed."""
+    golden_hash: str = ""
     stale: bool = False
     """The prediction or the golden answer changed since."""
 

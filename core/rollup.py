@@ -16,9 +16,13 @@ from fcreview.review import UNSURE
 from fcreview.targets import RESPONSE, call_of, part_of, turn_address
 
 DISPUTED = "disputed"
-DecidedBy = Literal["adjudication", "unanimous", "disputed"]
-SETTLED: tuple[DecidedBy, ...] = ("adjudication", "unanimous")
+DecidedBy = Literal["adjudication", "unanimous", "majority", "disputed"]
+SETTLED: tuple[DecidedBy, ...] = ("adjudication", "unanimous", "majority")
 """How people decide; where they differ, they do not."""
+Policy = Literal["unanimous", "majority"]
+POLICIES: tuple[Policy, ...] = ("unanimous", "majority")
+"""What counts where nobody adjudicated: only what all annotators say, or what more than half of them say."""
+UNANIMOUS: Policy = "unanimous"
 SCORING: tuple[Source, ...] = ("official", "rule", "judge")
 """Automatic sources in the order in which the benchmark itself would score: the first that says something counts."""
 
@@ -32,6 +36,12 @@ def agreed(verdicts: Iterable[Any]) -> Any:
     if not held:
         return None
     return held[0] if all(alike(held[0], other) for other in held[1:]) else DISPUTED
+
+
+def majority(verdicts: Iterable[Any]) -> Any:
+    """What more than half of the annotators say, of those who are not unsure; None if no verdict has so many."""
+    held = [value for value in verdicts if value is not None and value != UNSURE]
+    return next((one for one in held if 2 * sum(alike(one, other) for other in held) > len(held)), None)
 
 
 def automatic(verdicts: Mapping[Source, Any]) -> Any:

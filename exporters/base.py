@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from fcreview.errors import FcreviewError
 
 if TYPE_CHECKING:
+    from fcreview.store.labels.fields import Shape
+    from fcreview.store.labels.incoming import Incoming, Mistake
+    from fcreview.store.labels.reading import Choice
     from fcreview.store.rows import ItemDetail, RunRow, View
     from fcreview.store.store import Store
 
 T = TypeVar("T")
 Label = dict[str, Any]
-"""One row with the fields of `fcreview.store.queries.labels.COLUMNS`."""
+"""One row with the fields `Source.shapes`, see `fcreview.store.labels.fields`."""
 Content = Literal["text", "json", "binary"]
 """What a file holds: lines of text, lines of JSON, or bytes that are neither. Tells what is safe on a terminal."""
 
@@ -47,6 +50,8 @@ class FileFormat:
     content: Content
     load: Callable[[], Callable[[Source, Sink], None]]
     """Gives `write`; imports the format's module and what that needs."""
+    read: Callable[[], Callable[[bytes], Iterator[Incoming | Mistake]]] | None = None
+    """Gives `read`, which finds people's reviews in what the format's file holds; None if it cannot be taken in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +73,11 @@ class Source:
     is not understood, both when the first list is asked for.
     """
 
-    def __init__(self, store: Store, view: View) -> None:
+    def __init__(self, store: Store, view: View, choice: Choice) -> None:
         self.store = store
         self.view = view
+        self.choice = choice
+        """Which labels, and how much of each."""
         self.counts: dict[str, int] = {}
         """How many were handed out, by noun, of what was asked for: {"label": 5}. Of the last time, if asked twice."""
 
@@ -80,9 +87,16 @@ class Source:
         chosen = {run for run, _ in self.store.facets(self.view)["run"]}
         return [row for row in self.store.runs() if str(row.run) in chosen]
 
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """The fields of a label in the order in which they are written, and their types."""
+        from fcreview.store.labels.fields import shapes
+
+        return shapes(content=self.choice.content)
+
     def labels(self) -> Iterator[list[Label]]:
         """Labels in the order of items, each item's own label first; in lists that end with an item."""
-        return self._counted("label", self.store.labels(self.view))
+        return self._counted("label", self.store.labels(self.view, self.choice))
 
     def items(self) -> Iterator[list[ItemDetail]]:
         """Items in the order of runs and datasets, with messages, calls, verdicts, function documents and reviews."""

@@ -13,6 +13,7 @@ from fcreview.exporters.placing import new_file, new_folder
 from fcreview.exporters.registry import EXPORTERS
 
 if TYPE_CHECKING:
+    from fcreview.store.labels.reading import Choice
     from fcreview.store.rows import View
     from fcreview.store.store import Store
 
@@ -35,16 +36,19 @@ def export(
     out: str | Path,
     view: View | None = None,
     stdout: Callable[[Content], Sink] = standard_output,
+    choice: Choice | None = None,
 ) -> dict[str, int]:
-    """Writes the items that the view selects in the format `name`. Returns how many of what: {"label": 5}.
+    """Writes the items that the view selects in the format `name`. Returns how many of what: {"label": 5}. `choice`
+    says which labels of these items, and how much of each; all of them, unless it is given.
 
     `out` is a file or a folder, which is there whole or not at all, or `-` for standard output: `stdout` then gives
     what takes the bytes. ExportError for a place that cannot be written to or that holds something else; FilterError
     and StoreError are the store's own.
     """
+    from fcreview.store.labels.reading import EVERY_LABEL
     from fcreview.store.rows import View
 
-    source = Source(store, view or View())
+    source = Source(store, view or View(), choice or EVERY_LABEL)
     chosen = _format(name)
     if str(out) == STANDARD_OUTPUT:
         if isinstance(chosen, FolderFormat):

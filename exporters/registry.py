@@ -6,16 +6,23 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from fcreview.exporters.base import FileFormat, Format
+from fcreview.exporters.base import FileFormat, FolderFormat, Format
 
 
-def _module(name: str) -> Callable[[], Any]:
-    return lambda: importlib.import_module(f"fcreview.exporters.{name}").write
+def _function(module: str, name: str) -> Callable[[], Any]:
+    return lambda: getattr(importlib.import_module(f"fcreview.exporters.{module}"), name)
+
+
+def _both(module: str) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    return _function(module, "write"), _function(module, "read")
 
 
 FORMATS: tuple[Format, ...] = (
-    FileFormat("jsonl", "JSON Lines: one label a line, with types and lists", "json", _module("jsonl")),
-    FileFormat("csv", "the same as a table for spreadsheets", "text", _module("csv")),
+    FileFormat("jsonl", "JSON Lines: one label a line, with types and lists", "json", *_both("jsonl")),
+    FileFormat("csv", "the same as a table for spreadsheets", "text", _function("csv", "write")),
+    FileFormat("parquet", "the same as typed columns, for DuckDB and pyarrow", "binary", _function("parquet", "write")),
+    FileFormat("labelstudio", "tasks for Label Studio, predictions, annotations", "json", *_both("labelstudio")),
+    FolderFormat("hf", "a folder with a card that `datasets` loads", _function("hf", "write")),
 )
 """Adding a format is one line here and its module."""
 

@@ -34,6 +34,7 @@ def attach(path: Path) -> duckdb.DuckDBPyConnection:
     path, even when another one has taken its place.
     """
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
+    connection.execute("SET enable_progress_bar = false")  # it would be drawn over the screen
     try:
         connection.execute(f"SET memory_limit = '{MEMORY}'")
         connection.execute(f"SET threads = {min(4, os.cpu_count() or 1)}")

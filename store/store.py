@@ -14,10 +14,12 @@ from fcreview.calls.clusters import Cluster
 from fcreview.figures import FigureSource, Scored
 from fcreview.model import ImportIssue, Item
 from fcreview.review import ItemKey
+from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
+from fcreview.store.labels.reading import EVERY_LABEL, Choice, read_labels
 from fcreview.store.queries.agreement import ratings
+from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
 from fcreview.store.queries.detail import find_items, raw_record, read_issues, read_items, score_record
-from fcreview.store.queries.labels import CHUNK, Chunk, chunks_of, items_of, read_labels
 from fcreview.store.queries.pages import Orders, hide, rows_of
 from fcreview.store.queries.scored import scored
 from fcreview.store.queries.sqlguard import run_sql
@@ -41,7 +43,12 @@ class Store:
     """
 
     def __init__(
-        self, workspace: Workspace, connection: duckdb.DuckDBPyConnection, annotator: str | None, blind: bool
+        self,
+        workspace: Workspace,
+        connection: duckdb.DuckDBPyConnection,
+        annotator: str | None,
+        blind: bool,
+        policy: Policy,
     ) -> None:
         self.workspace = workspace
         self.annotator = annotator
@@ -50,19 +57,22 @@ class Store:
         self.connection = connection
         self.lock = threading.RLock()
         """Held during every use of `connection`: temporary tables belong to one connection."""
-        self.reviews: ReviewTables = follow(connection, workspace, annotator)
+        self.reviews: ReviewTables = follow(connection, workspace, annotator, policy)
         self._locked = False
         self._orders = Orders(connection, blind=blind)
         self._runs = run_infos(connection, workspace)
         self._models = {run: info.model for run, info in self._runs.items()}
 
     @classmethod
-    def open(cls, workspace: Workspace, annotator: str | None = None, *, blind: bool = False) -> Store:
-        """StoreError if nothing was imported yet or the file cannot be read."""
+    def open(
+        cls, workspace: Workspace, annotator: str | None = None, *, blind: bool = False, policy: Policy = UNANIMOUS
+    ) -> Store:
+        """`policy`: what counts where annotators differ. StoreError if nothing was imported yet or the file cannot be
+        read."""
         connection = open_store(workspace)
         try:
             shut_out_files(connection)
-            return cls(workspace, connection, annotator, blind)
+            return cls(workspace, connection, annotator, blind, policy)
         except BaseException:
             connection.close()
             raise
@@ -160,17 +170,20 @@ class Store:
             raise StoreError("agreement is not available in blind mode")
         return self._do(lambda: ratings(self.connection, self.reviews, view))
 
-    def labels(self, view: View, size: int = CHUNK) -> Iterator[list[dict[str, Any]]]:
-        """Labels of the view's items, in the order of items, each item's own label first, as `queries.labels.COLUMNS`.
+    def labels(
+        self, view: View, choice: Choice = EVERY_LABEL, size: int | None = None
+    ) -> Iterator[list[dict[str, Any]]]:
+        """Labels of the view's items, in the order of items, each item's own label first, as `labels.fields`.
 
-        In lists of about `size` that end with an item; each is a query of its own, so others may use the store in
-        between. FilterError for a filter that is not understood, StoreError in blind mode; both at once, not at the
+        In lists of about `size` items that end with an item; each is a query of its own, so others may use the store
+        in between. FilterError for a filter that is not understood, StoreError in blind mode; both at once, not at the
         first list.
         """
         if self.blind:
             raise StoreError("labels are not available in blind mode")
+        size = size or (DETAILS if choice.content else CHUNK)
         chunks = self._do(lambda: chunks_of(self.connection, view, size))
-        return (self._do(partial(read_labels, self.connection, chunk)) for chunk in chunks)
+        return (self._do(partial(read_labels, self.reviews, self.connection, chunk, choice)) for chunk in chunks)
 
     def refresh_reviews(self) -> int:
         """Takes in what was added to the journals, by other processes too. Returns how many events."""

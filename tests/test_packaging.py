@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -11,18 +12,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SETUPTOOLS = PROJECT["tool"]["setuptools"]
 
 
-def package_of(folder: Path) -> str:
-    """`core` -> `fcreview`, `importers/bfcl` -> `fcreview.importers.bfcl`."""
-    parts = folder.relative_to(ROOT).parts
-    return ".".join(["fcreview", *(parts[1:] if parts[0] == "core" else parts)])
-
-
-def packages_on_disk() -> set[str]:
-    return {package_of(file.parent) for room in ROOMS for file in (ROOT / room).rglob("__init__.py")}
-
-
-def test_every_folder_with_an_init_file_is_installed() -> None:
-    assert set(SETUPTOOLS["packages"]) == packages_on_disk()
+def test_the_packages_are_the_folders_of_the_rooms() -> None:
+    found = set(runpy.run_path(str(ROOT / "setup.py"), run_name="looked at")["packages"](ROOT))
+    assert {"fcreview", "fcreview.calls", "fcreview.cli.commands", "fcreview.importers.bfcl.check"} <= found
+    assert {name.split(".")[1] for name in found if "." in name} >= set(ROOMS) - {"core"}
 
 
 def test_every_python_file_lies_in_a_package() -> None:
@@ -36,7 +29,7 @@ def test_every_python_file_lies_in_a_package() -> None:
 
 
 def test_every_room_is_mapped_to_its_folder() -> None:
-    expected = {package_of(ROOT / room): room for room in ROOMS}
+    expected = {"fcreview" if room == "core" else f"fcreview.{room}": room for room in ROOMS}
     assert SETUPTOOLS["package-dir"] == expected
 
 

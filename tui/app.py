@@ -106,7 +106,7 @@ class FcreviewApp(App[int]):
             self.run_worker(self._leave(), group="leave", exclusive=True)
 
     async def _leave(self) -> None:
-        if await self.session.acts.finished():
+        if await self.session.leave():
             self.exit(self.session.reviewed)
 
     def on_unmount(self) -> None:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 AGAIN = 0.05
-"""Seconds between attempts to break off a question while closing."""
+"""Seconds between attempts to break off a question."""
 
 
 class SessionError(FcreviewError):
-    """The store or the journal cannot be opened, or the session is closed; one line."""
+    """The store or the journal cannot be opened; one line."""
 
 
 class Session:
@@ -51,11 +51,11 @@ class Session:
         self._reviewed: dict[str, int] = {}
         """Items by the reviews of this session that were not undone."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self.leaving = False
+        """Nothing is asked any more; what is said is still written."""
         self._gate = threading.Lock()
-        """Guards the two below."""
         self._answering = False
-        """The thread is at a question, which may be broken off; a review never is."""
-        self._closed = False
+        """The thread is at a question, which may be broken off; a review never is. Guarded by the gate."""
 
     @property
     def folder(self) -> Path | None:
@@ -72,11 +72,11 @@ class Session:
         self._thread.submit(self._opened)
 
     async def ask(self, question: Callable[[Store], T]) -> T:
-        """The store's answer. SessionError if it cannot be opened; cancelled if the session is closed meanwhile."""
+        """The store's answer. SessionError if it cannot be opened; cancelled when the program is being left."""
         try:
             return await asyncio.wrap_future(self._thread.submit(self._answer, question))
         except Exception:
-            if self._closed:
+            if self.leaving:
                 raise asyncio.CancelledError from None
             raise
 
@@ -105,15 +105,23 @@ class Session:
 
         return await self._kept(write)
 
+    async def leave(self) -> bool:
+        """Waits for what was asked for on a screen that reviews: whether all went well, and nobody has to be told
+        before the program ends. Questions are not waited for: they are broken off."""
+        self.leaving = True
+        done = asyncio.ensure_future(self.acts.finished())
+        while not done.done():
+            self._break_off()
+            await asyncio.wait([done], timeout=AGAIN)
+        self.leaving = done.result()
+        return self.leaving
+
     def close(self) -> None:
         """What was said is still saved; questions are broken off."""
-        with self._gate:
-            self._closed = True
+        self.leaving = True
         last = self._thread.submit(lambda: None)
         while not last.done():
-            with self._gate:
-                if self._answering and self._store is not None:
-                    self._store.interrupt()
+            self._break_off()
             wait([last], AGAIN)
         self._thread.shutdown()
         if self._store is not None and not self._lent:
@@ -124,10 +132,15 @@ class Session:
         """Done to its end, also when nobody waits for it any more."""
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work)))
 
+    def _break_off(self) -> None:
+        with self._gate:
+            if self._answering and self._store is not None:
+                self._store.interrupt()
+
     def _answer(self, question: Callable[[Store], T]) -> T:
         with self._gate:
-            if self._closed:
-                raise SessionError("closed")
+            if self.leaving:
+                raise SessionError("nothing is asked any more")
             self._answering = True
         try:
             return question(self._opened())

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fcreview.cli.common import Place, opened
-from fcreview.cli.options import Data, PathArgument, WhereOption, WorkspaceOption
+from fcreview.cli.errors import UsageError
+from fcreview.cli.options import Data, PathArgument, PolicyOption, WhereOption, WorkspaceOption
 from fcreview.cli.output import note, printed
 from fcreview.cli.program import UNWRAPPED
 from fcreview.exporters.registry import FORMATS
 from fcreview.text.words import count_of
+
+if TYPE_CHECKING:
+    from fcreview.cli.opened import Opened
+    from fcreview.store.labels.reading import Choice
+    from fcreview.store.rows import View
 
 WIDEST = max(len(each.name) for each in FORMATS)
 FORMAT_HELP = "\n".join([UNWRAPPED, *(f"{each.name:<{WIDEST}}  {each.help}" for each in FORMATS), ""])
@@ -24,18 +30,53 @@ def export(
         str, typer.Option("-o", "--output", metavar="FILE", help="Written whole or not at all; - is standard output.")
     ] = "-",
     where: WhereOption = "",
+    only: Annotated[
+        str, typer.Option("--only", metavar="WHICH", help="all judged targets, or those reviewed or adjudicated.")
+    ] = "all",
+    with_: Annotated[
+        str | None,
+        typer.Option(
+            "--with", metavar="content", help="Question, messages, functions and calls too.", show_default=False
+        ),
+    ] = None,
+    policy: PolicyOption = "unanimous",
     data: Data = None,
     workspace: WorkspaceOption = None,
 ) -> None:
     """Export labels.
 
-    One line for each item and target, with every source's verdict and what came of them.
+    One row for every judged target, reviewed or not.
+    Every source's verdict, every annotator's answer, and what came of them. --only leaves out what nobody reviewed.
 
-    Example: fcreview export runs/gpt4o --format csv -o labels.csv --where reviewed
+    Example: fcreview export runs/gpt4o --format csv -o labels.csv --only reviewed
     """
     from fcreview.exporters import export as exports
 
-    with opened(Place([path], data, workspace)) as session:
-        counts = exports.export(session.store, format, out, session.view(where), printed)
+    choice = _choice(only, with_)
+    with opened(Place([path], data, workspace, policy=policy)) as session:
+        view = session.view(where)
+        counts = exports.export(session.store, format, out, view, printed, choice)
+        if not any(counts.values()):
+            note(f"nothing to export: {_why(session, view, choice)}")
     if out != exports.STANDARD_OUTPUT:
         note(f"{' and '.join(count_of(number, noun) for noun, number in counts.items())} in {out}")
+
+
+def _choice(only: str, content: str | None) -> Choice:
+    from fcreview.store.labels.reading import ONLY, Choice
+
+    which = next((each for each in ONLY if each == only), None)
+    if which is None:
+        raise UsageError(f"--only {only}: there are {', '.join(ONLY)}")
+    if content not in (None, "content"):
+        raise UsageError(f"--with {content}: there is content")
+    return Choice(which, content is not None)
+
+
+def _why(session: Opened, view: View, choice: Choice) -> str:
+    """The likely reason for an export without rows."""
+    count = session.store.count(view)
+    if not count:
+        return f"no item matches {view.where}" if view.where.strip() else "there are no items"
+    reviewed = f"{choice.only} by nobody yet" if choice.only != "all" else "judged by nobody"
+    return f"{count_of(count, 'item')}, {reviewed}"

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.common import Place, opened
+from fcreview.cli.opened import Opened
 from fcreview.cli.options import (
     Annotator,
     AsJson,
     Data,
     PathArgument,
+    PolicyOption,
     Queue,
     RunOption,
     Seed,
@@ -21,7 +23,6 @@ from fcreview.cli.options import (
     WorkspaceOption,
 )
 from fcreview.cli.output import cut, emit, emit_json, laid_out, note, text_of
-from fcreview.cli.session import Session
 from fcreview.sanitise import visible, width
 from fcreview.text.words import count_of, word
 
@@ -44,6 +45,7 @@ def items(
     seed: Seed = 0,
     run: RunOption = None,
     annotator: Annotator = None,
+    policy: PolicyOption = "unanimous",
     data: Data = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
@@ -52,8 +54,9 @@ def items(
 
     Example: fcreview items runs/gpt4o --where 'official:fail rule:pass' --limit 20
     """
-    with opened(Place([path], data, workspace, annotator=annotator)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, policy=policy)) as session:
         view = session.view(where, queue=queue, seed=seed, run=run)
+        session.head(as_json=as_json)
         if as_json:
             runs = {row.run: row for row in session.runs}
             for row in rows_of(session, view, limit):
@@ -62,7 +65,7 @@ def items(
             print_rows(session, view, limit)
 
 
-def rows_of(session: Session, view: View, limit: int | None) -> Iterator[QueueRow]:
+def rows_of(session: Opened, view: View, limit: int | None) -> Iterator[QueueRow]:
     """Rows in windows: memory does not grow with the list."""
     offset = 0
     while limit is None or offset < limit:
@@ -84,7 +87,7 @@ def fields_of(row: QueueRow, run: RunRow) -> dict[str, Any]:
     return {"run": row.run, "model": row.model, **names, **fields}
 
 
-def print_rows(session: Session, view: View, limit: int | None) -> None:
+def print_rows(session: Opened, view: View, limit: int | None) -> None:
     """Lines for people. Ids are never cut."""
     several = (len(view.runs) or len(session.runs)) > 1
     headers = ["model", *HEADERS] if several else HEADERS

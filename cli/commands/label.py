@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fcreview.cli.commands.import_labels import take_in
 from fcreview.cli.commands.show import one_item
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError, UsageError
@@ -15,8 +18,8 @@ from fcreview.cli.output import emit, emit_json, note
 from fcreview.criteria import ASKED, Scale, scale_of
 from fcreview.review import CORRECT, FAULTS, Fault, Said
 from fcreview.sanitise import visible
-from fcreview.targets import FORMS, ITEM, is_address, part_of
-from fcreview.text.words import count_of, word
+from fcreview.targets import FORMS, ITEM, is_address
+from fcreview.text.words import word
 
 if TYPE_CHECKING:
     from fcreview.review import Event
@@ -64,6 +67,15 @@ def label(
     reason: Annotated[
         str | None, typer.Option("--reason", "--note", metavar="TEXT", help="Why, in your words.", show_default=False)
     ] = None,
+    from_: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Many at once: JSON Lines with id, value, fault, tags, note ... as exported.",
+            show_default=False,
+        ),
+    ] = None,
     undo: Annotated[
         bool, typer.Option("--undo", help="Take back your last review instead, of whichever item.")
     ] = False,
@@ -73,13 +85,19 @@ def label(
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Review an item from a script.
+    """Review an item from a script, or many at once.
 
     The review is on disk when the command returns.
     Only what is given is set. golden-wrong says that the prediction is right and the golden answer at fault.
 
     Example: fcreview label runs/gpt4o live_simple_3-2-1 --verdict fail --fault model --tag unit --reason 'wrong unit'
     """
+    if from_ is not None and (item is not None or undo or verdict or fault or tag or reason):
+        raise UsageError("--from says which items and what of them: it goes with no ITEM, no verdict and no --undo")
+    if from_ is not None:
+        with opened(Place([path], data, workspace, annotator=annotator)) as session:
+            take_in(session, from_, "jsonl", as_json=as_json)
+        return
     said = {"verdict": verdict, "fault": fault, "tag": tag, "reason": reason}
     given = [f"--{name}" for name, value in said.items() if value is not None]
     if undo and (given or item is not None):
@@ -143,19 +161,15 @@ def _value(verdict: str | None, criterion: str, scale: Scale) -> Any:
 
 def _check_target(detail: ItemDetail, target: str) -> None:
     """UsageError for an address of the wrong form, CommandError for a turn or call that the item does not have."""
+    from fcreview.store.labels.placing import check_target
+
     if not is_address(target):
         raise UsageError(f"no target {target!r}: {FORMS}")
-    part = part_of(target)
-    if part is None:
-        return
-    pairs = detail.item.pairs
-    turns = max([detail.item.n_turns, *(pair.turn + 1 for pair in pairs)])
-    if part.turn >= turns:
-        raise CommandError(f"{detail.row.id} has {count_of(turns, 'turn')}: no {target}")
-    calls = sum(pair.turn == part.turn for pair in pairs)
-    if part.call is not None and part.call >= calls:
-        has = count_of(calls, "call") if calls else "no calls"
-        raise CommandError(f"turn {part.turn + 1} of {detail.row.id} has {has}: no {target}")
+    pairs = Counter(pair.turn for pair in detail.item.pairs)
+    try:
+        check_target(target, detail.row.id, max([detail.item.n_turns, *(turn + 1 for turn in pairs)]), pairs)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
 
 
 def _tell(event: Event, as_json: bool, *, undone: bool = False) -> None:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.common import Place, opened
-from fcreview.cli.options import AsJson, Data, PathArgument, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_json, text_of
 from fcreview.text.words import count_of, rate
 
@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from fcreview.store.rows import RunRow
 
 
-def runs(path: PathArgument, data: Data = None, workspace: WorkspaceOption = None, as_json: AsJson = False) -> None:
+def runs(
+    path: PathArgument,
+    policy: PolicyOption = "unanimous",
+    data: Data = None,
+    workspace: WorkspaceOption = None,
+    as_json: AsJson = False,
+) -> None:
     """List runs with their pass rates.
 
     As scored officially, as recomputed (rule), and as corrected by reviews.
@@ -22,7 +28,8 @@ def runs(path: PathArgument, data: Data = None, workspace: WorkspaceOption = Non
 
     Example: fcreview runs result/ --json
     """
-    with opened(Place([path], data, workspace)) as session:
+    with opened(Place([path], data, workspace, policy=policy)) as session:
+        session.head(as_json=as_json)
         if as_json:
             for row in session.runs:
                 emit_json(flat(row))

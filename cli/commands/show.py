@@ -12,9 +12,9 @@ import typer
 from fcreview.cli.commands.items import rows_of
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError
+from fcreview.cli.opened import Opened
 from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WorkspaceOption
 from fcreview.cli.output import cells, emit, emit_json
-from fcreview.cli.session import Session
 from fcreview.sanitise import visible
 from fcreview.text.words import word
 
@@ -52,7 +52,7 @@ def show(
             print_item(session, chosen, full=full)
 
 
-def one_item(session: Session, named: str, run: str | None) -> int:
+def one_item(session: Opened, named: str, run: str | None) -> int:
     """The row key of the item a person means. CommandError with candidates if it is unknown or there are several."""
     runs = [session.run(run)] if run else [row.run for row in session.runs]
     found = [(number, item) for number in runs for item in session.store.find(named, number)]
@@ -72,7 +72,7 @@ def one_item(session: Session, named: str, run: str | None) -> int:
     raise CommandError(f"{named!r} is in {len(several)} runs, choose one with --run: {known}{more}")
 
 
-def _ids(session: Session, run: str | None) -> list[str]:
+def _ids(session: Opened, run: str | None) -> list[str]:
     rows = rows_of(session, session.view(run=run), SEARCHED)
     return list(dict.fromkeys(row.id for row in rows))
 
@@ -93,7 +93,7 @@ def _shallow(value: Any) -> dict[str, Any]:
     return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
-def print_item(session: Session, item: int, *, full: bool = False) -> None:
+def print_item(session: Opened, item: int, *, full: bool = False) -> None:
     for line in item_lines(session.store.detail(item), session.annotator, cells(), full=full):
         emit(line)
 

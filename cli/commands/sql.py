@@ -50,9 +50,9 @@ def sql(
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> bytes:
-    """Comma-separated values, neutralised as in an export."""
+    """Comma-separated values, neutralised as in an export. Lines end as a shell reads them, not as RFC 4180 has it."""
     from fcreview.exporters.csv import cell
 
     text = io.StringIO(newline="")
-    csv.writer(text).writerows([cell(value) for value in row] for row in rows)
+    csv.writer(text, lineterminator="\n").writerows([cell(value) for value in row] for row in rows)
     return text.getvalue().encode("utf-8", "replace")

@@ -21,9 +21,9 @@ from fcreview.calls.clusters import (
     shared,
 )
 from fcreview.cli.common import Place, opened
+from fcreview.cli.opened import Opened
 from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
 from fcreview.cli.output import cut, emit, emit_json, laid_out
-from fcreview.cli.session import Session
 from fcreview.sanitise import clip, visible, width
 from fcreview.text.words import count_of, rate
 
@@ -91,7 +91,7 @@ def _fields(cluster: Cluster, failing: int) -> dict[str, object]:
     }
 
 
-def print_triage(session: Session, view: View, clusters: Sequence[Cluster], limit: int = GROUPS) -> None:
+def print_triage(session: Opened, view: View, clusters: Sequence[Cluster], limit: int = GROUPS) -> None:
     failing = sum(cluster.count for cluster in clusters)
     for line in summary(session, view, failing):
         emit(line)
@@ -110,7 +110,7 @@ def print_triage(session: Session, view: View, clusters: Sequence[Cluster], limi
         )
 
 
-def summary(session: Session, view: View, failing: int) -> list[str]:
+def summary(session: Opened, view: View, failing: int) -> list[str]:
     """The line above the table: how many, how many pass, where the benchmark contradicts itself."""
 
     def count(term: str) -> int:

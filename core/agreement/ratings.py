@@ -45,7 +45,7 @@ class Rating:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RatingGroup:
     """Ratings that one set of figures is made of. Of one criterion: what is asked on different scales never mixes."""
 
     given: Given
@@ -79,7 +79,7 @@ def labels(ratings: Iterable[Rating]) -> list[Rating]:
     ]
 
 
-def groups(ratings: Iterable[Rating], scope: Scope, given: Given) -> list[Group]:
+def groups(ratings: Iterable[Rating], scope: Scope, given: Given) -> list[RatingGroup]:
     """The ratings by scope and criterion; benchmarks and categories by name, criteria in the order of `SCALES`."""
     found: dict[tuple[str | None, str | None, str], list[Rating]] = {}
     for rating in ratings:
@@ -91,7 +91,7 @@ def groups(ratings: Iterable[Rating], scope: Scope, given: Given) -> list[Group]
         known = criterion.removesuffix("+fault")
         return benchmark or "", category or "", order.index(known) if known in order else len(order), criterion
 
-    return [Group(given, scope, *names, found[names]) for names in sorted(found, key=sorted_as)]
+    return [RatingGroup(given, scope, *names, found[names]) for names in sorted(found, key=sorted_as)]
 
 
 def category(value: Any) -> Category:

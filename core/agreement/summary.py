@@ -23,7 +23,7 @@ from fcreview.agreement.coefficients import (
     ordinal_alpha,
     percent,
 )
-from fcreview.agreement.ratings import Given, Group, Level, Rating, Scope, groups, labels
+from fcreview.agreement.ratings import Given, Level, Rating, RatingGroup, Scope, groups, labels
 from fcreview.agreement.table import NONE, Integers, Table, table_of
 
 Metric = Literal["percent", "fleiss", "alpha", "ac1", "cohen"]
@@ -76,7 +76,7 @@ class _Asked:
     level: Level = "nominal"
 
 
-def _figures(group: Group) -> Iterator[AgreementFigure]:
+def _figures(group: RatingGroup) -> Iterator[AgreementFigure]:
     table = table_of(group.criterion, group.ratings)
     asked = [*_of_all(table), *_of_pairs(table)]
     labelled = (table.cells != NONE).sum(axis=1)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from fcreview.calls.diff import NORMALISED, Walk, diff_call, explain_accept, same_function, weight
+from fcreview.calls.diff import NORMALISED, Work, diff_call, explain_accept, same_function, weight
 from fcreview.calls.rules import EXACT, SCALARS, Rules, accepts, same_arguments, same_scalar
 from fcreview.model import Accept, Call, Pair
 
@@ -141,7 +141,7 @@ def _argument_cost(accept: Accept, value: Any, rules: Rules) -> float:
         return 0
     if type(value) in SCALARS:
         return NORMALISED if any(same_scalar(one, value, rules) for one in accept.any_of) else 1
-    return min(1.0, weight(explain_accept(accept, value, "", 0, Walk(rules))))
+    return min(1.0, weight(explain_accept(accept, value, "", 0, Work(rules))))
 
 
 def _in_any_order(costs: list[list[float]]) -> Places:

@@ -34,11 +34,11 @@ def diff_call(golden: Call, predicted: Call, rules: Rules = EXACT) -> list[Argum
         return found + _undecodable(golden, predicted)
     if same_arguments(golden.arguments, predicted.arguments):
         return found
-    walk = Walk(rules)
+    work = Work(rules)
     for name, accept in golden.arguments.items():
         path = child("", name)
         if name in predicted.arguments:
-            found += _bounded(path, explain_accept(accept, predicted.arguments[name], path, 0, walk))
+            found += _bounded(path, explain_accept(accept, predicted.arguments[name], path, 0, work))
         elif not accept.optional:
             found.append(ArgumentDiff(path, "-", "missing, and not optional"))
     extra = (name for name in predicted.arguments if name not in golden.arguments)
@@ -59,11 +59,11 @@ def closest(accept: Accept, value: Any, rules: Rules = EXACT) -> Any:
     for expected in accept.any_of:
         if same(expected, value):
             return expected
-    tried = [(expected, explain(expected, value, "", 0, Walk(rules))) for expected in _candidates(accept, value)]
+    tried = [(expected, explain(expected, value, "", 0, Work(rules))) for expected in _candidates(accept, value)]
     return min(tried, key=lambda one: weight(one[1]))[0] if tried else None
 
 
-class Walk:
+class Work:
     """The rules, and how many more values may be looked at."""
 
     __slots__ = ("left", "rules")
@@ -73,13 +73,13 @@ class Walk:
         self.left = MAX_WORK
 
 
-def explain_accept(accept: Accept, value: Any, path: str, depth: int, walk: Walk) -> list[ArgumentDiff]:
+def explain_accept(accept: Accept, value: Any, path: str, depth: int, work: Work) -> list[ArgumentDiff]:
     """Nothing if accepted, else what the closest accepted value has otherwise."""
     if accepts(accept, value, depth):
         return []
     if not accept.any_of:
         return [ArgumentDiff(path, "!", "golden accepts no value, only leaving it out")]
-    tried = [explain(expected, value, path, depth, walk) for expected in _candidates(accept, value)]
+    tried = [explain(expected, value, path, depth, work) for expected in _candidates(accept, value)]
     best = min(tried, key=weight)
     if len(accept.any_of) == 1 or all(place.state == "~" for place in best):
         return best
@@ -89,21 +89,21 @@ def explain_accept(accept: Accept, value: Any, path: str, depth: int, walk: Walk
     return [ArgumentDiff(best[0].path, best[0].state, note), *best[1:]]
 
 
-def explain(expected: Any, value: Any, path: str, depth: int, walk: Walk) -> list[ArgumentDiff]:
+def explain(expected: Any, value: Any, path: str, depth: int, work: Work) -> list[ArgumentDiff]:
     """What `value` has otherwise than one golden value, which may hold `Fields`."""
-    walk.left -= 1
-    if walk.left < 0:
+    work.left -= 1
+    if work.left < 0:
         return [ArgumentDiff(path, "!", "too large to compare in full")]
     golden_kind, kind = word(expected), word(value)
-    lenient = walk.rules.tuple_is_list and (golden_kind, kind) == ("list", "tuple")
+    lenient = work.rules.tuple_is_list and (golden_kind, kind) == ("list", "tuple")
     if (golden_kind != kind and not lenient) or kind not in ("object", "list", "tuple"):
-        return _explain_scalar(expected, value, path, depth, walk.rules)
+        return _explain_scalar(expected, value, path, depth, work.rules)
     if depth >= MAX_DEPTH:
         return [] if expected is value else [ArgumentDiff(path, "!", f"not compared: {TOO_DEEP[2:]}")]
     if kind == "object":
         fields = expected.fields if isinstance(expected, Fields) else expected
-        return _explain_object(fields, value, path, depth, walk)
-    places = _explain_list(expected, value, path, depth, walk)
+        return _explain_object(fields, value, path, depth, work)
+    places = _explain_list(expected, value, path, depth, work)
     return [ArgumentDiff(path, "~", "tuple taken as list"), *places] if lenient else places
 
 
@@ -130,7 +130,7 @@ def _explain_scalar(expected: Any, value: Any, path: str, depth: int, rules: Rul
 
 
 def _explain_object(
-    fields: Mapping[str, Any], value: dict[str, Any], path: str, depth: int, walk: Walk
+    fields: Mapping[str, Any], value: dict[str, Any], path: str, depth: int, work: Work
 ) -> list[ArgumentDiff]:
     found: list[ArgumentDiff] = []
     for name, expected in fields.items():
@@ -141,15 +141,15 @@ def _explain_object(
             elif not expected.optional:
                 found.append(ArgumentDiff(place, "-", "missing, and not optional"))
         elif isinstance(expected, Accept):
-            found += explain_accept(expected, value[name], place, depth + 1, walk)
+            found += explain_accept(expected, value[name], place, depth + 1, work)
         else:
-            found += explain(expected, value[name], place, depth + 1, walk)
-        if walk.left < 0:
+            found += explain(expected, value[name], place, depth + 1, work)
+        if work.left < 0:
             return found
     return found + [ArgumentDiff(child(path, name), "+", "not in golden") for name in value if name not in fields]
 
 
-def _explain_list(expected: Any, value: Any, path: str, depth: int, walk: Walk) -> list[ArgumentDiff]:
+def _explain_list(expected: Any, value: Any, path: str, depth: int, work: Work) -> list[ArgumentDiff]:
     found: list[ArgumentDiff] = []
     start, golden_end, end = 0, len(expected), len(value)
     if golden_end != end:
@@ -161,8 +161,8 @@ def _explain_list(expected: Any, value: Any, path: str, depth: int, walk: Walk) 
             golden_end, end = golden_end - 1, end - 1
     both = min(golden_end, end)
     for index in range(start, both):
-        found += explain(expected[index], value[index], child(path, index), depth + 1, walk)
-        if walk.left < 0:
+        found += explain(expected[index], value[index], child(path, index), depth + 1, work)
+        if work.left < 0:
             return found
     found += [ArgumentDiff(child(path, index), "-", "missing") for index in range(both, golden_end)]
     return found + [ArgumentDiff(child(path, index), "+", "not in golden") for index in range(both, end)]

@@ -12,7 +12,7 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,6 +59,10 @@ class Journal:
         event.blind = blind
         return self._append(event)
 
+    def extend(self, events: Sequence[Event]) -> list[Event]:
+        """Writes events that were made elsewhere, all in one write; otherwise as `append`."""
+        return self._appended(events) if events else []
+
     def retract(self, event: Event) -> Event:
         """Takes back one of this annotator's events; returns the retraction."""
         said = Said(act="retract", target=event.target, criterion=event.criterion)
@@ -89,14 +93,17 @@ class Journal:
         )
 
     def _append(self, event: Event) -> Event:
+        return self._appended([event])[0]
+
+    def _appended(self, events: Sequence[Event]) -> list[Event]:
         try:
-            return self._write(event)
+            return self._write(events)
         except LineError as error:
             raise JournalError(f"not a review: {error}") from None
         except OSError as error:
             raise JournalError(f"not saved in {self.path}: {error.strerror or error}") from error
 
-    def _write(self, event: Event) -> Event:
+    def _write(self, events: Sequence[Event]) -> list[Event]:
         folder = self.path.parent
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
@@ -108,8 +115,13 @@ class Journal:
                 previous, fragment = _tail(descriptor, size)
                 if fragment:
                     self._set_aside(fragment)
-                sealed, line = seal(event, previous)
-                _write_all(descriptor, (b"\n" if fragment else b"") + line)
+                sealed, lines = [], [b"\n"] if fragment else []
+                for event in events:
+                    whole, line = seal(event, previous)
+                    previous = whole.hash
+                    sealed.append(whole)
+                    lines.append(line)
+                _write_all(descriptor, b"".join(lines))
                 os.fsync(descriptor)
                 if size == 0:
                     _sync_folder(folder)

@@ -24,10 +24,11 @@ import orjson
 
 from fcreview.opinions import Decision, decide, fold, has_seen, is_stale, last_act, retractions
 from fcreview.review import OWN, Event, ItemKey, Opinion
-from fcreview.rollup import SCORING
+from fcreview.rollup import UNANIMOUS, Policy
+from fcreview.store.labels.view import labels_view
 from fcreview.store.reviews.reader import JournalReader
 from fcreview.store.reviews.references import Reference, References
-from fcreview.store.reviews.views import DECISION_COLUMNS, SCHEMA, VIEWS, columns_json
+from fcreview.store.reviews.views import DECISION_COLUMNS, DECISION_JSON, SCHEMA, VIEWS, columns_json
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -39,19 +40,23 @@ MANY = 10_000
 """Rows of one statement at most: what it binds takes memory twice."""
 
 
-def load(connection: DuckDBPyConnection, events: Iterable[Event], annotator: str | None = None) -> ReviewTables:
+def load(
+    connection: DuckDBPyConnection, events: Iterable[Event], annotator: str | None = None, policy: Policy = UNANIMOUS
+) -> ReviewTables:
     """Makes the tables and views on a connection that has the tables and views of `schema.sql`."""
-    tables = ReviewTables(connection, annotator)
+    tables = ReviewTables(connection, annotator, policy)
     with _uncollected():
         tables.replace(events)
     return tables
 
 
-def follow(connection: DuckDBPyConnection, workspace: Workspace, annotator: str | None = None) -> ReviewTables:
+def follow(
+    connection: DuckDBPyConnection, workspace: Workspace, annotator: str | None = None, policy: Policy = UNANIMOUS
+) -> ReviewTables:
     """As `load`, from the workspace's journals; `refresh` then takes in what other processes add."""
     reader = JournalReader(workspace)
     with _uncollected():
-        tables = load(connection, reader.read(), annotator)
+        tables = load(connection, reader.read(), annotator, policy)
     tables.reader = reader
     return tables
 
@@ -71,8 +76,9 @@ def _uncollected() -> Iterator[None]:
 class ReviewTables:
     """Keeps the tables in step with the events. Not for two threads at once."""
 
-    def __init__(self, connection: DuckDBPyConnection, annotator: str | None) -> None:
+    def __init__(self, connection: DuckDBPyConnection, annotator: str | None, policy: Policy) -> None:
         self.annotator = annotator
+        self.policy = policy
         self.reader: JournalReader | None = None
         self._connection = connection
         self._references = References(connection)
@@ -91,7 +97,7 @@ class ReviewTables:
         self._events.clear()
         self._by_key.clear()
         self._retracted.clear()
-        for statement in (*SCHEMA, *VIEWS):
+        for statement in (*SCHEMA, *VIEWS, labels_view(self.policy)):
             self._connection.execute(statement)
         fresh = self._register(events)
         self._references.find_many(list(self._by_key))
@@ -218,17 +224,13 @@ class ReviewTables:
             if not opinions:
                 continue
             parts = self._references.parts(item)
-            for decision in decide(opinions, parts.build(), self.annotator):
-                row = _decision_row(item, decision)
-                if (decision.target, decision.criterion) != OWN:
-                    for source in SCORING:
-                        row[source] = parts.said.get((decision.target, decision.criterion, source))
-                yield row
+            for decision in decide(opinions, parts.build(), self.annotator, self.policy):
+                yield _decision_row(item, decision)
 
 
 def _decision_row(item: int, decision: Decision) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(decision, name) for name in _DECISION}
-    return {"item": item, **row, "human": _json(decision.human), "you": _json(decision.you)}
+    return {"item": item, **row, **{name: _json(row[name]) for name in DECISION_JSON}}
 
 
 _DECISION = tuple(field.name for field in fields(Decision))

@@ -1,7 +1,7 @@
-"""SQL of the review tables and of the views `human`, `review_acts`, `reviews`, `labels`. Values are JSON text.
+"""SQL of the review tables and of the views `human`, `review_acts`, `reviews`. Values are JSON text.
 
 Columns are those of `fcreview.review.Event` and `fcreview.opinions.Decision`: a field that is added there is a column
-here. `LABEL_FIELDS` is the one list of what an exported label has.
+here.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from typing import Any
 
 from fcreview.opinions import Decision
 from fcreview.review import Event, ItemKey
-from fcreview.rollup import SCORING
-from fcreview.store.reviews.effective import deciding, effective
 
-_TYPES = {"str": "VARCHAR", "Any": "VARCHAR", "DecidedBy": "VARCHAR", "list[str]": "VARCHAR[]", "int": "INTEGER",
-          "bool": "BOOLEAN"}  # fmt: skip
+_TYPES = {
+    **dict.fromkeys(("str", "Any", "dict[str, Any]", "DecidedBy"), "VARCHAR"),
+    "list[str]": "VARCHAR[]",
+    "int": "INTEGER",
+    "bool": "BOOLEAN",
+}
 _KINDS = {"text": "VARCHAR", "texts": "VARCHAR[]", "object": "JSON", "value": "JSON", "flag": "BOOLEAN"}
 _INTERNAL = ("previous", "hash", "version", "extra")
 """Fields of an event that matter to the journal only."""
@@ -36,39 +38,10 @@ EVENT_COLUMNS: dict[str, str] = {
 DECISION_COLUMNS: dict[str, str] = {
     "item": "BIGINT",
     **{field.name: _column_type(field) for field in fields(Decision)},
-    **dict.fromkeys(SCORING, "VARCHAR"),
 }
-"""Of `human_labels`: what people say of a target, and what the automatic sources say of a part."""
-
-LABEL_FIELDS: dict[str, str] = {
-    "run": "i.run",
-    "model": "i.model",
-    "benchmark": "i.benchmark",
-    "generation": "i.generation",
-    "language": "i.language",
-    "category": "i.category",
-    "id": "i.id",
-    "target": "o.target",
-    "criterion": "o.criterion",
-    **{source: f"o.{source}" for source in SCORING},
-    "human": "o.human",
-    "effective": effective("o.human", "o.decided_by", "o"),
-    "decided_by": deciding("o.decided_by", "o"),
-    "fault": "o.fault",
-    "tags": "coalesce(o.tags, [])",
-    "notes": "coalesce(o.notes, [])",
-    "annotators": "coalesce(o.annotators, [])",
-    "n_annotators": "len(coalesce(o.annotators, []))",
-    "stale": "coalesce(o.stale, false)",
-    "error_type": "i.error_type",
-    "rule_error_type": "i.rule_error_type",
-    "prediction_hash": "i.prediction_hash",
-    "golden_hash": "i.golden_hash",
-}
-"""Fields of a label in the order in which they are exported, and where each comes from."""
-
-JSON_FIELDS = (*SCORING, "human", "effective")
-"""Fields of a label whose values are JSON text in the store."""
+"""Of `human_labels`: what people say of a target."""
+DECISION_JSON = tuple(field.name for field in fields(Decision) if str(field.type).startswith(("Any", "dict")))
+"""Those of them that are JSON text."""
 
 
 def columns_json(columns: dict[str, str]) -> str:
@@ -113,19 +86,4 @@ FROM review_acts a LEFT JOIN item_rows i ON i.item = a.item
 WHERE a.act <> 'retract' AND NOT a.retracted
 """
 
-_SAID = ", ".join(f"h.{field.name}" for field in fields(Decision) if field.name not in ("target", "criterion"))
-_LABELS = f"""
-CREATE OR REPLACE TEMP VIEW labels AS
-WITH own AS (
-    SELECT i.item, coalesce(h.target, 'item') AS target, coalesce(h.criterion, 'correct') AS criterion,
-           {", ".join(f"CAST(i.{source} AS VARCHAR) AS {source}" for source in SCORING)}, {_SAID}
-    FROM items i LEFT JOIN human_labels h ON h.item = i.item AND h.target = 'item' AND h.criterion = 'correct'
-    UNION ALL
-    SELECT h.item, h.target, h.criterion, {", ".join(f"h.{source}" for source in SCORING)}, {_SAID}
-    FROM human_labels h WHERE NOT (target = 'item' AND criterion = 'correct')
-)
-SELECT i.item, {", ".join(f"{source} AS {name}" for name, source in LABEL_FIELDS.items())}
-FROM own o JOIN items i ON i.item = o.item
-"""
-
-VIEWS = (_HUMAN, _ACTS, _REVIEWS, _LABELS)
+VIEWS = (_HUMAN, _ACTS, _REVIEWS)

@@ -7,7 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from fcreview.exporters.base import FileFormat, FolderFormat, Sink, Source
+from fcreview.exporters.labelstudio import NAMES
+from fcreview.exporters.registry import FORMATS
 
 NOTE = '=HYPERLINK("http://x","y")\nsecond; "line"'
 ROWS: list[dict[str, Any]] = [
@@ -18,7 +22,21 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
+LABELS = [each.name for each in FORMATS if each.name != "hf"]
+"""Formats of one file with labels."""
+
+
 def rows_of(name: str, path: Path) -> list[dict[str, Any]]:
+    """The labels in a file. In Parquet verdicts are JSON text; a task of Label Studio gives the fields of its data."""
+    if name == "parquet":
+        found = duckdb.read_parquet(str(path))
+        return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+    if name == "labelstudio":
+        return [
+            {k: v for k, v in task["data"].items() if k not in NAMES}
+            | {"automatic": task["predictions"], "opinions": task["annotations"]}
+            for task in json.loads(path.read_text("utf-8"))
+        ]
     if name == "jsonl":
         return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     with path.open(encoding="utf-8", newline="") as file:

@@ -11,24 +11,23 @@ import pytest
 
 from fcreview.exporters.csv import cell
 from fcreview.exporters.export import export
-from fcreview.exporters.registry import EXPORTERS
-from fcreview.store.queries.labels import COLUMNS
+from fcreview.store.labels.fields import LABEL_FIELDS
 from fcreview.store.rows import View
 from fcreview.store.store import Store
-from tests.exporters.exported import NOTE, rows_of
+from tests.exporters.exported import LABELS, NOTE, rows_of
 
 
-@pytest.mark.parametrize("name", sorted(EXPORTERS))
+@pytest.mark.parametrize("name", LABELS)
 def test_every_item_and_every_reviewed_target_is_there(store: Store, tmp_path: Path, name: str) -> None:
     out = tmp_path / "labels"
     assert export(store, name, out) == {"label": 5}
     rows = rows_of(name, out)
-    assert [tuple(row) for row in rows] == [COLUMNS] * 5
+    assert [tuple(row) for row in rows] == [tuple(LABEL_FIELDS)] * 5
     assert [row["target"] for row in rows] == ["item", "item", "item", "turn:1/call:1/arg:city", "item"]
     assert [row["decided_by"] for row in rows] == ["unanimous", "disputed", "unanimous", "unanimous", "official"]
 
 
-@pytest.mark.parametrize("name", sorted(EXPORTERS))
+@pytest.mark.parametrize("name", LABELS)
 def test_a_filter_chooses_items(store: Store, tmp_path: Path, name: str) -> None:
     assert export(store, name, tmp_path / "some", View(where="official:fail")) == {"label": 3}
     assert export(store, name, tmp_path / "none", View(where="category:nothing")) == {"label": 0}

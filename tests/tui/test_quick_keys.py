@@ -137,6 +137,7 @@ async def test_verdicts_pressed_meanwhile_are_about_the_item_that_was_seen(works
         await slow.handled("f", "p", "u")
         assert (name(slow.app), said(workspace)) == ("simple_0", []), "nothing is shown that is not on disk"
         assert "saved" not in status(slow.app)
+        await until(lambda: "waiting for the disk" in status(slow.app))
         await slow.done()
         assert said(workspace) == [("simple_0", False), ("simple_0", True), ("simple_0", "unsure")]
         assert name(slow.app) == "simple_1"
@@ -162,7 +163,7 @@ async def test_a_prompt_that_is_cancelled_lets_the_next_item_come(workspace: Wor
         await slow.handled("f", "w")
         assert isinstance(slow.app.screen, FaultScreen)
         await slow.done()
-        assert name(slow.app) == "simple_0"
+        assert name(slow.app) == "simple_0" and "saved: fail · simple_0" in status(slow.app)
         await slow.handled("escape")
         await slow.done()
         assert (name(slow.app), said(workspace)) == ("simple_1", [("simple_0", False)])

@@ -6,12 +6,14 @@ is on disk gives way to the next one when nothing more is asked of it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fcreview.sanitise import visible
+from fcreview.store.rows import ItemDetail
 from fcreview.tui.in_order import Act
 from fcreview.tui.item.ahead import LookAhead, Shown
 from fcreview.tui.item.judging import About, Judging, KeyOf, Outcome
@@ -20,6 +22,8 @@ from fcreview.tui.item.status import SILENT, Remark
 if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
+PATIENCE = 0.4
+"""Seconds after which a person is told what the screen waits for."""
 Judgement = Callable[[About], Awaitable[Outcome]]
 
 
@@ -104,11 +108,18 @@ class Reviewing:
             self._say(f"{self._said.text} · not done: {keys} pressed after it", "bad")
 
     async def _guarded(self, act: Act) -> bool:
+        slow = asyncio.get_running_loop().call_later(PATIENCE, self._say, "waiting for the disk", "warn")
         try:
             return await act()
+        except asyncio.CancelledError:
+            if not self._session.leaving:
+                raise
+            return True  # what cannot be shown any more does not keep what was said behind it from being written
         except Exception as error:  # an item that cannot be read must not end the program
             self._say(visible(str(error) or type(error).__name__), "bad")
             return False
+        finally:
+            slow.cancel()
 
     def _say(self, text: str, style: str = "good") -> None:
         self._said = Remark(text, style)
@@ -143,14 +154,14 @@ class Reviewing:
     async def _judge(self, about: About, judgement: Judgement) -> bool:
         """The judgement is about the item as it is now: what was said before may not have been on disk yet."""
         here = about.item == self.shown.item
-        detail = self.shown.detail if here and not self._stale else await self._ahead.detail(about.item)
-        outcome = await judgement(replace(about, detail=detail))
+        about = replace(about, detail=await self._latest(about))
+        outcome = await judgement(about)
         if not outcome.done:
             self._say(outcome.said, outcome.style)
             return outcome.style != "bad"
         if not here:
             self._ahead.forget()
-            self._say(f"{outcome.said} · {visible(detail.row.id)}")
+            self._say(f"{outcome.said} · {visible(about.detail.row.id)}")
         elif outcome.goes_on:
             await self._judged(outcome)
         elif self._due is not None:
@@ -159,6 +170,16 @@ class Reviewing:
             await self._renew(outcome.message)
         return True
 
+    async def _latest(self, about: About) -> ItemDetail:
+        if about.item == self.shown.item and not self._stale:
+            return self.shown.detail
+        try:
+            return await self._ahead.detail(about.item)
+        except asyncio.CancelledError:
+            if not self._session.leaving:
+                raise
+            return about.detail  # nothing is read any more, but what was said counts
+
     async def _judged(self, outcome: Outcome) -> None:
         self._stale = True
         following = await self._ahead.following(self.shown)
@@ -166,6 +187,8 @@ class Reviewing:
             await self._renew(f"{outcome.said} · {await self._end()}")
             return
         self._due = (following, Remark(outcome.message))
+        if not self._face.in_front:
+            self._say(outcome.message)
         self._do(self._go_on)  # behind what was asked for meanwhile
 
     async def _end(self) -> str:

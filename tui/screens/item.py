@@ -37,6 +37,7 @@ from fcreview.tui.screens.pager import PagerScreen, Text
 from fcreview.tui.screens.tags import TagsScreen, tag_choices
 from fcreview.tui.session import Session
 from fcreview.tui.text.copying import copied
+from fcreview.tui.text.lines import Line
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.item_text import ItemText
 
@@ -133,13 +134,12 @@ class ItemScreen(Screen[int]):
 
     def _draw_bars(self) -> None:
         cells, keys = self.app.size.width, key_names(self.app)
-        inside = False
+        status: Line = ((f" {self._remark.text}", self._remark.style),)
         if self.reviewing.begun:
-            shown, inside = self.reviewing.shown, self.reader.inside
-            header = header_line(shown.detail, shown.walk.position, shown.walk.count, cells, hidden=self.reader.hidden)
+            shown, reader = self.reviewing.shown, self.reader
+            header = header_line(shown.detail, shown.walk.position, shown.walk.count, cells, hidden=reader.hidden)
             self.query_one("#item-header", LineBar).show(header)
-        target = self.target if self.reviewing.begun else "item"
-        status = status_line(self._remark, target, self.text.share, inside, cells, keys)
+            status = status_line(self._remark, self.target, self.text.share, reader.inside, cells, keys)
         self.query_one("#item-status", LineBar).show(status)
         self.query_one("#item-keys", LineBar).show(key_line(key_hints(self), cells))
 

@@ -22,12 +22,12 @@ _MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param
 
 
 @dataclass(slots=True)
-class Group:
+class CategoryGroup:
     """A figure and those it is made of; a category has none."""
 
     name: str
     mean: Mean
-    parts: Sequence[Group] = ()
+    parts: Sequence[CategoryGroup] = ()
     note: str = ""
     hidden: bool = False
     """The program prints N/A for it; what stands above it is computed with its `mean`."""
@@ -62,11 +62,11 @@ def table(generation: str, rates: Rates) -> list[Figure]:
     return [line for level, group in zip((0, *[1] * (len(top) - 1)), top, strict=True) for line in group.lines(level)]
 
 
-def _v4(rates: Rates) -> list[Group]:
+def _v4(rates: Rates) -> list[CategoryGroup]:
     """A group in which nothing was run is printed as 0, parts of groups as N/A."""
     simple = _na_if_missing(_unweighted("simple", _all(rates, _SIMPLE), absent_is_0=True))
     others = _all(rates, ("multiple", "parallel", "parallel_multiple"))
-    live = Group("live", weighted(rates, tuple(LIVE_SIZES), LIVE_SIZES), _all(rates, tuple(LIVE_SIZES)))
+    live = CategoryGroup("live", weighted(rates, tuple(LIVE_SIZES), LIVE_SIZES), _all(rates, tuple(LIVE_SIZES)))
     live.note = _counted_as_0(live.mean)
     irrelevance = _unweighted("irrelevance", _all(rates, ("irrelevance", "live_irrelevance")), absent_is_0=True)
     web_search = _unweighted("web_search", _all(rates, ("web_search_base", "web_search_no_snippet")), absent_is_0=True)
@@ -80,16 +80,16 @@ def _v4(rates: Rates) -> list[Group]:
     ]
 
 
-def _overall(groups: Sequence[Group]) -> Group:
+def _overall(groups: Sequence[CategoryGroup]) -> CategoryGroup:
     means = [group.mean for group in groups]
     under = mean(means, absent_is_0=True)
     value = None
     if under.of and under.value is not None:
         value = sum(WEIGHTS[group.name] * (group.mean.value or 0.0) for group in groups)
-    return Group("overall", Mean(value, under.n, under.of, under.missing), note=_counted_as_0(under))
+    return CategoryGroup("overall", Mean(value, under.n, under.of, under.missing), note=_counted_as_0(under))
 
 
-def _before(generation: str, rates: Rates) -> list[Group]:
+def _before(generation: str, rates: Rates) -> list[CategoryGroup]:
     """V1 weighs the languages of simple calls, and REST among executable ones, by their items; V2 and V3 do not."""
     first = generation == "V1"
     ast, run = "_function" if first else "", "executable_" if first else "exec_"
@@ -112,32 +112,34 @@ def _before(generation: str, rates: Rates) -> list[Group]:
     return groups
 
 
-def _all_items(generation: str, rates: Rates, groups: Sequence[Group]) -> Group:
+def _all_items(generation: str, rates: Rates, groups: Sequence[CategoryGroup]) -> CategoryGroup:
     under = pooled(rates, [category for group in groups for category in group.categories()])
     missing = [category for group in groups for category in group.mean.missing]
     official = "the leaderboard's overall" if generation == "V1" else ""
-    return Group("all items", under, note="; ".join(filter(None, (official, _without(missing)))))
+    return CategoryGroup("all items", under, note="; ".join(filter(None, (official, _without(missing)))))
 
 
-def _all(rates: Rates, categories: Sequence[str]) -> list[Group]:
+def _all(rates: Rates, categories: Sequence[str]) -> list[CategoryGroup]:
     return [_category(rates, category) for category in categories]
 
 
-def _category(rates: Rates, category: str) -> Group:
-    return Group(category, weighted(rates, (category,)))
+def _category(rates: Rates, category: str) -> CategoryGroup:
+    return CategoryGroup(category, weighted(rates, (category,)))
 
 
-def _unweighted(name: str, parts: Sequence[Group], _: Rates | None = None, *, absent_is_0: bool = False) -> Group:
+def _unweighted(
+    name: str, parts: Sequence[CategoryGroup], _: Rates | None = None, *, absent_is_0: bool = False
+) -> CategoryGroup:
     under = mean([part.mean for part in parts], absent_is_0=absent_is_0)
-    return Group(name, under, parts, _counted_as_0(under) if absent_is_0 else _without(under.missing))
+    return CategoryGroup(name, under, parts, _counted_as_0(under) if absent_is_0 else _without(under.missing))
 
 
-def _weighted(name: str, parts: Sequence[Group], rates: Rates) -> Group:
+def _weighted(name: str, parts: Sequence[CategoryGroup], rates: Rates) -> CategoryGroup:
     under = weighted(rates, [part.name for part in parts])
-    return Group(name, under, parts, _without(under.missing))
+    return CategoryGroup(name, under, parts, _without(under.missing))
 
 
-def _na_if_missing(group: Group) -> Group:
+def _na_if_missing(group: CategoryGroup) -> CategoryGroup:
     if group.mean.missing:
         group.hidden = True
         group.note = f"not run: {', '.join(group.mean.missing)}; printed as N/A, counted as 0 above"

@@ -100,7 +100,7 @@ def test_sql_reads_and_only_reads(cli: Cli, known_run: Path) -> None:
     query = "SELECT error_type, count(*) AS n FROM items GROUP BY 1 ORDER BY n DESC, 1"
     assert cli("sql", known_run, query, "--json").objects[0] == {"error_type": "value_error:string", "n": 4}
     assert "value_error:string" in cli("sql", known_run, query).out
-    assert cli("sql", known_run, query, "--csv").out.startswith("error_type,n\r\n")
+    assert cli("sql", known_run, query, "--csv").out.startswith("error_type,n\nvalue_error:string,4\n")
     for statement in ("DELETE FROM runs", "SELECT * FROM read_text('/etc/passwd')", "ATTACH 'x'", "SELEC"):
         done = cli("sql", known_run, statement)
         assert (done.code, done.out) == (1, "")

@@ -11,7 +11,7 @@ import pytest
 
 from fcreview.review import Said
 from fcreview.store.importing.import_runs import import_runs
-from fcreview.store.queries.labels import COLUMNS
+from fcreview.store.labels.fields import LABEL_FIELDS
 from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.rows import View
@@ -244,10 +244,10 @@ def test_labels_come_in_chunks_with_every_item_once(workspace: Workspace) -> Non
         acts = reviewer(store)
         acts.review(one(store), Said(verdict=True, golden_fix={"city": "Hangzhou"}))
         acts.review(one(store), Said(verdict=False, target="turn:1/call:1"))
-        chunks = list(store.labels(View(), 3))
+        chunks = list(store.labels(View(), size=3))
         rows = [row for chunk in chunks for row in chunk]
         assert [len(chunk) for chunk in chunks] == [4, 3, 2]
-        assert all(tuple(row) == COLUMNS for row in rows)
+        assert all(tuple(row) == tuple(LABEL_FIELDS) for row in rows)
         assert [row["target"] for row in rows[:3]] == ["item", "turn:1/call:1", "item"]
         assert rows[0]["effective"] is True
         assert rows[1]["human"] is False

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.output import note
+from fcreview.cli.output import emit, note
+from fcreview.rollup import POLICIES, UNANIMOUS, Policy
 
 if TYPE_CHECKING:
     from fcreview.store.reviewer import Reviewer
+    from fcreview.store.reviews.journal import Journal
     from fcreview.store.rows import RunRow, View
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
@@ -20,13 +22,15 @@ TOLD = 3
 
 
 @dataclass(slots=True)
-class Session:
+class Opened:
     """A workspace brought up to date, and which of its runs lie at the paths that were named."""
 
     workspace: Workspace
     annotator: str
     scope: tuple[int, ...] = ()
     """Numbers of those runs; empty for every run of the workspace."""
+    policy: Policy = UNANIMOUS
+    """What counts where annotators differ."""
     _store: Store | None = None
     _runs: list[RunRow] = field(default_factory=list)
 
@@ -36,7 +40,7 @@ class Session:
         if self._store is None:
             from fcreview.store.store import Store
 
-            self._store = Store.open(self.workspace, self.annotator)
+            self._store = Store.open(self.workspace, self.annotator, policy=self.policy)
             _tell(self._store.reviews.warnings)
         return self._store
 
@@ -45,6 +49,14 @@ class Session:
         if not self._runs:
             self._runs = [row for row in self.store.runs() if not self.scope or row.run in self.scope]
         return self._runs
+
+    def head(self, *, as_json: bool = False) -> None:
+        """Says at the head of figures and lists that they are made with another policy than the usual one; on stderr,
+        where JSON follows."""
+        if self.policy != UNANIMOUS:
+            (note if as_json else emit)(
+                f"policy {self.policy}: where annotators differ, what more than half say counts"
+            )
 
     def close(self) -> None:
         if self._store is not None:
@@ -73,9 +85,21 @@ class Session:
 
     def reviewer(self) -> Reviewer:
         from fcreview.store.reviewer import Reviewer
+
+        return Reviewer(self.store, self.journal())
+
+    def journal(self) -> Journal:
         from fcreview.store.reviews.journal import Journal
 
-        return Reviewer(self.store, Journal(self.workspace, self.annotator))
+        return Journal(self.workspace, self.annotator)
+
+
+def policy_of(name: str) -> Policy:
+    """UsageError if there is none of this name."""
+    found = next((policy for policy in POLICIES if policy == name), None)
+    if found is None:
+        raise UsageError(f"no policy {name!r}: there are {', '.join(POLICIES)}")
+    return found
 
 
 def _tell(warnings: Sequence[str]) -> None:

@@ -1,24 +1,18 @@
-"""Items and labels in chunks, for exports; labels are rows of the view `labels`, with values instead of JSON text."""
+"""The items of a view in parts that are read one after the other, so that memory does not grow with an export."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import orjson
+from typing import TYPE_CHECKING
 
 from fcreview.store.queries.pages import FROM, condition
-from fcreview.store.reviews.views import JSON_FIELDS, LABEL_FIELDS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from fcreview.store.rows import View
 
-COLUMNS = tuple(LABEL_FIELDS)
-"""Fields of an exported label, in this order."""
 CHUNK = 5000
-_WORDS: dict[str | None, Any] = {None: None, "true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +43,3 @@ def items_of(connection: DuckDBPyConnection, chunk: Chunk) -> list[int]:
         return sorted(chunk.items)
     rows = connection.execute("SELECT item FROM item_rows WHERE item BETWEEN ? AND ?", [chunk.first, chunk.last])
     return sorted(row[0] for row in rows.fetchall())
-
-
-def read_labels(connection: DuckDBPyConnection, chunk: Chunk) -> list[dict[str, Any]]:
-    """Labels with the fields `COLUMNS`, in the order of items, each item's own label first."""
-    limited = "" if chunk.items is None else "AND item IN (SELECT unnest(?::BIGINT[]))"
-    rows = connection.execute(
-        f"SELECT {', '.join(COLUMNS)} FROM labels WHERE item BETWEEN {chunk.first:d} AND {chunk.last:d} {limited}"
-        " ORDER BY item, NOT (target = 'item' AND criterion = 'correct'), target, criterion",
-        [] if chunk.items is None else [chunk.items],
-    ).fetchall()
-    return [_label(row) for row in rows]
-
-
-def _label(row: tuple[Any, ...]) -> dict[str, Any]:
-    label = dict(zip(COLUMNS, row, strict=True))
-    for name in JSON_FIELDS:
-        text = label[name]
-        label[name] = _WORDS[text] if text in _WORDS else orjson.loads(text)
-    return label

@@ -1,0 +1,204 @@
+"""Finds the items that incoming reviews are about, and writes to the annotator's journal what is not said there yet.
+
+Twice is the same as once: an event's number is made of what it says, so merged copies of a workspace hold it once, and
+what the annotator thinks already is not written again. What they said later stands: an older review is left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import orjson
+
+from fcreview.opinions import is_stale
+from fcreview.review import PARTS, Event, ItemKey, Opinion
+from fcreview.rollup import alike
+from fcreview.store.labels.incoming import Incoming, IncomingError, Mistake, refuse
+from fcreview.store.reviews.lines import LineError, seal
+from fcreview.targets import part_of
+from fcreview.text.words import count_of
+
+if TYPE_CHECKING:
+    from fcreview.store.reviews.journal import Journal
+    from fcreview.store.store import Store
+
+
+@dataclass(slots=True)
+class Placed:
+    """What came of a file."""
+
+    written: list[Event] = field(default_factory=list)
+    already: int = 0
+    """The annotator thinks so already, or said just this and took it back."""
+    older: int = 0
+    """The annotator has said something else of the same since."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """What was read of a file."""
+
+    name: str
+    found: Sequence[Incoming | Mistake]
+    unit: str = "line"
+
+
+def take_in(store: Store, journal: Journal, file: File, said_by: str | None = None) -> Placed:
+    """Writes the reviews of the journal's annotator, who may have another name in the file (`said_by`).
+
+    IncomingError, and nothing is written, if anything in the file is wrong or it has no review of theirs.
+    """
+    name = said_by or journal.annotator
+    mine = [each for each in file.found if isinstance(each, Incoming) and each.annotator in (None, name)]
+    mistakes = [each for each in file.found if isinstance(each, Mistake)]
+    refuse(file.name, mistakes, file.unit)
+    if not mine:
+        raise IncomingError(_nobody(file, name))
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    events: list[tuple[Incoming, Event]] = []
+    with store.lock:
+        store.refresh_reviews()
+        items = _Items(store, {each.key["id"] for each in mine})
+        for each in mine:
+            try:
+                events.append((each, items.event(each, journal.annotator, now)))
+            except (ValueError, LineError) as error:
+                mistakes.append(Mistake(each.line, str(error)))
+        refuse(file.name, mistakes, file.unit)
+        placed = _new(store, events)
+    placed.written = journal.extend(placed.written)
+    with store.lock:
+        store.reviews.add(placed.written)
+    return placed
+
+
+def _new(store: Store, events: Iterable[tuple[Incoming, Event]]) -> Placed:
+    """What is to be written."""
+    placed = Placed()
+    known: set[str] = set()
+    for said, event in events:
+        known.update(each.event for each in store.reviews.history(event.key))
+        opinions = store.reviews.opinions(event.key, event.prediction_hash, event.golden_hash)
+        own = next((each for each in opinions if _same_question(each, event)), None)
+        if event.event in known or (own is not None and _thinks(own, event)):
+            placed.already += 1
+        elif own is not None and said.time is not None and own.time >= event.time:
+            placed.older += 1
+        else:
+            known.add(event.event)
+            placed.written.append(event)
+    return placed
+
+
+def _same_question(opinion: Opinion, event: Event) -> bool:
+    asked = (event.annotator, event.target, event.criterion, event.act)
+    return asked == (opinion.annotator, opinion.target, opinion.criterion, opinion.act) and not is_stale(
+        event, opinion.prediction_hash, opinion.golden_hash
+    )
+
+
+def _thinks(opinion: Opinion, event: Event) -> bool:
+    """Whether the event would change nothing. One with a verdict also sets the fault, or takes it back."""
+    if event.verdict is not None and not alike(opinion.verdict, event.verdict):
+        return False
+    for name in PARTS:
+        said, held = getattr(event, name), getattr(opinion, name)
+        silent = said is None and (name != "fault" or event.verdict is None)
+        if name != "verdict" and not silent and (said or None) != (held or None):
+            return False
+    return True
+
+
+class _Items:
+    """The items that have one of these ids."""
+
+    def __init__(self, store: Store, ids: set[str]) -> None:
+        rows = store.connection.execute(
+            "SELECT i.id, i.item, r.benchmark, r.generation, r.language, r.model, i.category, i.prediction_hash,"
+            " i.golden_hash, i.n_turns, list_transform(coalesce(i.pairs, []), lambda p: p.turn)"
+            " FROM item_rows i JOIN runs r USING (run) WHERE i.id IN (SELECT unnest($1::VARCHAR[])) ORDER BY i.item",
+            [sorted(ids)],
+        ).fetchall()
+        self._by_id: dict[str, list[_Item]] = {}
+        for name, item, benchmark, generation, language, model, category, prediction, golden, turns, pairs in rows:
+            key = ItemKey(benchmark, generation, language, model, category, name)
+            found = _Item(item, key, prediction or "", golden or "", turns, Counter(pairs))
+            self._by_id.setdefault(name, []).append(found)
+
+    def event(self, said: Incoming, annotator: str, now: str) -> Event:
+        """ValueError if there is no such item or target, or it may be several; LineError for what no journal takes."""
+        item = self._item(said)
+        prediction, golden = said.prediction_hash or item.prediction_hash, said.golden_hash or item.golden_hash
+        if (prediction, golden) == (item.prediction_hash, item.golden_hash):
+            item.check(said.said.target)
+        event = Event(
+            **asdict(said.said),
+            event="new",
+            time=said.time or now,
+            annotator=annotator,
+            key=item.key,
+            prediction_hash=prediction,
+            golden_hash=golden,
+            blind=said.blind,
+        )
+        event.event = _number(event)
+        seal(event, "")
+        return event
+
+    def _item(self, said: Incoming) -> _Item:
+        wanted = said.key.items()
+        found = [each for each in self._by_id.get(said.key["id"], []) if wanted <= each.key._asdict().items()]
+        keys = {each.key for each in found}
+        if not found:
+            names = ", ".join(f"{name} {value}" for name, value in wanted)
+            raise ValueError(f"no such item: {names}")
+        if len(keys) > 1:
+            differ = [name for at, name in enumerate(ItemKey._fields) if len({key[at] for key in keys}) > 1]
+            raise ValueError(f"{said.key['id']} is {len(keys)} items: say which {' and '.join(differ)}")
+        hashes = (said.prediction_hash, said.golden_hash)
+        return next((each for each in found if (each.prediction_hash, each.golden_hash) == hashes), found[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    item: int
+    key: ItemKey
+    prediction_hash: str
+    golden_hash: str
+    n_turns: int
+    pairs: Counter[int]
+    """Call pairs by turn, from 0."""
+
+    def check(self, target: str) -> None:
+        """ValueError for a turn or call that the item does not have."""
+        check_target(target, self.key.id, max([self.n_turns, *(turn + 1 for turn in self.pairs)]), self.pairs)
+
+
+def check_target(target: str, name: str, turns: int, pairs: Counter[int]) -> None:
+    """ValueError for a turn or call that an item with these turns and call pairs (by turn, from 0) does not have."""
+    part = part_of(target)
+    if part is None:
+        return
+    if part.turn >= turns:
+        raise ValueError(f"{name} has {count_of(turns, 'turn')}: no {target}")
+    calls = pairs[part.turn]
+    if part.call is not None and part.call >= calls:
+        has = count_of(calls, "call") if calls else "no calls"
+        raise ValueError(f"turn {part.turn + 1} of {name} has {has}: no {target}")
+
+
+def _number(event: Event) -> str:
+    """128 bits in hex, of all that the event says."""
+    content = {name: value for name, value in asdict(event).items() if name not in ("event", "previous", "hash")}
+    return blake2b(orjson.dumps(content, default=tuple, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+
+
+def _nobody(file: File, name: str) -> str:
+    others = Counter(each.annotator for each in file.found if isinstance(each, Incoming) and each.annotator)
+    there = ", ".join(f"{who} ({count:,})" for who, count in others.most_common(8))
+    return f"{file.name} has no reviews by {name}" + (f": there are {there}; say whose with --said-by" if there else "")

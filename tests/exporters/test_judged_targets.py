@@ -1,0 +1,101 @@
+"""Every target that anything judged is a label, reviewed or not, on the sample runs of all benchmarks."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from fcreview.exporters.csv import cell
+from fcreview.exporters.export import export
+from fcreview.importers.registry import discover, read_plan
+from fcreview.review import Said
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.labels.reading import Choice
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import find_workspace
+from tests.exporters.exported import rows_of
+
+Question = tuple[int, str, str]
+
+
+@pytest.fixture(scope="module")
+def store(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """All sample runs; an annotator passed the first item of each, with a note that a spreadsheet would obey."""
+    place = shutil.copytree(samples, tmp_path_factory.mktemp("samples") / "runs")
+    workspace = find_workspace(place)
+    import_runs(workspace, discover([place]).plans, read_plan)
+    with Store.open(workspace, "alice") as opened:
+        acts = Reviewer(opened, Journal(workspace, "+alice"))
+        for (item,) in opened.sql("SELECT min(item) FROM items GROUP BY run")[1]:
+            acts.review(item, Said(verdict=True, note="=1+1", tags=["@x"]))
+        yield opened
+
+
+def labels_of(store: Store, benchmark: str, choice: Choice | None = None) -> list[dict[str, Any]]:
+    view = View(f"benchmark:{benchmark}", "dataset")
+    return [label for chunk in store.labels(view, choice or Choice()) for label in chunk]
+
+
+@pytest.mark.parametrize("benchmark", ["complexfuncbench", "acebench", "confetti", "hammerbench", "bfcl"])
+def test_every_judged_target_is_a_row_with_every_automatic_verdict(store: Store, benchmark: str) -> None:
+    columns = (
+        'i.id, i.category, i.model, i.language, v.target, v.criterion, v.source, v.value::VARCHAR, v."by", v.rationale'
+    )
+    judged = store.sql(
+        f"SELECT {columns} FROM verdicts v JOIN items i USING (item) WHERE i.benchmark = '{benchmark}' ORDER BY ALL"
+    )[1]
+    items = store.sql(f"SELECT count(*) FROM items WHERE benchmark = '{benchmark}'")[1][0][0]
+    labels = labels_of(store, benchmark)
+    rows = [(label["run"], label["category"], label["id"], label["target"], label["criterion"]) for label in labels]
+    assert len(set(rows)) == len(rows)
+    assert sum(row[-2:] == ("item", "correct") for row in rows) == items
+    told = [
+        (label["id"], label["category"], label["model"], label["language"], label["target"], label["criterion"],
+         said["source"], _text(said["value"]), said["by"], said["rationale"])
+        for label in labels for said in label["automatic"]
+    ]  # fmt: skip
+    assert judged
+    assert not [row for row in judged if row not in told]
+    for label in labels:
+        for source in ("official", "rule", "judge"):
+            values = [said["value"] for said in label["automatic"] if said["source"] == source]
+            assert label[source] in (values or [None])
+
+
+def _text(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def test_the_view_and_the_export_are_the_same_rows(store: Store) -> None:
+    columns, rows = store.sql("SELECT * EXCLUDE (item) FROM labels")
+    labels = [label for chunk in store.labels(View(queue="dataset")) for label in chunk]
+    plain = [name for name in columns if name not in ("official", "rule", "judge", "human", "effective", "automatic")]
+    assert sorted((tuple(label[name] for name in plain) for label in labels), key=repr) == sorted(
+        (tuple(dict(zip(columns, row, strict=True))[name] for name in plain) for row in rows), key=repr
+    )
+
+
+def test_only_some_labels(store: Store) -> None:
+    every = labels_of(store, "hammerbench")
+    reviewed = labels_of(store, "hammerbench", Choice("reviewed"))
+    assert reviewed == [label for label in every if label["annotators"]]
+    assert reviewed
+    assert not labels_of(store, "hammerbench", Choice("adjudicated"))
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_no_cell_of_a_table_is_a_formula(store: Store, tmp_path: Path, content: bool) -> None:
+    export(store, "csv", tmp_path / "labels.csv", View(queue="dataset"), choice=Choice(content=content))
+    rows = rows_of("csv", tmp_path / "labels.csv")
+    assert len(rows) == sum(map(len, store.labels(View())))
+    assert any(row["opinions"].startswith("'+alice pass, tags @x: =1+1") for row in rows)
+    assert not [text for row in rows for text in row.values() if text.startswith(("=", "+", "@", "\t", "\r"))]
+    assert cell(["=1"]) == "'=1"

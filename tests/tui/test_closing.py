@@ -1,0 +1,111 @@
+"""Leaving while the store is still at work neither hangs nor complains, and loses nothing that was said."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual import events
+from textual.app import App
+
+from fcreview.store.reviews.reader import read_journals
+from fcreview.store.rows import View
+from fcreview.tui.screens.item import ItemScreen
+
+ENDLESS = "SELECT count(*) FROM range(10000000000) a, range(1000) b"
+"""Takes hours unless it is broken off."""
+NEXT = "right_square_bracket"
+"""The item behind the first one was read ahead: what lies behind that one is read when it is shown."""
+
+
+class Stuck:
+    """Makes one of the store's methods endless, and knows when somebody waits for it."""
+
+    def __init__(self, store: Any, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._begun = threading.Event()
+
+        def endless(*_: Any) -> Any:
+            self._begun.set()
+            return store.connection.execute(ENDLESS).fetchall()
+
+        monkeypatch.setattr(store, method, endless)
+
+    async def begun(self) -> None:
+        assert await asyncio.to_thread(self._begun.wait, 10)
+
+
+def press(app: App[Any], keys: str) -> None:
+    """As they come from a terminal: nothing is waited for, since a question that does not end is never done."""
+    for key in keys.split():
+        event = events.Key(key, key if len(key) == 1 else None)
+        event.set_sender(app)
+        app._driver.send_message(event)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 5
+    while not holds():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("before", "method", "keys"), [("f s i m", "count", "enter"), ("j", "clusters", "c"), ("j", "detail", "enter")]
+)
+async def test_the_queue_is_left_while_a_question_is_open(
+    make_app: Any, settled: Any, monkeypatch: Any, caplog: Any, before: str, method: str, keys: str
+) -> None:
+    app = make_app([{} for _ in range(5)])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press(*before.split())
+        stuck = Stuck(make_app.stores[-1], method, monkeypatch)
+        press(app, keys)
+        await stuck.begun()
+        press(app, "ctrl+q")
+        await until(lambda: app.return_value == 0)
+        start = time.monotonic()
+    assert time.monotonic() - start < 5
+    gc.collect()
+    assert not caplog.records, "no exception was left lying about"
+
+
+@pytest.mark.parametrize(
+    ("method", "keys"), [("page", NEXT), ("page", f"{NEXT} {NEXT}"), ("facets", "e"), ("raw", "R")]
+)
+async def test_an_item_is_left_while_a_question_is_open(
+    make_app: Any, settled: Any, monkeypatch: Any, caplog: Any, method: str, keys: str
+) -> None:
+    app = make_app([{} for _ in range(5)], view=View(queue="dataset"), open_item="simple_0")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert isinstance(app.screen, ItemScreen)
+        stuck = Stuck(make_app.stores[-1], method, monkeypatch)
+        press(app, keys)
+        await stuck.begun()
+        press(app, "ctrl+q")
+        await until(lambda: app.return_value == 0)
+        start = time.monotonic()
+    assert time.monotonic() - start < 5
+    gc.collect()
+    assert not caplog.records
+
+
+async def test_a_verdict_behind_a_question_that_does_not_end_is_saved(
+    make_app: Any, settled: Any, monkeypatch: Any
+) -> None:
+    app = make_app([{} for _ in range(5)], view=View(queue="dataset"), open_item="simple_0")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        stuck = Stuck(make_app.stores[-1], "page", monkeypatch)
+        press(app, NEXT)
+        await stuck.begun()
+        press(app, f"{NEXT} p f ctrl+q")
+        await until(lambda: app.return_value == 1)
+    said, _ = read_journals(make_app.stores[-1].workspace)
+    assert [(event.key.id, event.verdict) for event in said] == [("simple_1", True), ("simple_1", False)]

@@ -5,28 +5,28 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from fcreview.agreement.ratings import Rating
 from fcreview.calls.clusters import Cluster
-from fcreview.figures import FigureSource, Scored
 from fcreview.model import ImportIssue, Item
 from fcreview.review import ItemKey
 from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
-from fcreview.store.labels.reading import EVERY_LABEL, Choice, read_labels
-from fcreview.store.queries.agreement import ratings
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
 from fcreview.store.queries.detail import find_items, raw_record, read_issues, read_items, score_record
 from fcreview.store.queries.pages import Orders, hide, rows_of
-from fcreview.store.queries.scored import scored
 from fcreview.store.queries.sqlguard import run_sql
 from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
 from fcreview.store.reviews.tables import ReviewTables, follow
 from fcreview.store.rows import ItemDetail, QueueRow, RunRow, View
 from fcreview.store.workspace import Workspace
+
+if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked for: the first rows do not wait
+    from fcreview.agreement.ratings import Rating
+    from fcreview.figures import FigureSource, Scored
+    from fcreview.store.labels.reading import Choice
 
 T = TypeVar("T")
 
@@ -162,16 +162,20 @@ class Store:
         """What the run's figures are computed from, by source. StoreError in blind mode."""
         if self.blind:
             raise StoreError("figures are not available in blind mode")
+        from fcreview.store.queries.scored import scored
+
         return self._do(lambda: scored(self.connection, run))
 
     def agreement_rows(self, view: View) -> list[Rating]:
         """What annotators said of the view's items; see `queries.agreement.ratings`. StoreError in blind mode."""
         if self.blind:
             raise StoreError("agreement is not available in blind mode")
+        from fcreview.store.queries.agreement import ratings
+
         return self._do(lambda: ratings(self.connection, self.reviews, view))
 
     def labels(
-        self, view: View, choice: Choice = EVERY_LABEL, size: int | None = None
+        self, view: View, choice: Choice | None = None, size: int | None = None
     ) -> Iterator[list[dict[str, Any]]]:
         """Labels of the view's items, in the order of items, each item's own label first, as `labels.fields`.
 
@@ -181,6 +185,9 @@ class Store:
         """
         if self.blind:
             raise StoreError("labels are not available in blind mode")
+        from fcreview.store.labels.reading import EVERY_LABEL, read_labels
+
+        choice = choice or EVERY_LABEL
         size = size or (DETAILS if choice.content else CHUNK)
         chunks = self._do(lambda: chunks_of(self.connection, view, size))
         return (self._do(partial(read_labels, self.reviews, self.connection, chunk, choice)) for chunk in chunks)

@@ -16,11 +16,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 import fcreview.importers
 import fcreview.store
 from fcreview.importers.common.gather import gather
+from fcreview.store.kept import read_object, write_object
 
 if TYPE_CHECKING:
     from fcreview.plan import RunPlan
@@ -42,7 +41,7 @@ class Seen:
 
     def runs(self, workspace: Workspace) -> tuple[int, ...] | None:
         """The runs at the paths if nothing changed since `keep`; else None."""
-        kept = _read(workspace).get(self._question)
+        kept = read_object(_file(workspace)).get(self._question)
         if not isinstance(kept, dict) or not _are(kept.get("others"), str) or not _are(kept.get("runs"), int):
             return None
         same = kept.get("state") == self._state(workspace, _state(map(Path, kept["others"])))
@@ -61,13 +60,10 @@ class Seen:
             return
         state = self._state(workspace, self._there)
         entry = {"state": state, "others": self._others, "runs": list(runs)}
-        kept = {name: value for name, value in _read(workspace).items() if name != self._question}
+        kept = {name: value for name, value in read_object(_file(workspace)).items() if name != self._question}
         kept = dict([*kept.items()][1 - KEPT :]) | {self._question: entry}
-        file = _file(workspace)
-        fresh = file.with_suffix(f".{os.getpid()}.tmp")
         with contextlib.suppress(OSError):
-            fresh.write_bytes(orjson.dumps(kept))
-            fresh.replace(file)
+            write_object(_file(workspace), kept)
 
     def _state(self, workspace: Workspace, others: str) -> str:
         return _digest(self._here, others, _state([workspace.store]))
@@ -96,14 +92,6 @@ def _digest(*parts: str) -> str:
 
 def _file(workspace: Workspace) -> Path:
     return workspace.root / "seen.json"
-
-
-def _read(workspace: Workspace) -> dict[str, Any]:
-    try:
-        kept = orjson.loads(_file(workspace).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return kept if isinstance(kept, dict) else {}
 
 
 def _are(values: Any, kind: type) -> bool:

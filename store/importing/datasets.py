@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from fcreview.model import Run
 from fcreview.plan import RunPlan
 from fcreview.store.importing.index import StoredRun, run_key
+from fcreview.store.kept import read_object, write_object
 from fcreview.store.workspace import Workspace
 
 
@@ -38,7 +37,7 @@ class Remembered:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._folders = {key: tuple(_folders(places)) for key, places in _read(workspace).items()}
+        self._folders = {key: tuple(_folders(places)) for key, places in read_object(_file(workspace)).items()}
         self._changed = False
 
     def of(self, run: Run) -> tuple[Path, ...]:
@@ -63,10 +62,7 @@ class Remembered:
     def save(self) -> None:
         """Written whole, if anything is new. OSError if it cannot be."""
         if self._changed:
-            file = _file(self._workspace)
-            fresh = file.with_suffix(f".{os.getpid()}.tmp")
-            fresh.write_bytes(orjson.dumps(self._folders, option=orjson.OPT_INDENT_2))
-            fresh.replace(file)
+            write_object(_file(self._workspace), self._folders)
             self._changed = False
 
 
@@ -138,14 +134,6 @@ def _holds_anything(folder: Path) -> bool:
 
 def _file(workspace: Workspace) -> Path:
     return workspace.root / "datasets.json"
-
-
-def _read(workspace: Workspace) -> dict[str, Any]:
-    try:
-        kept = orjson.loads(_file(workspace).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return kept if isinstance(kept, dict) else {}
 
 
 def _folders(places: Any) -> Iterator[_Place]:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from fcreview.store.workspace import Workspace, find_workspace
+from tests.sharing import Imports
 from tests.store.factory import Imported, import_items
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,3 +73,10 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
         return find_workspace(place)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def imports(tmp_path_factory: pytest.TempPathFactory) -> Imports:
+    """Runs imported once, for all processes of pytest-xdist."""
+    own = tmp_path_factory.getbasetemp()
+    return Imports((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "imports")

@@ -6,16 +6,17 @@ from pathlib import Path
 import pytest
 
 from tests.figures.reviewed import Reviewed
+from tests.sharing import Imports
 
 
 @pytest.fixture(scope="session")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Sequence[Path]], Reviewed]]:
+def opened(imports: Imports) -> Iterator[Callable[[Sequence[Path]], Reviewed]]:
     """Opens the runs at some paths, each set of paths once."""
     known: dict[tuple[Path, ...], Reviewed] = {}
 
     def open_runs(paths: Sequence[Path]) -> Reviewed:
         if tuple(paths) not in known:
-            known[tuple(paths)] = Reviewed(tmp_path_factory.mktemp("figures"), paths)
+            known[tuple(paths)] = Reviewed(imports.of(paths))
         return known[tuple(paths)]
 
     yield open_runs

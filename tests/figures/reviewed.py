@@ -3,9 +3,8 @@ that thousands of them cost little."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -13,12 +12,10 @@ import orjson
 from fcreview.cli.commands.report import Part as RunPart
 from fcreview.cli.commands.report import combined_of, figures_of
 from fcreview.figures import FigureSource, Key
-from fcreview.importers.registry import discover, read_plan
 from fcreview.review import OWN, Event, ItemKey
 from fcreview.rollup import SCORING
-from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.store import Store
-from fcreview.store.workspace import find_workspace
+from fcreview.store.workspace import Workspace
 
 Values = dict[tuple[int | None, FigureSource, Key], float | None]
 """Of every run (None: of several together), source and figure."""
@@ -37,10 +34,7 @@ class Said:
 class Reviewed:
     """Runs and what people say of them."""
 
-    def __init__(self, place: Path, paths: Sequence[Path], data: Sequence[Path] = ()) -> None:
-        found = discover(paths, data=data)
-        workspace = find_workspace(place)
-        import_runs(workspace, found.plans, read_plan, jobs=1)
+    def __init__(self, workspace: Workspace) -> None:
         self.store = Store.open(workspace, "ann")
         self.events = 0
         self._references: dict[int, tuple[ItemKey, str, str]] = {}

@@ -11,15 +11,15 @@ from typing import Any
 import orjson
 
 from fcreview.figures import FigureSource
-from fcreview.importers.registry import discover, figures, read_plan
+from fcreview.importers.registry import figures
 from fcreview.review import Event, Said
 from fcreview.rollup import automatic
-from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.lines import seal
 from fcreview.store.store import Store
-from fcreview.store.workspace import Workspace, find_workspace
+from fcreview.store.workspace import Workspace
+from tests.sharing import Imports
 
 Figures = dict[tuple[str, str], float | None]
 """(table, name) -> value"""
@@ -98,10 +98,8 @@ def _json(text: Any) -> Any:
 
 
 @contextmanager
-def reviewing(path: Path, folder: Path, annotator: str = "ann") -> Iterator[Reviewed]:
-    """Imports the one run at `path` into a workspace in `folder`."""
-    found = discover([path])
-    workspace = find_workspace(path, folder)
-    import_runs(workspace, found.plans, read_plan, jobs=1)
+def reviewing(imports: Imports, path: Path, folder: Path, annotator: str = "ann") -> Iterator[Reviewed]:
+    """The one run at `path`, in a workspace in `folder`."""
+    workspace = imports.copy([path], folder)
     with Store.open(workspace, annotator) as store:
         yield Reviewed(store, workspace, annotator)

@@ -13,13 +13,14 @@ from fcreview.importers.complexfuncbench.parameters import kind
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model import ImportIssue, Item
 from tests.importers.figures.overriding import Reviewed, reviewing
+from tests.sharing import Imports
 
 PRINTED, PRESENT = "as printed", "over the records present"
 
 
 @pytest.fixture
-def run(bench: Path, tmp_path: Path) -> Iterator[Reviewed]:
-    with reviewing(bench / "complexfuncbench", tmp_path / "ws") as found:
+def run(bench: Path, imports: Imports, tmp_path: Path) -> Iterator[Reviewed]:
+    with reviewing(imports, bench / "complexfuncbench", tmp_path / "ws") as found:
         yield found
 
 

@@ -14,25 +14,16 @@ import pytest
 
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model import Item
-from fcreview.store.workspace import find_workspace
 from tests.importers.figures.overriding import Reviewed, reviewing
+from tests.sharing import Imports
 
 CALLS = "function calling"
 PER_CALL, CHAIN = (CALLS, "soft accuracy, per call"), (CALLS, "soft accuracy, chain product per turn")
 
 
-@pytest.fixture(scope="module")
-def folder(bench: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("confetti")
-    with reviewing(bench / "confetti", made / "ws"):
-        return made / "ws"
-
-
 @pytest.fixture
-def run(bench: Path, folder: Path) -> Iterator[Reviewed]:
-    """Everybody's reviews of the test before are gone."""
-    shutil.rmtree(find_workspace(bench, folder).reviews)
-    with reviewing(bench / "confetti", folder) as found:
+def run(bench: Path, imports: Imports, tmp_path: Path) -> Iterator[Reviewed]:
+    with reviewing(imports, bench / "confetti", tmp_path / "ws") as found:
         yield found
 
 

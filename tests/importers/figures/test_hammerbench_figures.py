@@ -19,6 +19,7 @@ from fcreview.importers.hammerbench.metrics import TINY as T
 from fcreview.importers.registry import discover, figures, read_plan
 from fcreview.model import Item
 from tests.importers.figures.overriding import Reviewed, reviewing
+from tests.sharing import Imports
 
 ALL = "all types"
 HALLUCINATIONS, MISSING = "Average number of parameter hallucinations", "Average number of missing parameters"
@@ -26,15 +27,15 @@ OTHER = "Other errors"
 
 
 @pytest.fixture
-def flat(bench: Path, tmp_path: Path) -> Iterator[Reviewed]:
-    with reviewing(bench / "hammerbench/logs/en/synth-alpha.json", tmp_path / "ws") as found:
+def flat(bench: Path, imports: Imports, tmp_path: Path) -> Iterator[Reviewed]:
+    with reviewing(imports, bench / "hammerbench/logs/en/synth-alpha.json", tmp_path / "ws") as found:
         yield found
 
 
 @pytest.fixture
-def judged(bench: Path, tmp_path: Path) -> Iterator[Reviewed]:
+def judged(bench: Path, imports: Imports, tmp_path: Path) -> Iterator[Reviewed]:
     """948 snapshots of 404 conversations, with a judge's recorded replies."""
-    with reviewing(bench / "hammerbench/legacy/logs/en/GPT-4o/HammerBench_mQmA", tmp_path / "ws") as found:
+    with reviewing(imports, bench / "hammerbench/legacy/logs/en/GPT-4o/HammerBench_mQmA", tmp_path / "ws") as found:
         yield found
 
 

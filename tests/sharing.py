@@ -1,0 +1,38 @@
+"""What takes long to make and is only read, made once for all test processes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import mkdtemp
+
+from fcreview.importers.registry import discover, read_plan
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.workspace import Workspace, find_workspace
+
+
+class Imports:
+    """Workspaces of runs that stay where they are. Whoever asks first imports; if two do at once, one keeps its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(exist_ok=True)
+
+    def of(self, paths: Sequence[Path]) -> Workspace:
+        """With the runs at these paths. Shared: for reading only."""
+        place = self._folder / blake2b("\0".join(map(str, paths)).encode(), digest_size=8).hexdigest()
+        if not place.exists():
+            fresh = Path(mkdtemp(dir=self._folder))
+            import_runs(find_workspace(fresh, fresh), discover(paths).plans, read_plan, jobs=1)
+            try:
+                fresh.rename(place)
+            except OSError:  # the other was faster
+                shutil.rmtree(fresh)
+        return find_workspace(place, place)
+
+    def copy(self, paths: Sequence[Path], place: Path) -> Workspace:
+        """The same for oneself."""
+        shutil.copytree(self.of(paths).place, place, dirs_exist_ok=True)
+        return find_workspace(place, place)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -37,7 +38,6 @@ class Reviewed:
     def __init__(self, workspace: Workspace) -> None:
         self.store = Store.open(workspace, "ann")
         self.events = 0
-        self._references: dict[int, tuple[ItemKey, str, str]] = {}
 
     def close(self) -> None:
         self.store.close()
@@ -68,7 +68,7 @@ class Reviewed:
         """Events of one annotator."""
         made = []
         for one in said:
-            key, prediction_hash, golden_hash = self._reference(one.item)
+            key, prediction_hash, golden_hash = self._references[one.item]
             self.events += 1
             made.append(
                 Event(
@@ -79,10 +79,12 @@ class Reviewed:
             )  # fmt: skip
         return made
 
-    def _reference(self, item: int) -> tuple[ItemKey, str, str]:
-        if item not in self._references:
-            self._references[item] = self.store.reviews.reference(item)
-        return self._references[item]
+    @cached_property
+    def _references(self) -> dict[int, tuple[ItemKey, str, str]]:
+        """As `ReviewTables.reference` gives them one by one."""
+        columns = ("item", *ItemKey._fields, "prediction_hash", "golden_hash")
+        rows = self.store.sql(f"SELECT {', '.join(columns)} FROM items")[1]
+        return {item: (ItemKey(*key), prediction or "", golden or "") for item, *key, prediction, golden in rows}
 
     def figures(self, *events: Event) -> Values:
         """Every figure if these events, and no others, were in the journals."""

@@ -18,6 +18,7 @@ COMMANDS = {
     "show": "fcreview.cli.commands.show:show",
     "triage": "fcreview.cli.commands.triage:triage",
     "label": "fcreview.cli.commands.label:label",
+    "adjudicate": "fcreview.cli.commands.adjudicate:adjudicate",
     "agreement": "fcreview.cli.commands.agreement:agreement",
     "report": "fcreview.cli.commands.report:report",
     "export": "fcreview.cli.commands.export:export",

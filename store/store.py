@@ -20,6 +20,7 @@ from fcreview.store.labels.reading import EVERY_LABEL, Choice, read_labels
 from fcreview.store.queries.agreement import ratings
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
 from fcreview.store.queries.detail import find_items, raw_record, read_issues, read_items, score_record
+from fcreview.store.queries.disputes import Disputed, disputed
 from fcreview.store.queries.pages import Orders, hide, rows_of
 from fcreview.store.queries.scored import scored
 from fcreview.store.queries.sqlguard import run_sql
@@ -169,6 +170,12 @@ class Store:
         if self.blind:
             raise StoreError("agreement is not available in blind mode")
         return self._do(lambda: ratings(self.connection, self.reviews, view))
+
+    def disputes(self, view: View) -> list[Disputed]:
+        """What annotators differ on in the view's items; see `queries.disputes`. StoreError in blind mode."""
+        if self.blind:
+            raise StoreError("disputes are not available in blind mode")
+        return self._do(lambda: disputed(self.connection, self.reviews, view))
 
     def labels(
         self, view: View, choice: Choice = EVERY_LABEL, size: int | None = None

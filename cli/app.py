@@ -23,6 +23,7 @@ COMMANDS = {
     "report": "fcreview.cli.commands.report:report",
     "export": "fcreview.cli.commands.export:export",
     "import-labels": "fcreview.cli.commands.import_labels:import_labels",
+    "merge": "fcreview.cli.commands.merge:merge",
     "sql": "fcreview.cli.commands.sql:sql",
     "doctor": "fcreview.cli.commands.doctor:doctor",
     "schema": "fcreview.cli.commands.schema:schema",

@@ -14,10 +14,10 @@ from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOpt
 from fcreview.cli.output import cells, emit, emit_json, note
 from fcreview.model import Call, Item, Pair, Verdict
 from fcreview.review import CORRECT
-from fcreview.rollup import SCORING
+from fcreview.rollup import DISPUTED, SCORING, agreed
 from fcreview.sanitise import visible
-from fcreview.targets import ITEM, Target, part_of, words
-from fcreview.text.words import NOTHING, count_of, word
+from fcreview.targets import ITEM, RESPONSE, Target, part_of, words
+from fcreview.text.words import count_of, word
 
 if TYPE_CHECKING:
     from fcreview.agreement.disputes import Dispute
@@ -106,15 +106,14 @@ def lines_of(detail: ItemDetail, dispute: Dispute, path: Path, width: int) -> It
         yield from labelled(letter(at), answer_text(answer), width)
         yield from labelled("", ", ".join(answer.tags or ()), width)
         yield from labelled("", answer.note or "", width)
-    golden, predicted, difference = compared(item, part_of(dispute.target))
+    golden, predicted, difference = compared(item, dispute.target)
     yield from labelled("golden", golden, width)
     yield from labelled("predicted", predicted, width)
     yield from labelled("differs", difference, width)
-    for v in automatic_of(item, dispute):
-        said = " ".join(filter(None, (v.by if v.source == "judge" else "", word(v.value, v.criterion))))
-        yield from labelled(v.source, ": ".join(filter(None, (said, v.error_type, v.rationale))), width)
-    most = NOTHING if dispute.majority is None else word(dispute.majority, dispute.criterion)
-    yield from labelled("majority", f"{most} (not taken)" if most != NOTHING else most, width)
+    others = [v for v in item.verdicts if (v.source, v.target) == ("judge", dispute.target)]
+    for v in [*automatic_of(item, dispute), *(v for v in others if v.criterion != dispute.criterion)]:
+        yield from labelled(v.source, verdict_text(v, dispute.criterion), width)
+    yield from labelled("majority", majority_text(dispute), width)
     yield f"  {visible(settling(detail, dispute, path))}"
 
 
@@ -124,14 +123,31 @@ def answer_text(answer: Opinion) -> str:
     return f"{said}, wrong: {answer.fault}" if answer.fault else said
 
 
-def compared(item: Item, part: Target | None) -> tuple[str, str, str]:
+def verdict_text(verdict: Verdict, criterion: str) -> str:
+    """`gpt-4o equivalent pass: why`; the criterion only where it is another than the one that is disputed."""
+    by = verdict.by if verdict.source == "judge" else ""
+    other = verdict.criterion if verdict.criterion != criterion else ""
+    said = " ".join(filter(None, (by, other, word(verdict.value, verdict.criterion))))
+    return ": ".join(filter(None, (said, verdict.error_type, verdict.rationale)))
+
+
+def majority_text(dispute: Dispute) -> str:
+    if agreed(answer.verdict for answer in dispute.answers) != DISPUTED:
+        return "all let it pass; who is wrong is open"
+    return "none" if dispute.majority is None else f"{word(dispute.majority, dispute.criterion)} (not taken)"
+
+
+def compared(item: Item, target: str) -> tuple[str, str, str]:
     """Golden and predicted calls of the item, or of the part that is disputed, and the first difference between them;
-    where nothing was called, what was answered in words."""
+    of a response, and where nothing was called, what was answered in words."""
+    part = part_of(target)
+    said = [m.content for m in item.messages if m.role == "assistant" and (part is None or m.turn == part.turn)]
+    if target == RESPONSE:
+        return "", said[-1] if said else "", ""
     pairs = pairs_of(item, part)
     golden = [call for call in item.golden if any((p.turn, p.golden) == (call.turn, call.index) for p in pairs)]
     predicted = [c for c in item.predicted if any((p.turn, p.predicted) == (c.turn, c.index) for p in pairs)]
     difference = item.first_difference if part is None else first_difference(pairs, golden, predicted)[2]
-    said = [m.content for m in item.messages if m.role == "assistant" and (part is None or m.turn == part.turn)]
     return calls_text(golden), calls_text(predicted) or (said[-1] if said else ""), difference or ""
 
 

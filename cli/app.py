@@ -20,6 +20,7 @@ COMMANDS = {
     "label": "fcreview.cli.commands.label:label",
     "adjudicate": "fcreview.cli.commands.adjudicate:adjudicate",
     "agreement": "fcreview.cli.commands.agreement:agreement",
+    "audit": "fcreview.cli.commands.audit:audit",
     "report": "fcreview.cli.commands.report:report",
     "export": "fcreview.cli.commands.export:export",
     "import-labels": "fcreview.cli.commands.import_labels:import_labels",

@@ -7,7 +7,7 @@ opinion but decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Reversible, Sequence
+from collections.abc import Iterable, Reversible, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,16 @@ Question = tuple[str, str]
 
 
 @dataclass(slots=True)
+class Held:
+    """What is held of one target on one criterion, before it is decided."""
+
+    verdicts: dict[str, Any]
+    """By annotator: current verdicts, "unsure" included; of adjudicators none."""
+    ruling: Any = None
+    """The adjudicated verdict."""
+
+
+@dataclass(slots=True)
 class Decision:
     """What the annotators say of one target on one criterion."""
 
@@ -35,7 +45,8 @@ class Decision:
     you: Any = None
     """The asking annotator's own value."""
     fault: str | None = None
-    """The adjudicator's, else the one all agree on (all of the majority, where it settled), else "disputed"."""
+    """The adjudicator's, none if that is a plain pass; else the one all agree on (all of the majority, where it
+    settled), else "disputed"."""
     golden_fix: dict[str, Any] | None = None
     """The adjudicator's, else the one that all who gave one agree on."""
     tags: list[str] = field(default_factory=list)
@@ -123,11 +134,32 @@ def decide(
     about: dict[Question, list[Opinion]] = {}
     for opinion in opinions:
         about.setdefault((opinion.target, opinion.criterion), []).append(opinion)
-    decisions = [_item(about, opinions, build, you, policy)]
-    for (target, criterion), said in about.items():
-        if (target, criterion) != OWN:
-            decisions.append(_settle(target, criterion, said, _verdicts(said), _ruling(said), you, policy))
+    there = held(opinions, build)
+    decisions = [_item(about.get(OWN, []), opinions, there[OWN], you, policy)]
+    for question, said in about.items():
+        if question != OWN:
+            decisions.append(_settle(question, said, there[question], you, policy))
     return decisions
+
+
+def held(opinions: Sequence[Opinion], build: Build) -> dict[Question, Held]:
+    """What is held of one item: `item`/`correct` first, its own verdicts completed by the roll-up of what was said of
+    its parts; then every target spoken of."""
+    about: dict[Question, list[Opinion]] = {OWN: []}
+    for opinion in opinions:
+        about.setdefault((opinion.target, opinion.criterion), []).append(opinion)
+    found = {question: Held(_verdicts(said), _ruling(said)) for question, said in about.items()}
+    parts, own = _parts(opinions), found[OWN]
+    if parts:
+        settled = _part_values([o for o in parts if o.adjudicated])
+        if own.ruling is None:
+            own.ruling = whole(settled, build)
+        for annotator in dict.fromkeys(o.annotator for o in parts if not o.adjudicated):
+            values = _part_values([o for o in parts if o.annotator == annotator and not o.adjudicated])
+            value = whole({**values, **settled}, build)
+            if value is not None and own.verdicts.get(annotator) in (None, UNSURE):
+                own.verdicts[annotator] = value
+    return found
 
 
 def _simple(opinion: Opinion) -> bool:
@@ -152,49 +184,29 @@ def _alone(opinion: Opinion, you: str | None) -> Decision:
 
 
 def _item(
-    about: Mapping[Question, list[Opinion]],
-    opinions: Sequence[Opinion],
-    build: Build,
-    you: str | None,
-    policy: Policy,
+    said: Sequence[Opinion], opinions: Sequence[Opinion], there: Held, you: str | None, policy: Policy
 ) -> Decision:
-    """The item's own verdicts, completed by the roll-up of what was said of its parts."""
-    said = about.get(OWN, [])
-    verdicts, ruling = _verdicts(said), _ruling(said)
-    parts = [o for o in opinions if not o.stale and o.criterion in ROLLING and o.target != ITEM]
-    if parts:
-        settled = _part_values([o for o in parts if o.adjudicated])
-        if ruling is None:
-            ruling = whole(settled, build)
-        for annotator in dict.fromkeys(o.annotator for o in parts if not o.adjudicated):
-            own = _part_values([o for o in parts if o.annotator == annotator and not o.adjudicated])
-            value = whole({**own, **settled}, build)
-            if value is not None and verdicts.get(annotator) in (None, UNSURE):
-                verdicts[annotator] = value
-    decision = _settle(*OWN, said, verdicts, ruling, you, policy)
-    spoke = {o.annotator for o in parts if o.annotator in verdicts or o.adjudicated}
+    decision = _settle(OWN, said, there, you, policy)
+    spoke = {o.annotator for o in _parts(opinions) if o.annotator in there.verdicts or o.adjudicated}
     decision.annotators = sorted({*decision.annotators, *spoke})
-    decision.n_verdicts = decision.n_verdicts or int(ruling is not None)
+    decision.n_verdicts = decision.n_verdicts or int(there.ruling is not None)
     decision.stale = any(o.stale for o in opinions)
     return decision
 
 
-def _settle(
-    target: str,
-    criterion: str,
-    said: Sequence[Opinion],
-    verdicts: Mapping[str, Any],
-    ruling: Any,
-    you: str | None,
-    policy: Policy,
-) -> Decision:
+def _parts(opinions: Iterable[Opinion]) -> list[Opinion]:
+    """Those that say something of the item by what they say of its parts."""
+    return [o for o in opinions if not o.stale and o.criterion in ROLLING and o.target != ITEM]
+
+
+def _settle(question: Question, said: Sequence[Opinion], there: Held, you: str | None, policy: Policy) -> Decision:
+    verdicts, ruling = there.verdicts, there.ruling
     fresh = [opinion for opinion in said if not opinion.stale]
     rulers = [opinion for opinion in fresh if opinion.adjudicated]
     decision = Decision(
-        target,
-        criterion,
+        *question,
         you=verdicts.get(you) if you else None,
-        fault=(_fault(rulers) if rulers else None) or _fault(fresh),
+        fault=_settled_fault(rulers, fresh),
         golden_fix=_fix(rulers) or _fix(fresh),
         tags=list(dict.fromkeys(tag for opinion in fresh for tag in opinion.tags or ())),
         notes=[opinion.note for opinion in fresh if opinion.note],
@@ -223,8 +235,13 @@ def _verdicts(said: Iterable[Opinion]) -> dict[str, Any]:
 
 def _ruling(said: Iterable[Opinion]) -> Any:
     """The latest adjudication; one that is "unsure" settles nothing."""
+    last = _ruler(said)
+    return None if last is None else last.verdict
+
+
+def _ruler(said: Iterable[Opinion]) -> Opinion | None:
     rulings = [o for o in said if o.adjudicated and not o.stale and o.verdict not in (None, UNSURE)]
-    return max(rulings, key=lambda o: o.time).verdict if rulings else None
+    return max(rulings, key=lambda o: o.time) if rulings else None
 
 
 def _part_values(opinions: Iterable[Opinion]) -> dict[str, Any]:
@@ -239,6 +256,14 @@ def _part_values(opinions: Iterable[Opinion]) -> dict[str, Any]:
 def _fault(opinions: Iterable[Opinion]) -> str | None:
     faults = {opinion.fault for opinion in opinions if opinion.fault}
     return faults.pop() if len(faults) == 1 else DISPUTED if faults else None
+
+
+def _settled_fault(rulers: Sequence[Opinion], fresh: Iterable[Opinion]) -> str | None:
+    """A settled pass says itself who is wrong, or nobody; where it is a fail, what annotators say of it still holds."""
+    last = _ruler(rulers)
+    if last is not None and last.verdict is True:
+        return last.fault
+    return _fault(rulers) or _fault(fresh)
 
 
 def _fix(opinions: Iterable[Opinion]) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
 from fcreview.store.queries.detail import find_items, raw_record, read_issues, read_items, score_record
+from fcreview.store.queries.disputes import Disputed, disputed
 from fcreview.store.queries.pages import Orders, hide, rows_of
 from fcreview.store.queries.sqlguard import run_sql
 from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
@@ -173,6 +174,12 @@ class Store:
         from fcreview.store.queries.agreement import ratings
 
         return self._do(lambda: ratings(self.connection, self.reviews, view))
+
+    def disputes(self, view: View) -> list[Disputed]:
+        """What annotators differ on in the view's items; see `queries.disputes`. StoreError in blind mode."""
+        if self.blind:
+            raise StoreError("disputes are not available in blind mode")
+        return self._do(lambda: disputed(self.connection, self.reviews, view))
 
     def labels(
         self, view: View, choice: Choice | None = None, size: int | None = None

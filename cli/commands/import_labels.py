@@ -51,8 +51,17 @@ def import_labels(
         take_in(session, file, format, said_by, as_json=as_json)
 
 
-def take_in(session: Opened, file: Path, name: str, said_by: str | None = None, *, as_json: bool = False) -> None:
-    """Writes the session's annotator's reviews in the file, and says what was written."""
+def take_in(
+    session: Opened,
+    file: Path,
+    name: str,
+    said_by: str | None = None,
+    *,
+    as_json: bool = False,
+    adjudicate: bool = False,
+) -> None:
+    """Writes the session's annotator's reviews in the file, as adjudications if asked, and says what was written."""
+    from fcreview.store.labels.incoming import as_adjudication
     from fcreview.store.labels.placing import File
     from fcreview.store.labels.placing import take_in as place
 
@@ -63,7 +72,8 @@ def take_in(session: Opened, file: Path, name: str, said_by: str | None = None, 
         content = file.read_bytes()
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from error
-    found = File(file.name, list(load()(content)), UNITS.get(name, "line"))
+    said = load()(content)
+    found = File(file.name, list(map(as_adjudication, said) if adjudicate else said), UNITS.get(name, "line"))
     placed = place(session.store, session.journal(), found, said_by)
     if as_json:
         emit_json(asdict(placed) | {"written": len(placed.written)})

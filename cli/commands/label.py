@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fcreview.agreement.disputes import SETTLING
 from fcreview.cli.commands.import_labels import take_in
 from fcreview.cli.commands.show import one_item
 from fcreview.cli.common import Place, opened
@@ -16,7 +17,7 @@ from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, RunOption, WorkspaceOption
 from fcreview.cli.output import emit, emit_json, note
 from fcreview.criteria import ASKED, Scale, scale_of
-from fcreview.review import CORRECT, FAULTS, Fault, Said
+from fcreview.review import CORRECT, FAULTS, UNSURE, Act, Fault, Said
 from fcreview.sanitise import visible
 from fcreview.targets import FORMS, ITEM, is_address
 from fcreview.text.words import word
@@ -76,6 +77,9 @@ def label(
             show_default=False,
         ),
     ] = None,
+    adjudicate: Annotated[
+        bool, typer.Option("--adjudicate", help="Settle it: what annotators said no longer decides.")
+    ] = False,
     undo: Annotated[
         bool, typer.Option("--undo", help="Take back your last review instead, of whichever item.")
     ] = False,
@@ -89,6 +93,7 @@ def label(
 
     The review is on disk when the command returns.
     Only what is given is set. golden-wrong says that the prediction is right and the golden answer at fault.
+    With --adjudicate it settles what `fcreview adjudicate` lists.
 
     Example: fcreview label runs/gpt4o live_simple_3-2-1 --verdict fail --fault model --tag unit --reason 'wrong unit'
     """
@@ -96,14 +101,16 @@ def label(
         raise UsageError("--from says which items and what of them: it goes with no ITEM, no verdict and no --undo")
     if from_ is not None:
         with opened(Place([path], data, workspace, annotator=annotator)) as session:
-            take_in(session, from_, "jsonl", as_json=as_json)
+            take_in(session, from_, "jsonl", as_json=as_json, adjudicate=adjudicate)
         return
     said = {"verdict": verdict, "fault": fault, "tag": tag, "reason": reason}
     given = [f"--{name}" for name, value in said.items() if value is not None]
-    if undo and (given or item is not None):
+    if undo and (given or item is not None or adjudicate):
         raise UsageError("--undo takes back your last review: it goes with no item and no verdict")
     if not undo and (item is None or not given):
         raise UsageError("name an ITEM and at least one of --verdict, --fault, --tag and --reason")
+    if adjudicate and (verdict == UNSURE or (verdict is None and fault is None)):
+        raise UsageError(f"--adjudicate settles something: {SETTLING}")
     who = _fault(fault)
     with opened(Place([path], data, workspace, annotator=annotator)) as session:
         if undo:
@@ -122,7 +129,8 @@ def label(
             value, who = True, "golden"
         else:
             value = _value(verdict, criterion, scale)
-        review = Said(target=target, criterion=criterion, verdict=value, fault=who, tags=tag, note=reason)
+        act: Act = "adjudicate" if adjudicate else "review"
+        review = Said(act=act, target=target, criterion=criterion, verdict=value, fault=who, tags=tag, note=reason)
         event = session.reviewer().review(chosen, review)
         _tell(event, as_json)
 
@@ -189,5 +197,6 @@ def _tell(event: Event, as_json: bool, *, undone: bool = False) -> None:
         if part
     ]
     target = "" if event.target == ITEM else f" {visible(event.target)}"
-    emit(f"{'undone: ' if undone else ''}{visible(event.key.id)}{target}: {', '.join(said)}")
+    doing = "undone: " if undone else "settled: " if event.act == "adjudicate" else ""
+    emit(f"{doing}{visible(event.key.id)}{target}: {', '.join(said)}")
     note(f"event {event.event} by {event.annotator}")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from fcreview.agreement.disputes import SETTLING, settles
 from fcreview.errors import FcreviewError
 from fcreview.review import CORRECT, PARTS, ItemKey, Said, problem
 from fcreview.store.labels.fields import VALUE
@@ -82,6 +83,15 @@ def incoming(line: int, label: Mapping[str, Any], opinion: Mapping[str, Any], *,
         _text(opinion, "prediction_hash") or _text(label, "prediction_hash"),
         _text(opinion, "golden_hash") or _text(label, "golden_hash"),
     )
+
+
+def as_adjudication(said: Incoming | Mistake) -> Incoming | Mistake:
+    """The same as an act that settles its target; a mistake if it would settle nothing."""
+    if isinstance(said, Mistake):
+        return said
+    if not settles(said.said):
+        return Mistake(said.line, f"settles nothing: {SETTLING}")
+    return replace(said, said=replace(said.said, act="adjudicate"))
 
 
 def says_nothing(said: Said) -> bool:

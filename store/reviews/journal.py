@@ -12,7 +12,7 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,6 +63,20 @@ class Journal:
         """Writes events that were made elsewhere, all in one write; otherwise as `append`."""
         return self._appended(events) if events else []
 
+    def take(self, lines: Sequence[bytes]) -> int:
+        """Appends lines of another copy of this journal as they are, byte for byte, all in one write; those whose event
+        is here are left out. Returns how many were written; then they are on disk. JournalError as for `append`."""
+        found = {parse_line(line).event: line.rstrip(b"\n") + b"\n" for line in lines}
+
+        def missing(_: str) -> list[bytes]:
+            here = {event.event for event in JournalReader(self.workspace, only=self.path).read()}
+            return [line for name, line in found.items() if name not in here]
+
+        try:
+            return len(self._write(missing)) if found else 0
+        except OSError as error:
+            raise self._not_saved(error) from error
+
     def retract(self, event: Event) -> Event:
         """Takes back one of this annotator's events; returns the retraction."""
         said = Said(act="retract", target=event.target, criterion=event.criterion)
@@ -96,14 +110,30 @@ class Journal:
         return self._appended([event])[0]
 
     def _appended(self, events: Sequence[Event]) -> list[Event]:
+        sealed: list[Event] = []
+
+        def chained(previous: str) -> list[bytes]:
+            lines = []
+            for event in events:
+                whole, line = seal(event, previous)
+                previous = whole.hash
+                sealed.append(whole)
+                lines.append(line)
+            return lines
+
         try:
-            return self._write(events)
+            self._write(chained)
         except LineError as error:
             raise JournalError(f"not a review: {error}") from None
         except OSError as error:
-            raise JournalError(f"not saved in {self.path}: {error.strerror or error}") from error
+            raise self._not_saved(error) from error
+        return sealed
 
-    def _write(self, events: Sequence[Event]) -> list[Event]:
+    def _not_saved(self, error: OSError) -> JournalError:
+        return JournalError(f"not saved in {self.path}: {error.strerror or error}")
+
+    def _write(self, made: Callable[[str], list[bytes]]) -> list[bytes]:
+        """Appends what is made, in this annotator's turn, from the hash of the last whole event; returns it."""
         folder = self.path.parent
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
@@ -113,21 +143,17 @@ class Journal:
             with _turn(descriptor):
                 size = os.fstat(descriptor).st_size
                 previous, fragment = _tail(descriptor, size)
-                if fragment:
-                    self._set_aside(fragment)
-                sealed, lines = [], [b"\n"] if fragment else []
-                for event in events:
-                    whole, line = seal(event, previous)
-                    previous = whole.hash
-                    sealed.append(whole)
-                    lines.append(line)
-                _write_all(descriptor, b"".join(lines))
-                os.fsync(descriptor)
+                lines = made(previous)
+                if lines:
+                    if fragment:
+                        self._set_aside(fragment)
+                    _write_all(descriptor, b"".join([b"\n"] * bool(fragment) + lines))
+                    os.fsync(descriptor)
                 if size == 0:
                     _sync_folder(folder)
         finally:
             os.close(descriptor)
-        return sealed
+        return lines
 
     def _set_aside(self, fragment: bytes) -> None:
         """Copies what a crash left of a line to `reviews/torn/`, unless only its newline is missing."""

@@ -45,7 +45,7 @@ def read_journals(workspace: Workspace) -> tuple[list[Event], list[str]]:
 
 def check_journals(workspace: Workspace) -> list[JournalReport]:
     """One report a journal file, by name."""
-    return [_check(workspace, path) for path in _files(workspace)]
+    return [_check(workspace, path) for path in journal_files(workspace)]
 
 
 def torn_file(journal: Path, fragment: bytes) -> Path:
@@ -70,7 +70,7 @@ class JournalReader:
 
     def read(self) -> list[Event]:
         """Events added since the last call; all of them at the first call, or if `replaced` is set after it."""
-        paths = _files(self._workspace) if self._only is None else [self._only]
+        paths = journal_files(self._workspace) if self._only is None else [self._only]
         self.replaced = any(file.replaced() for file in self._files.values())
         if self.replaced:
             self._files.clear()
@@ -205,7 +205,8 @@ class _File:
         self.warn(f"{why}, set aside", self.lines)
 
 
-def _files(workspace: Workspace) -> list[Path]:
+def journal_files(workspace: Workspace) -> list[Path]:
+    """By name; one that would wait for a writer for ever is left out."""
     return sorted(path for path in Path(workspace.reviews).glob("*.jsonl") if not path.is_fifo())
 
 

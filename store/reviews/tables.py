@@ -24,7 +24,7 @@ import orjson
 
 from fcreview.opinions import Decision, decide, fold, has_seen, is_stale, last_act, retractions
 from fcreview.review import OWN, Event, ItemKey, Opinion
-from fcreview.rollup import UNANIMOUS, Policy
+from fcreview.rollup import UNANIMOUS, Build, Policy
 from fcreview.store.labels.view import labels_view
 from fcreview.store.reviews.reader import JournalReader
 from fcreview.store.reviews.references import Reference, References
@@ -140,7 +140,11 @@ class ReviewTables:
         """Whether what others found on the item was open to this annotator at some time, even in blind mode; see
         `opinions.has_seen`. KeyError if there is no such item."""
         key, *hashes = self.reference(item)
-        return has_seen(self.history(key), self._references.parts(item).build(), annotator, *hashes)
+        return has_seen(self.history(key), self.build(item), annotator, *hashes)
+
+    def build(self, item: int) -> Build:
+        """What the roll-up must know of an item that somebody spoke of."""
+        return self._references.parts(item).build()
 
     def last_act(self, annotator: str) -> Event | None:
         """The annotator's latest act that was not retracted."""
@@ -223,8 +227,7 @@ class ReviewTables:
             opinions = self.opinions(key, prediction_hash, golden_hash)
             if not opinions:
                 continue
-            parts = self._references.parts(item)
-            for decision in decide(opinions, parts.build(), self.annotator, self.policy):
+            for decision in decide(opinions, self.build(item), self.annotator, self.policy):
                 yield _decision_row(item, decision)
 
 

@@ -138,6 +138,16 @@ def test_an_adjudication_settles_a_dispute_and_the_latest_counts() -> None:
     assert undone.decided_by == "disputed"
 
 
+def test_a_settled_pass_says_itself_who_is_wrong() -> None:
+    said = [event("alice", True, fault="golden"), event("bob", True)]
+    assert item(*said).fault == "golden"
+    assert item(*said, event("carol", True, act="adjudicate")).fault is None
+    assert item(*said, event("carol", True, act="adjudicate", fault="judge")).fault == "judge"
+    failing = [event("alice", False, fault="model"), event("bob", True)]
+    assert item(*failing, event("carol", False, act="adjudicate")).fault == "model"
+    assert item(*said, event("carol", fault="question", act="adjudicate")).fault == "question"
+
+
 def test_an_unsure_adjudicator_settles_nothing() -> None:
     assert item(event("alice", True), event("carol", "unsure", act="adjudicate")).decided_by == "unanimous"
 

@@ -1,0 +1,183 @@
+"""`fcreview adjudicate`: what annotators differ on, their names hidden, for `fcreview label --adjudicate`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fcreview.agreement.disputes import letter
+from fcreview.calls.first_difference import first_difference
+from fcreview.cli.common import Place, opened
+from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
+from fcreview.cli.output import cells, emit, emit_json, note
+from fcreview.model import Call, Item, Pair, Verdict
+from fcreview.review import CORRECT
+from fcreview.rollup import DISPUTED, SCORING, agreed
+from fcreview.sanitise import visible
+from fcreview.targets import ITEM, RESPONSE, Target, part_of, words
+from fcreview.text.words import count_of, word
+
+if TYPE_CHECKING:
+    from fcreview.agreement.disputes import Dispute
+    from fcreview.review import Opinion
+    from fcreview.store.rows import ItemDetail
+
+LABEL = 13
+"""Cells of what stands before each line's text."""
+CALLS, ROWS = 6, 12
+"""Calls of a side, and rows of a text, that are shown; `fcreview show` has the rest."""
+
+
+def adjudicate(
+    path: PathArgument,
+    where: WhereOption = "",
+    run: RunOption = None,
+    data: Data = None,
+    workspace: WorkspaceOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what annotators differ on.
+
+    Each target with their answers as A, B, C in shuffled order, names hidden; what most say is shown and not taken.
+    What is settled with `fcreview label ITEM --adjudicate` comes back only if prediction or golden answer changes.
+
+    Example: fcreview adjudicate runs/gpt4o --where category:live_simple
+    """
+    with opened(Place([path], data, workspace)) as session:
+        found = session.store.disputes(session.view(where, run=run))
+        for each in found:
+            detail = session.store.detail(each.item)
+            if as_json:
+                emit_json(as_object(detail, each.dispute))
+                continue
+            for line in lines_of(detail, each.dispute, path, cells()):
+                emit(line)
+            emit()
+    if not as_json or not found:
+        note(f"{count_of(len(found), 'target')} to settle" if found else "nothing is disputed")
+
+
+def as_object(detail: ItemDetail, dispute: Dispute) -> dict[str, Any]:
+    """{run, model, benchmark, generation, language, category, id, target, criterion, answers, majority, automatic}.
+
+    An answer is {answer, value, fault, tags, note}: `answer` a letter, and nothing says whose it is. `majority` is what
+    more than half say, or null. `automatic` has {source, value, by, error_type, rationale} as exported labels do.
+    """
+    answers = [
+        {"answer": letter(at), "value": o.verdict, "fault": o.fault, "tags": o.tags or [], "note": o.note}
+        for at, o in enumerate(dispute.answers)
+    ]
+    automatic = [
+        {"source": v.source, "value": v.value, "by": v.by, "error_type": v.error_type, "rationale": v.rationale}
+        for v in automatic_of(detail.item, dispute)
+    ]
+    return {
+        "run": detail.row.run,
+        **{name: getattr(detail.key, name) for name in ("model", "benchmark", "generation", "language")},
+        "category": detail.key.category,
+        "id": detail.key.id,
+        "target": dispute.target,
+        "criterion": dispute.criterion,
+        "answers": answers,
+        "majority": dispute.majority,
+        "automatic": automatic,
+    }
+
+
+def automatic_of(item: Item, dispute: Dispute) -> list[Verdict]:
+    """What the benchmark says of the target; an importer may give the item's own verdict as a column only."""
+    said = [v for v in item.verdicts if (v.target, v.criterion) == (dispute.target, dispute.criterion)]
+    if (dispute.target, dispute.criterion) == (ITEM, CORRECT):
+        known = {v.source for v in said}
+        own = {source: getattr(item, source) for source in SCORING if source not in known}
+        said += [Verdict(source, value) for source, value in own.items() if value is not None]
+    return said
+
+
+def lines_of(detail: ItemDetail, dispute: Dispute, path: Path, width: int) -> Iterator[str]:
+    """One dispute as lines of safe text."""
+    key, item = detail.key, detail.item
+    about = [visible(key.id), words(visible(dispute.target)), visible(dispute.criterion)]
+    place = ", ".join([visible(detail.run.kind), visible(key.model), visible(key.category)])
+    yield f"{' · '.join(about)}   ({place}, run {detail.row.run})"
+    for at, answer in enumerate(dispute.answers):
+        yield from labelled(letter(at), answer_text(answer), width)
+        yield from labelled("", ", ".join(answer.tags or ()), width)
+        yield from labelled("", answer.note or "", width)
+    golden, predicted, difference = compared(item, dispute.target)
+    yield from labelled("golden", golden, width)
+    yield from labelled("predicted", predicted, width)
+    yield from labelled("differs", difference, width)
+    others = [v for v in item.verdicts if (v.source, v.target) == ("judge", dispute.target)]
+    for v in [*automatic_of(item, dispute), *(v for v in others if v.criterion != dispute.criterion)]:
+        yield from labelled(v.source, verdict_text(v, dispute.criterion), width)
+    yield from labelled("majority", majority_text(dispute), width)
+    yield f"  {visible(settling(detail, dispute, path))}"
+
+
+def answer_text(answer: Opinion) -> str:
+    """`pass, wrong: golden`."""
+    said = word(answer.verdict, answer.criterion)
+    return f"{said}, wrong: {answer.fault}" if answer.fault else said
+
+
+def verdict_text(verdict: Verdict, criterion: str) -> str:
+    """`gpt-4o equivalent pass: why`; the criterion only where it is another than the one that is disputed."""
+    by = verdict.by if verdict.source == "judge" else ""
+    other = verdict.criterion if verdict.criterion != criterion else ""
+    said = " ".join(filter(None, (by, other, word(verdict.value, verdict.criterion))))
+    return ": ".join(filter(None, (said, verdict.error_type, verdict.rationale)))
+
+
+def majority_text(dispute: Dispute) -> str:
+    if agreed(answer.verdict for answer in dispute.answers) != DISPUTED:
+        return "all let it pass; who is wrong is open"
+    return "none" if dispute.majority is None else f"{word(dispute.majority, dispute.criterion)} (not taken)"
+
+
+def compared(item: Item, target: str) -> tuple[str, str, str]:
+    """Golden and predicted calls of the item, or of the part that is disputed, and the first difference between them;
+    of a response, and where nothing was called, what was answered in words."""
+    part = part_of(target)
+    said = [m.content for m in item.messages if m.role == "assistant" and (part is None or m.turn == part.turn)]
+    if target == RESPONSE:
+        return "", said[-1] if said else "", ""
+    pairs = pairs_of(item, part)
+    golden = [call for call in item.golden if any((p.turn, p.golden) == (call.turn, call.index) for p in pairs)]
+    predicted = [c for c in item.predicted if any((p.turn, p.predicted) == (c.turn, c.index) for p in pairs)]
+    difference = item.first_difference if part is None else first_difference(pairs, golden, predicted)[2]
+    return calls_text(golden), calls_text(predicted) or (said[-1] if said else ""), difference or ""
+
+
+def pairs_of(item: Item, part: Target | None) -> list[Pair]:
+    if part is None:
+        return item.pairs
+    there = [pair for pair in item.pairs if pair.turn == part.turn]
+    return there if part.call is None else there[part.call : part.call + 1]
+
+
+def calls_text(calls: Sequence[Call]) -> str:
+    """A line a call."""
+    from fcreview.tui.document.calls import call_text
+
+    lines = [call_text(call.name, call) for call in calls[:CALLS]]
+    return "\n".join([*lines, *([f"and {len(calls) - CALLS} more"] if len(calls) > CALLS else [])])
+
+
+def settling(detail: ItemDetail, dispute: Dispute, path: Path) -> str:
+    """The command that settles it."""
+    named = ["--run", str(detail.row.run)]
+    named += ["--target", dispute.target] if dispute.target != ITEM else []
+    named += ["--criterion", dispute.criterion] if dispute.criterion != CORRECT else []
+    return f"{shlex.join(['fcreview', 'label', str(path), detail.key.id, *named, '--adjudicate'])} --verdict ..."
+
+
+def labelled(label: str, text: str, width: int) -> Iterator[str]:
+    """Text from data behind a label that stands in its first line only; nothing for an empty text."""
+    from fcreview.tui.text.lines import fold_text
+
+    rows, more = fold_text(text, width - LABEL, ROWS) if text else ([], False)
+    for at, row in enumerate([*rows, *(["…"] if more else [])]):
+        yield f"  {label if at == 0 else '':<{LABEL - 2}}{row}"

@@ -1,0 +1,146 @@
+"""`fcreview adjudicate`: what annotators differ on and nothing else, without their names; settled once for all."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Cli = Callable[..., Any]
+CALL = "turn:1/call:1"
+
+
+def say(cli: Cli, run: Path, who: str, number: int, *said: str) -> None:
+    done = cli("label", run, f"simple_python_{number}", *said, "--annotator", who)
+    assert done.code == 0, done.err
+
+
+def verdicts(cli: Cli, run: Path, number: int, *more: str, **said: str) -> None:
+    for who, verdict in said.items():
+        say(cli, run, who, number, "--verdict", verdict, *more)
+
+
+def listed(cli: Cli, run: Path, *arguments: str) -> list[tuple[str, str, str]]:
+    found = cli("adjudicate", run, "--json", *arguments).objects
+    return [(each["id"][-1], each["target"], each["criterion"]) for each in found]
+
+
+@pytest.fixture
+def disputed(cli: Cli, known_run: Path) -> Path:
+    """Differs: 1 in the verdict, 2 in the fault of a pass, 4 on another criterion, 5 on a call. Does not: 0, 3."""
+    verdicts(cli, known_run, 0, alice="pass", bob="pass", carol="unsure")
+    say(cli, known_run, "alice", 1, "--verdict", "pass", "--reason", "Rome will do", "--tag", "city")
+    verdicts(cli, known_run, 1, bob="fail", carol="fail", dora="unsure")
+    verdicts(cli, known_run, 2, alice="golden-wrong", bob="pass")
+    say(cli, known_run, "alice", 3, "--verdict", "fail", "--fault", "model")
+    say(cli, known_run, "bob", 3, "--verdict", "fail", "--fault", "question")
+    verdicts(cli, known_run, 4, "--criterion", "completeness", alice="0", bob="2")
+    verdicts(cli, known_run, 5, "--target", CALL, "--criterion", "equivalent", alice="pass", bob="fail")
+    return known_run
+
+
+def test_conflicts_and_only_they_are_listed(cli: Cli, disputed: Path) -> None:
+    assert listed(cli, disputed) == [
+        ("1", "item", "correct"),
+        ("2", "item", "correct"),
+        ("4", "item", "completeness"),
+        ("5", "item", "correct"),
+        ("5", CALL, "equivalent"),
+    ]
+    assert listed(cli, disputed, "--where", 'id:"simple_python_4"') == [("4", "item", "completeness")]
+
+
+def test_a_line_of_json_has_what_is_needed_to_settle_it_and_no_names(cli: Cli, disputed: Path) -> None:
+    done = cli("adjudicate", disputed, "--json")
+    first, fault = done.objects[:2]
+    answers, automatic = first.pop("answers"), first.pop("automatic")
+    assert first == {
+        "run": 1, "model": "maple", "benchmark": "bfcl", "generation": "V4", "language": "en",
+        "category": "simple_python", "id": "simple_python_1", "target": "item", "criterion": "correct",
+        "majority": False,
+    }  # fmt: skip
+    assert [each["answer"] for each in answers] == ["A", "B", "C", "D"]
+    values = [each["value"] for each in answers]
+    assert sorted(map(str, values)) == ["False", "False", "True", "unsure"]
+    (alice,) = [each for each in answers if each["value"] is True]
+    assert alice | {"answer": ""} == {
+        "answer": "", "value": True, "fault": None, "tags": ["city"], "note": "Rome will do",
+    }  # fmt: skip
+    assert {each["source"]: each["value"] for each in automatic} == {"official": False, "rule": False}
+    assert {name for each in automatic for name in each} == {"source", "value", "by", "error_type", "rationale"}
+    assert {each["fault"] for each in fault["answers"]} == {"golden", None}
+    assert not any(name in done.out for name in ("alice", "bob", "carol", "dora"))
+    assert cli("adjudicate", disputed, "--json").out == done.out
+
+
+def test_letters_do_not_tell_who_gave_which_answer(cli: Cli, two_known_runs: Path) -> None:
+    for run in ("maple", "birch"):
+        for number in range(6):
+            verdicts(cli, two_known_runs, number, "--run", run, alice="pass", bob="fail")
+    found = cli("adjudicate", two_known_runs, "--json").objects
+    assert len(found) == 12
+    assert len({each["answers"][0]["value"] for each in found}) == 2
+    assert {each["model"] for each in cli("adjudicate", two_known_runs, "--json", "--run", "birch").objects} == {
+        "birch"
+    }
+
+
+def test_the_text_shows_both_sides_and_the_command_that_settles(cli: Cli, disputed: Path) -> None:
+    done = cli("adjudicate", disputed)
+    assert done.code == 0
+    assert done.err == "5 targets to settle\n"
+    first, second, _, _, last = done.out.strip().split("\n\n")
+    for text in (
+        "simple_python_1 · item · correct   (BFCL V4, maple, simple_python, run 1)",
+        "Rome will do",
+        'golden     get_weather(city="Oslo", unit="celsius")',
+        'predicted  get_weather(city="Rome", unit="celsius")',
+        'differs    city "Rome" (golden "Oslo")',
+        "official   fail",
+        "majority   fail (not taken)",
+    ):
+        assert text in first, text
+    assert "pass, wrong: golden" in second
+    assert f"--target {CALL} --criterion equivalent --adjudicate" in last
+    assert "majority   all let it pass; who is wrong is open" in second
+    assert "majority   none" in last
+    assert not any(name in done.out for name in ("alice", "bob", "carol", "dora"))
+    command = shlex.split(first.rsplit("\n", 1)[1])
+    assert command[0] == "fcreview"
+    assert cli(*command[1:-1], "pass").code == 0
+    assert ("1", "item", "correct") not in listed(cli, disputed)
+
+
+def test_what_is_settled_comes_back_only_when_the_answer_changes(cli: Cli, disputed: Path) -> None:
+    for number, said in ((1, ["--verdict", "fail"]), (2, ["--fault", "golden"])):
+        say(cli, disputed, "judy", number, "--adjudicate", *said)
+    assert [number for number, *_ in listed(cli, disputed)] == ["4", "5", "5"]
+    say(cli, disputed, "judy", 5, "--adjudicate", "--verdict", "pass", "--target", CALL, "--criterion", "equivalent")
+    assert listed(cli, disputed) == [("4", "item", "completeness")]
+    results = disputed / "result/maple/non_live/BFCL_v4_simple_python_result.json"
+    results.write_text(results.read_text().replace("Rome", "Bergen"))
+    assert listed(cli, disputed) == [("4", "item", "completeness")]  # what was said is of another answer
+    verdicts(cli, disputed, 1, alice="fail", bob="pass")
+    assert listed(cli, disputed)[0] == ("1", "item", "correct")
+
+
+def test_nobody_differs(cli: Cli, known_run: Path) -> None:
+    verdicts(cli, known_run, 0, alice="pass", bob="unsure")
+    for arguments in ([], ["--json"]):
+        done = cli("adjudicate", known_run, *arguments)
+        assert (done.code, done.out, done.err) == (0, "", "nothing is disputed\n")
+
+
+def test_hostile_answers_do_not_reach_the_terminal(
+    cli: Cli, known_run: Path, hostile: str, raw: tuple[str, ...]
+) -> None:
+    say(cli, known_run, "alice", 5, "--verdict", "fail", "--reason", hostile, "--tag", hostile)
+    say(cli, known_run, "bob", 5, "--verdict", "pass")
+    for arguments in ([], ["--json"]):
+        done = cli("adjudicate", known_run, *arguments)
+        assert done.code == 0
+        assert "evil" in done.out
+        assert not any(char in done.out for char in raw)

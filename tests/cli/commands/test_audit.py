@@ -1,0 +1,122 @@
+"""`fcreview audit`: every act on an item in the order of time, taken back or not."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.store.reviews.lines import digest
+
+Cli = Callable[..., Any]
+NAME = "simple_python_1"
+
+
+def say(cli: Cli, run: Path, who: str, *said: str) -> str:
+    done = cli("label", run, NAME, *said, "--annotator", who, "--json")
+    assert done.code == 0, done.err
+    return str(done.objects[0]["event"])
+
+
+def rewrite(journal: Path, **fields: Any) -> None:
+    """The journal's only event with other fields."""
+    content = json.loads(journal.read_bytes()) | fields
+    content = {name: value for name, value in content.items() if value is not None}
+    journal.write_text(json.dumps(content | {"hash": digest(content)}) + "\n")
+
+
+@pytest.fixture
+def told(cli: Cli, known_run: Path) -> list[str]:
+    """Carol spoke blind and, by the clock, first; of alice's it is not recorded; bob's is taken back; judy settles."""
+    events = [say(cli, known_run, "alice", "--verdict", "pass", "--fault", "golden", "--tag", "city")]
+    events.append(say(cli, known_run, "bob", "--verdict", "fail", "--target", "turn:1/call:1"))
+    assert cli("label", known_run, "--undo", "--annotator", "bob").code == 0
+    events.append(say(cli, known_run, "carol", "--verdict", "2", "--criterion", "completeness"))
+    events.append(say(cli, known_run, "judy", "--verdict", "pass", "--adjudicate", "--reason", "Rome will do"))
+    reviews = known_run / ".fcreview" / "reviews"
+    rewrite(reviews / "carol.jsonl", blind=True, time="2020-01-01T00:00:00.000Z")
+    rewrite(reviews / "alice.jsonl", blind=None)
+    return events
+
+
+def test_every_act_is_there_in_the_order_of_time(cli: Cli, known_run: Path, told: list[str]) -> None:
+    acts = cli("audit", known_run, NAME, "--json").objects
+    assert [(each["annotator"], each["act"], each["blind"]) for each in acts] == [
+        ("carol", "review", "yes"),
+        ("alice", "review", "unknown"),
+        ("bob", "review", "no"),
+        ("bob", "retract", "unknown"),
+        ("judy", "adjudicate", "no"),
+    ]
+    carol, alice, bob, retraction, judy = acts
+    assert (carol["criterion"], carol["value"], carol["time"]) == ("completeness", 2, "2020-01-01T00:00:00.000Z")
+    assert (alice["value"], alice["fault"], alice["tags"], alice["note"]) == (True, "golden", ["city"], None)
+    assert (bob["event"], bob["target"], bob["retracts"]) == (told[1], "turn:1/call:1", None)
+    assert bob["retracted_by"] == retraction["event"]
+    assert retraction["retracts"] == bob["event"]
+    assert [each["retracted_by"] for each in (carol, alice, retraction, judy)] == [None] * 4
+    assert (judy["note"], judy["stale"]) == ("Rome will do", False)
+    assert cli("audit", known_run, "simple_python_2", "--json").out == ""
+
+
+def test_the_text_says_the_same(cli: Cli, known_run: Path, told: list[str]) -> None:
+    done = cli("audit", known_run, NAME)
+    assert done.code == 0
+    assert done.err == f"5 acts on {NAME}\n"
+    shown = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", done.out)
+    for number, event in enumerate(told):
+        shown = shown.replace(event[:8], f"E{number}")
+    retraction = cli("audit", known_run, NAME, "--json").objects[3]["event"]
+    assert shown.replace(retraction[:8], "R").splitlines() == [
+        "TIME  carol   event E2, blind: yes",
+        "           item · completeness 2",
+        "TIME  alice   event E0, blind: unknown",
+        "           item · correct pass · wrong: golden · tags city",
+        "TIME  bob   event E1, blind: no, taken back by R",
+        "           turn 1 call 1 · correct fail",
+        "TIME  bob   event R, blind: unknown",
+        "           takes back E1",
+        "TIME  judy   event E3, blind: no",
+        "           settles item · correct pass",
+        "           note  Rome will do",
+    ]
+    nothing = cli("audit", known_run, "simple_python_2")
+    assert (nothing.code, nothing.out, nothing.err) == (0, "", "nobody said anything\n")
+
+
+def test_what_is_of_another_answer_is_marked(cli: Cli, known_run: Path, told: list[str]) -> None:
+    results = known_run / "result/maple/non_live/BFCL_v4_simple_python_result.json"
+    results.write_text(results.read_text().replace("Rome", "Bergen"))
+    say(cli, known_run, "alice", "--verdict", "fail")
+    acts = cli("audit", known_run, NAME, "--json").objects
+    assert [each["stale"] for each in acts] == [True] * 5 + [False]
+    assert cli("audit", known_run, NAME).out.count("STALE") == 5
+
+
+def test_nobody_takes_back_what_another_said(cli: Cli, known_run: Path, told: list[str]) -> None:
+    from fcreview.review import ItemKey, Said
+    from fcreview.store.reviews.journal import Journal
+    from fcreview.store.workspace import Workspace
+
+    mallory = Journal(Workspace(known_run / ".fcreview"), "mallory")
+    event = mallory.append(ItemKey("bfcl", "V4", "en", "maple", "simple_python", NAME), Said(verdict=False))
+    event.event = told[0]
+    mallory.retract(event)
+    acts = cli("audit", known_run, NAME, "--json").objects
+    (alice,) = [each for each in acts if each["annotator"] == "alice"]
+    assert alice["retracted_by"] is None
+    assert [each["blind"] for each in acts if each["annotator"] == "mallory"] == ["unknown", "unknown"]
+
+
+def test_hostile_words_do_not_reach_the_terminal(cli: Cli, known_run: Path, hostile: str, raw: tuple[str, ...]) -> None:
+    say(cli, known_run, "alice", "--verdict", "fail", "--reason", hostile, "--tag", hostile)
+    rewrite(known_run / ".fcreview/reviews/alice.jsonl", annotator=hostile, criterion=hostile, time=hostile)
+    for arguments in ([], ["--json"]):
+        done = cli("audit", known_run, NAME, *arguments)
+        assert done.code == 0
+        assert done.out.count("evil") >= 4
+        assert not any(char in done.out for char in raw)

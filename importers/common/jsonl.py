@@ -35,9 +35,9 @@ DEPTH_LIMIT = 200
 
 _BOM = b"\xef\xbb\xbf"
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_TWENTY = b"0" * 20
-_LONG_NUMBER = re.compile(rb"[:,\[\s]-?[0-9]{20}")
-"""A whole number that may need more than 64 bits: orjson would make a float of it."""
+_LONG = b"0" * 19
+_LONG_NUMBER = re.compile(rb"(?:^|[:,\[\s])(?:-[0-9]{19}|[0-9]{20})")
+"""A whole number that may need more than 64 bits (below zero, 63): orjson would make a float of it."""
 _TEXT_OR_VALUE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
 
 
@@ -85,7 +85,7 @@ def _lines(file: BinaryIO, name: str) -> Iterator[Record | ImportIssue]:
         else:
             body = raw[:-1] if raw[-1] == 10 else raw
             try:
-                if length > LARGE_LINE or (_TWENTY in body.translate(_DIGITS) and _LONG_NUMBER.search(body)):
+                if length > LARGE_LINE or (_LONG in body.translate(_DIGITS) and _LONG_NUMBER.search(body)):
                     raise orjson.JSONDecodeError("", "", 0)  # read with care
                 yield Record(line, offset, len(body), loads(body))
             except orjson.JSONDecodeError:

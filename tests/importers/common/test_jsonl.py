@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fcreview.importers.common import jsonl
@@ -38,6 +38,7 @@ JSON = st.recursive(
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(values=[-(2**63) - 1, [-(2**63) - 1], 2**64, 10**18], gap=b"\n", end=False)
 @given(values=st.lists(JSON, max_size=6), gap=st.sampled_from([b"\n", b"\r\n", b"\n\n", b"\n  \n"]), end=st.booleans())
 def test_what_json_wrote_is_read_with_its_place(tmp_path: Path, values: list[object], gap: bytes, end: bool) -> None:
     lines = [json.dumps(value, ensure_ascii=False).encode() for value in values]

@@ -25,6 +25,8 @@ from fcreview.store.workspace import Workspace
 from tests.exporters.exported import ROWS
 from tests.store.factory import Imported
 
+pytestmark = pytest.mark.slow  # two workspaces each
+
 PEOPLE = ("alice", "bob", "carol", "judy")
 HARD = '=1+1 "two"\n; \u202e東京 \x00 \U0001f600'
 ACTS: list[tuple[str, int, Said]] = [

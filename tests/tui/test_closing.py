@@ -17,6 +17,8 @@ from fcreview.store.reviews.reader import read_journals
 from fcreview.store.rows import View
 from fcreview.tui.screens.item import ItemScreen
 
+pytestmark = pytest.mark.slow  # questions that do not end
+
 ENDLESS = "SELECT count(*) FROM range(10000000000) a, range(1000) b"
 """Takes hours unless it is broken off."""
 NEXT = "right_square_bracket"

@@ -22,6 +22,8 @@ from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 
+pytestmark = pytest.mark.slow  # a store that is slow on purpose
+
 QUEUE_KEYS = (
     *("end home j", "o enter", "c l tab enter", "F", "r j enter", "i q", "f i d colon s i m enter", "F"),
     *("slash c i t y enter", "F", "enter", "q"),

@@ -12,6 +12,8 @@ import pytest
 
 from fcreview.store.reviews.lines import digest
 
+pytestmark = pytest.mark.slow  # a dozen commands each
+
 Cli = Callable[..., Any]
 NAME = "simple_python_1"
 

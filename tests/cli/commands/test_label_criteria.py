@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.slow  # a dozen commands each
+
 GENERIC = "generic/helpdesk.jsonl"
 
 

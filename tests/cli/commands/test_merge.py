@@ -13,6 +13,8 @@ import pytest
 from fcreview.store.reviews.reader import check_journals, read_journals
 from fcreview.store.workspace import Workspace
 
+pytestmark = pytest.mark.slow  # a dozen commands each
+
 Cli = Callable[..., Any]
 
 

@@ -15,6 +15,8 @@ from fcreview.agreement.ratings import Rating
 from fcreview.agreement.summary import agreement
 from tests.core.agreement.tables import figures, made_up, ratings
 
+pytestmark = pytest.mark.slow  # thousands of draws each
+
 METRICS = ("percent", "fleiss", "alpha", "ac1", "cohen alice bob")
 
 

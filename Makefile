@@ -10,9 +10,11 @@ PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 demo: $(STAMP)
 	$(BIN)/fcreview demo
 
-# Half a minute on two cores; the first time 6 s more, for what mypy remembers.
+# Half a minute on two cores: what needs no process, no app and no benchmark's files; mypy remembers from run to run.
+QUICK := tests/test_*.py tests/core tests/store/filters tests/store/reviews tests/importers/bfcl tests/importers/common \
+         tests/tui/document tests/tui/text tests/tui/item
 quick: lint layers
-	FCREVIEW_EXAMPLES=quick $(PYTEST) -m "not process and not bench and not slow"
+	FCREVIEW_EXAMPLES=quick $(PYTEST) -m "not process and not bench and not slow" $(QUICK)
 
 test: $(STAMP)
 	$(PYTEST)

@@ -20,7 +20,6 @@ PARAMETERS = 8
 
 EXCEPTIONS = {
     "folder cli/commands": "a file a command: the folder is the list of commands",
-    "parameters tui/document/texts.py text_block": "being grouped",
 }
 """`<rule> <what it is on>`: why it may be."""
 

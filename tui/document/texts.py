@@ -29,11 +29,8 @@ def text_block(
     rows: int = 4,
     style: str = "",
     title: str = "",
-    target: str | None = None,
-    stop: bool = False,
-    parent: str | None = None,
 ) -> Block:
-    """A labelled text, folded to `rows` if it is long."""
+    """A labelled text, folded to `rows` if it is long. What it is about and what it lies in, the caller adds."""
     long = is_long(text, rows)
     folded = long and (options.folded(key, True) or len(text) > INLINE)
 
@@ -48,12 +45,10 @@ def text_block(
     return Block(
         key,
         lines,
-        target=target,
-        stop=stop or long,
+        stop=long,
         foldable=long,
         folded=folded,
         pages=len(text) > INLINE,
-        parent=parent,
         title=title or word,
         full=lambda: text,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fcreview.model import Call, Message
 from fcreview.sanitise import clip, visible
 from fcreview.targets import turn_address
@@ -99,10 +101,9 @@ def _opening(of: Scene, turn: int, options: Options, parent: str | None) -> list
             continue
         rows = USER_ROWS if message.role == "user" and not options.dialogue else 4 if not options.dialogue else 40
         word = message.name or message.role
-        blocks.append(text_block(
-            key, word, message.content, options, rows=rows, title=f"turn {turn + 1} {word}", parent=parent,
-            style="" if message.role == "user" else "dim",
-        ))  # fmt: skip
+        style = "" if message.role == "user" else "dim"
+        made = text_block(key, word, message.content, options, rows=rows, title=f"turn {turn + 1} {word}", style=style)
+        blocks.append(replace(made, parent=parent))
     return blocks
 
 
@@ -151,11 +152,9 @@ def _step(
             spoken = message.name or ("raw" if calls else word)
             title = f"turn {turn + 1} {word}"
             target = "response" if final and not calls else None
-            made = text_block(
-                each, spoken, message.content, options, parent=parent, title=title, target=target, stop=bool(target),
-                style="dim" if calls or message.name else "",
-            )  # fmt: skip
-            blocks.append(made)
+            style = "dim" if calls or message.name else ""
+            made = text_block(each, spoken, message.content, options, title=title, style=style)
+            blocks.append(replace(made, parent=parent, target=target, stop=made.stop or bool(target)))
         elif message.role == "state":
             blocks.append(snapshot_block(each, "state", message.name or "", message.content, parent=parent))
         elif message.role in ("log", "system", "user") and (
@@ -185,9 +184,8 @@ def _made_call(key: str, word: str, call: Call, parent: str) -> Block:
 def _observation(key: str, message: Message, name: str, options: Options, parent: str) -> Block:
     failed = message.content.lstrip()[:9].lower() in ('{"error":', "error dur")
     style = "bad" if failed else "dim"
-    return text_block(
-        key, "   got", message.content, options, style=style, title=f"observation {visible(name)}", parent=parent
-    )
+    made = text_block(key, "   got", message.content, options, style=style, title=f"observation {visible(name)}")
+    return replace(made, parent=parent)
 
 
 def _response(of: Scene, options: Options) -> list[Block]:

@@ -40,7 +40,7 @@ def show_queue(
     view = session.view(where, queue=queue, seed=seed, run=run, blind=blind)
     first = None
     if item is not None:
-        from fcreview.cli.commands.show import one_item
+        from fcreview.cli.commands.reading.show import one_item
 
         first = one_item(session, item, run)
     if on_terminal():
@@ -58,10 +58,10 @@ def show_queue(
         raise CommandError("--blind needs a terminal: lists and items as text show verdicts")
     note("fcreview: no terminal here: plain text instead of the app")
     if first is None:
-        from fcreview.cli.commands.items import print_rows
+        from fcreview.cli.commands.reading.items import print_rows
 
         print_rows(session, view, PLAIN_ITEMS)
     else:
-        from fcreview.cli.commands.show import print_item
+        from fcreview.cli.commands.reading.show import print_item
 
         print_item(session, first)

@@ -99,7 +99,7 @@ def test_nothing_is_handed_out_in_blind_mode(store: Store) -> None:
 @pytest.mark.process
 def test_help_names_every_format_without_loading_one() -> None:
     text = (
-        "import sys, fcreview.cli.commands.export as command\n"
+        "import sys, fcreview.cli.commands.reviewing.export as command\n"
         "print(command.FORMAT_HELP)\n"
         "print(sorted(name for name in sys.modules if name.startswith('fcreview.exporters.') or name == 'duckdb'))\n"
     )

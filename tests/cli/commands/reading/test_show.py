@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fcreview.calls.align import align
-from fcreview.cli.commands.show import WHOLE, item_lines
+from fcreview.cli.commands.reading.show import WHOLE, item_lines
 from fcreview.model import Accept, Call, Item, Message, Run
 from fcreview.review import ItemKey
 from fcreview.store.rows import ItemDetail, QueueRow

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from fcreview.cli.commands.triage import print_triage
+from fcreview.cli.commands.reading.triage import print_triage
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError
 from fcreview.cli.opening import show_queue

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fcreview.cli.commands.show import one_item
+from fcreview.cli.commands.reading.show import one_item
 from fcreview.cli.common import Place, opened
 from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WorkspaceOption
 from fcreview.cli.output import cells, emit, emit_json, note

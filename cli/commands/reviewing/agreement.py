@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fcreview.agreement.ratings import GIVEN, Given, Rating, Scope, apart
-from fcreview.cli.commands.report import number
+from fcreview.cli.commands.reading.report import number
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import UsageError
 from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption

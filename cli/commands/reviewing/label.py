@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.agreement.disputes import SETTLING
-from fcreview.cli.commands.import_labels import take_in
-from fcreview.cli.commands.show import one_item
+from fcreview.cli.commands.reading.show import one_item
+from fcreview.cli.commands.reviewing.import_labels import take_in
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, RunOption, WorkspaceOption

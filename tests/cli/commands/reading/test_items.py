@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fcreview.calls.clusters import ERROR, Cluster, grouped
-from fcreview.cli.commands.triage import lines_of
+from fcreview.cli.commands.reading.triage import lines_of
 from fcreview.sanitise import width
 
 Cli = Callable[..., Any]

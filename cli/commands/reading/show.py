@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fcreview.cli.commands.items import rows_of
+from fcreview.cli.commands.reading.items import rows_of
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError
 from fcreview.cli.opened import Opened

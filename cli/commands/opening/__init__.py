@@ -1,0 +1,1 @@
+"""Commands that begin: a place is opened, taken in, looked over."""

@@ -1,0 +1,1 @@
+"""Commands about reviews: given, brought together, settled, taken away."""

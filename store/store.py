@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -72,14 +73,17 @@ class Store:
         read."""
         connection = open_store(workspace)
         try:
+            store = cls(workspace, connection, annotator, blind, policy)
             shut_out_files(connection)
-            return cls(workspace, connection, annotator, blind, policy)
+            return store
         except BaseException:
             connection.close()
             raise
 
     def close(self) -> None:
         with self.lock:
+            with contextlib.suppress(duckdb.Error):  # closed already; or broken off: it is only for the next time
+                self.reviews.keep(self.workspace)
             self.connection.close()
 
     def __enter__(self) -> Store:
@@ -157,6 +161,7 @@ class Store:
             if not self._locked:
                 lock_settings(self.connection)
                 self._locked = True
+            self.reviews.fill()
             return run_sql(self.connection, text)
 
     def scored(self, run: int) -> dict[FigureSource, list[Scored]]:

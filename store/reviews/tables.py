@@ -3,14 +3,15 @@
 Temporary tables live beside the stored file, which is read-only, and belong to one connection (a `cursor()` of it
 does not see them). Rows go in as bound JSON text, so this works after access to files has been locked as well.
 
-`review_events`    every event as JSON, once for each item it is about (`item` is null if the item is not in the store);
-                   see `fill`
+`review_events`    every event as JSON, once for each item it is about (`item` is null if the item is not in the store)
 `review_retracted` events that were taken back
 `review_acts`      the events with their fields, retractions and what was retracted included
 `reviews`          of those, what stands
 `human_labels`     one row per (item, target, criterion) that anybody spoke of; values are JSON text
 `human`            of those, item/correct: item, you, human, decided_by, verdict (human as a truth value), stale,
                    n_opinions
+
+Those of events, and the view `labels`, are made when somebody asks for them: see `fill`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from fcreview.store.reviews.inserting import (
 from fcreview.store.reviews.reader import JournalReader
 from fcreview.store.reviews.references import Reference, References
 from fcreview.store.reviews.verified import Verified
-from fcreview.store.reviews.views import SCHEMA, VIEWS
+from fcreview.store.reviews.views import EVENT_VIEWS, HUMAN_VIEW, SCHEMA
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -45,21 +46,12 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 
-def load(
-    connection: DuckDBPyConnection, events: Iterable[Event], annotator: str | None = None, policy: Policy = UNANIMOUS
-) -> ReviewTables:
-    """Makes the tables and views on a connection that has the tables and views of `schema.sql`."""
-    tables = ReviewTables(connection, annotator, policy)
-    with _uncollected():
-        tables.replace(events)
-    return tables
-
-
 def follow(
     connection: DuckDBPyConnection, workspace: Workspace, annotator: str | None = None, policy: Policy = UNANIMOUS
 ) -> ReviewTables:
-    """As `load`, from the workspace's journals; `refresh` then takes in what other processes add. Before the connection
-    is shut out from files: what stood the last time may be kept in one."""
+    """Makes the tables and views on a connection that has the tables and views of `schema.sql`, from the workspace's
+    journals; `refresh` then takes in what other processes add. Before the connection is shut out from files: what stood
+    the last time may be kept in one."""
     tables = ReviewTables(connection, annotator, policy)
     with _uncollected():
         tables.begin(JournalReader(workspace), workspace)
@@ -93,7 +85,8 @@ class ReviewTables:
         self._unread: dict[str, Verified] = {}
         """Journals, by name, whose events are in `human_labels` and not read yet: see `snapshot`."""
         self._unwritten: list[Event] = []
-        """Events that are in `human_labels`, and not yet in `review_events`."""
+        """Events that are in `human_labels`, and not in `review_events` before somebody asks for them."""
+        self._viewed = False
         self._changed = False
         """Whether `human_labels` is not as it was kept."""
 
@@ -124,10 +117,19 @@ class ReviewTables:
             snapshot.keep(self._connection, workspace, made, journals)
 
     def fill(self) -> None:
-        """Sees to it that `review_events` has every event."""
+        """Makes what only people's own SQL asks for: the rows of events, and the views over them and of labels."""
         self._read()
-        events, self._unwritten = self._unwritten, []
-        self._write_events(events)
+        if not self._viewed:
+            self._viewed = True
+            for statement in (*EVENT_VIEWS, labels_view(self.policy)):
+                self._connection.execute(statement)
+        events = self._unwritten
+        if events:
+            gone = [e.retracts for e in events if e.retracts and (e.retracts, e.annotator) in self._retracted]
+            with self._whole():
+                insert_events(self._connection, [row for event in events for row in self._event_rows(event)])
+                insert_retracted(self._connection, gone)
+            self._unwritten = []
 
     def replace(self, events: Iterable[Event]) -> None:
         """Everything anew."""
@@ -136,9 +138,9 @@ class ReviewTables:
 
     def _anew(self, events: Iterable[Event]) -> None:
         self._changed = True
-        fresh = self._register(events)
+        self._register(events)
         self._references.find_many(list(self._by_key))
-        self._write(fresh, list(self._by_key), anew=True)
+        self._write(list(self._by_key), anew=True)
 
     def _make(self) -> None:
         self._references = References(self._connection)
@@ -146,7 +148,7 @@ class ReviewTables:
         self._by_key.clear()
         self._retracted.clear()
         self._unread, self._unwritten = {}, []
-        for statement in (*SCHEMA, *VIEWS, labels_view(self.policy)):
+        for statement in (*SCHEMA, HUMAN_VIEW):
             self._connection.execute(statement)
 
     def _read(self) -> None:
@@ -159,7 +161,7 @@ class ReviewTables:
             if events is None:  # changed in between
                 self.replace(self.reader.read())
                 return
-            self._unwritten = self._register(events)
+            self._register(events)
             self._references.find_many(list(self._by_key))
             self._find_parts(self._by_key)
 
@@ -173,7 +175,7 @@ class ReviewTables:
             for key in keys:
                 self._references.find(key)
                 self._by_key[key].sort(key=lambda event: f"{event.annotator}.jsonl")  # as journals are read
-            self._write(fresh, keys, anew=False)
+            self._write(keys, anew=False)
         return len(fresh)
 
     def refresh(self) -> int:
@@ -229,6 +231,7 @@ class ReviewTables:
             self._events[event.event] = event
             self._by_key.setdefault(event.key, []).append(event)
         self._retracted |= retractions(fresh)
+        self._unwritten += fresh
         return fresh
 
     def _about(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
@@ -246,30 +249,29 @@ class ReviewTables:
             or all(is_stale(event, other.prediction_hash, other.golden_hash) for other in others)
         ]
 
-    def _write(self, fresh: Sequence[Event], keys: Sequence[ItemKey], *, anew: bool) -> None:
+    def _write(self, keys: Sequence[ItemKey], *, anew: bool) -> None:
         items = [reference.item for key in keys for reference in self._references.of(key)]
         self._find_parts(keys)
         decisions = [row for key in keys for row in self._decision_rows(key)]
-        run = self._connection.execute
-        run("BEGIN")
-        try:
-            self._write_events(fresh)
+        with self._whole():
             for item in () if anew else items:
-                run("DELETE FROM human_labels WHERE item = $1", [item])
+                self._connection.execute("DELETE FROM human_labels WHERE item = $1", [item])
             insert_decisions(self._connection, decisions)
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        """All or nothing."""
+        self._connection.execute("BEGIN")
+        try:
+            yield
         except BaseException:
-            run("ROLLBACK")
+            self._connection.execute("ROLLBACK")
             raise
-        run("COMMIT")
+        self._connection.execute("COMMIT")
 
     def _find_parts(self, keys: Iterable[ItemKey]) -> None:
         spoken = [key for key in keys if any((e.target, e.criterion) != OWN for e in self._by_key[key])]
         self._references.find_parts(spoken)
-
-    def _write_events(self, events: Sequence[Event]) -> None:
-        gone = [e.retracts for e in events if e.retracts and (e.retracts, e.annotator) in self._retracted]
-        insert_events(self._connection, [row for event in events for row in self._event_rows(event)])
-        insert_retracted(self._connection, gone)
 
     def _event_rows(self, event: Event) -> Iterator[EventRow]:
         line = orjson.dumps(event, default=tuple).decode()

@@ -84,7 +84,9 @@ def read_lines(reviews: ReviewTables, connection: DuckDBPyConnection, chunk: Chu
     rows = reading.rows(_LINE)
     content = {item: _json(fields)[1:-1] for item, fields in reading.content(rows).items()}
     lines = []
-    for item, text in rows:  # `opinions` is the one field that is not read in SQL, and the last
+    for item, line in rows:
+        text = _json(orjson.loads(line)) if "\\u" in line else line  # DuckDB spells control characters otherwise
+        # `opinions` is the one field that is not read in SQL, and the last
         said = _json(reading.opinions(item, orjson.loads(text))) if item in reading.spoken else "[]"
         more = f",{content[item]}" if content else ""
         lines.append(f'{text[:-1]},"opinions":{said}{more}}}')

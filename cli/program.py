@@ -47,7 +47,18 @@ def program(commands: Mapping[str, str]) -> typer.Typer:
     made.callback()(_main)
     for name, place in commands.items():
         module, _, attribute = place.partition(":")
-        function: Callable[..., None] = getattr(importlib.import_module(module), attribute)
-        text, _, example = (function.__doc__ or "").partition("\n\n    Example:")
-        made.command(name, help=text, epilog=f"{UNWRAPPED}\nExample:\n  {' '.join(example.split())}")(function)
+        found = importlib.import_module(module)
+        command: Callable[..., None] | dict[str, Callable[..., None]] = getattr(found, attribute)
+        if isinstance(command, dict):
+            inner = typer.Typer(help=(found.__doc__ or "").partition(": ")[2].capitalize(), no_args_is_help=True)
+            for each, function in command.items():
+                _add(inner, each, function)
+            made.add_typer(inner, name=name)
+        else:
+            _add(made, name, command)
     return made
+
+
+def _add(made: typer.Typer, name: str, function: Callable[..., None]) -> None:
+    text, _, example = (function.__doc__ or "").partition("\n\n    Example:")
+    made.command(name, help=text, epilog=f"{UNWRAPPED}\nExample:\n  {' '.join(example.split())}")(function)

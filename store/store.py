@@ -11,7 +11,7 @@ import duckdb
 
 from fcreview.calls.clusters import Cluster
 from fcreview.model import ImportIssue, Item
-from fcreview.review import ItemKey
+from fcreview.review import ItemKey, Said
 from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
@@ -20,6 +20,9 @@ from fcreview.store.queries.disputes import Disputed, disputed
 from fcreview.store.queries.pages import Orders, hide, rows_of
 from fcreview.store.queries.sqlguard import run_sql
 from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
+from fcreview.store.queues import second
+from fcreview.store.queues.places import QueuePlaces
+from fcreview.store.queues.presentations import item_of
 from fcreview.store.reviews.tables import ReviewTables, follow
 from fcreview.store.rows import ItemDetail, QueueRow, RunRow, View
 from fcreview.store.workspace import Workspace
@@ -28,6 +31,9 @@ if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked 
     from fcreview.agreement.ratings import Rating
     from fcreview.figures import FigureSource, Scored
     from fcreview.store.labels.reading import Choice
+    from fcreview.store.queues.creating import Wanted
+    from fcreview.store.queues.file import QueueFile
+    from fcreview.store.queues.progress import Progress
 
 T = TypeVar("T")
 
@@ -60,7 +66,8 @@ class Store:
         """Held during every use of `connection`: temporary tables belong to one connection."""
         self.reviews: ReviewTables = follow(connection, workspace, annotator, policy)
         self._locked = False
-        self._orders = Orders(connection, blind=blind)
+        self._places = QueuePlaces(connection, workspace)
+        self._orders = Orders(connection, self._places, annotator, blind=blind)
         self._runs = run_infos(connection, workspace)
         self._models = {run: info.model for run, info in self._runs.items()}
 
@@ -127,11 +134,11 @@ class Store:
 
     def raw(self, item: int) -> str:
         """The item's record in the result file; StoreError if it is no longer there."""
-        return self._do(lambda: raw_record(self.connection, self.workspace, item))
+        return self._do(lambda: raw_record(self.connection, self.workspace, item_of(item)))
 
     def raw_score(self, item: int) -> str | None:
         """The score file's entry that failed the item, None if there is none; StoreError if it is no longer there."""
-        return self._do(lambda: score_record(self.connection, self.workspace, item))
+        return self._do(lambda: score_record(self.connection, self.workspace, item_of(item)))
 
     def find(self, name: str, run: int | None = None) -> list[int]:
         """Items with this id, in all runs or in one."""
@@ -148,6 +155,36 @@ class Store:
     def issues(self, item: int | None = None) -> list[ImportIssue]:
         """What could not be read as it should: of one item, or everything."""
         return self._do(lambda: read_issues(self.connection, item))
+
+    def take_queue(self, name: str) -> QueueFile:
+        """The queue file of this name; views of it may be asked for from then on. QueueError if there is none."""
+        return self._do(lambda: self._places.take(name))
+
+    def drawn(self, wanted: Wanted) -> QueueFile:
+        """A queue made of the items of a view; nothing is written. See `queues.creating.create` for its errors."""
+        from fcreview.store.queues.creating import create
+
+        return self._do(lambda: create(self.connection, wanted))
+
+    def progress(self, name: str, only: str | None = None) -> list[Progress]:
+        """How far the annotators of a queue file are, or one of them. QueueError if there is none of this name."""
+        from fcreview.store.queues.progress import progress
+
+        return self._do(lambda: progress(name, self._places, self.reviews, only))
+
+    def judged(self, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+        """What judges say of these items and their parts: {target, criterion, value, by}. StoreError in blind mode."""
+        if self.blind:
+            raise StoreError("what judges say is not available in blind mode")
+        from fcreview.store.queries.automatic import judged
+
+        return self._do(lambda: judged(self.connection, items))
+
+    def overruled(self, item: int, said: Said) -> dict[str, Any] | None:
+        """{source, by, value} of the automatic verdict that this one would contradict; None if it would not."""
+        from fcreview.store.queries.automatic import overruled
+
+        return self._do(lambda: overruled(self.connection, item, said))
 
     def sql(self, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """(column names, rows) of one statement that only reads; SqlError otherwise. Not in blind mode."""
@@ -216,7 +253,10 @@ class Store:
             return with_room(self.connection, work)
 
     def _rows(self, items: Sequence[int]) -> list[QueueRow]:
-        return rows_of(self.connection, items, self._models, blind=self.blind)
+        wanted = list(dict.fromkeys(map(item_of, items)))
+        found = {row.item: row for row in rows_of(self.connection, wanted, self._models, blind=self.blind)}
+        there = [number for number in items if item_of(number) in found]
+        return [second.row_of(found[item_of(number)], number, self.reviews, blind=self.blind) for number in there]
 
     def _detail(self, item: int) -> ItemDetail:
         found = self._details([item])
@@ -228,14 +268,14 @@ class Store:
         return self._details(items_of(self.connection, chunk))
 
     def _details(self, items: Sequence[int]) -> list[ItemDetail]:
-        read = read_items(self.connection, items)
-        return [self._with_reviews(row, read[row.item]) for row in self._rows(items)]
+        read = read_items(self.connection, list(dict.fromkeys(map(item_of, items))))
+        return [self._with_reviews(row, read[item_of(row.item)]) for row in self._rows(items)]
 
     def _with_reviews(self, row: QueueRow, item: Item) -> ItemDetail:
         run = self._runs[row.run]
         key = ItemKey(run.benchmark, run.generation, run.language, run.model, item.category, item.id)
         opinions = self.reviews.opinions(key, item.prediction_hash, item.golden_hash)
-        detail = ItemDetail(row, key, run, item, opinions, self.reviews.history(key))
+        detail = second.told(ItemDetail(row, key, run, item, opinions, self.reviews.history(key)), self.reviews)
         if self.blind and row.you is None:
             self._hide(detail)
         return detail

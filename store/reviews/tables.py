@@ -128,6 +128,21 @@ class ReviewTables:
         events = self._about(key, prediction_hash, golden_hash)
         return fold(events, self._retracted, prediction_hash, golden_hash)
 
+    def spoke(self, key: ItemKey, annotator: str) -> bool:
+        """Whether the annotator ever said anything of the item."""
+        return any(event.annotator == annotator for event in self._by_key.get(key, ()))
+
+    def answers(
+        self, key: ItemKey, annotator: str, prediction_hash: str = "", golden_hash: str = "", presentation: int = 1
+    ) -> list[Opinion]:
+        """What one annotator says of the item where it came the first (1) or the second time (2)."""
+        mine = [e for e in self._about(key, prediction_hash, golden_hash) if e.annotator == annotator]
+        return fold(mine, self._retracted, prediction_hash, golden_hash, presentation)
+
+    def references(self, key: ItemKey) -> Sequence[Reference]:
+        """The items with a key that somebody spoke of."""
+        return self._references.of(key)
+
     def spoken_of(self) -> Iterator[tuple[ItemKey, Sequence[Reference]]]:
         """Every key that anybody spoke of, with the items that have it."""
         return ((key, self._references.of(key)) for key in self._by_key)

@@ -38,12 +38,24 @@ def runs(
             [
                 str(row.run), kind_of(row), text_of(row.info.model),
                 f"{row.n_items:,}", rate(row.official_pass, row.official_known), rate(row.rule_pass, row.rule_known),
-                rate(row.effective_pass, row.effective_known), f"{row.reviewed:,}", f"{row.n_issues:,}",
+                rate(row.effective_pass, row.effective_known),
+                f"{row.reviewed:,}", f"{row.in_part:,}", f"{row.n_issues:,}",
             ]
             for row in session.runs
         ]  # fmt: skip
-        headers = ["run", "benchmark", "model", "items", "official", "rule", "corrected", "reviewed", "issues"]
-        for line in aligned(headers, table, right=(0, 3, 4, 5, 6, 7, 8), widest=40):
+        headers = [
+            "run",
+            "benchmark",
+            "model",
+            "items",
+            "official",
+            "rule",
+            "corrected",
+            "reviewed",
+            "in part",
+            "issues",
+        ]
+        for line in aligned(headers, table, right=(0, 3, 4, 5, 6, 7, 8, 9), widest=40):
             emit(line)
         emit()
         emit(count_of(len(session.runs), "run") + ". 'rule' covers the items whose verdict can be recomputed.")

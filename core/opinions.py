@@ -57,9 +57,9 @@ class Decision:
     """Annotators (adjudicators included) with a current verdict, "unsure" included."""
     stale: bool = False
     """There is an opinion on an earlier prediction or golden answer; it is not counted."""
-    n_parts: int = 0
+    n_parts: int = field(default=0, compare=False)
     """Of the item's own decision: parts and other criteria that somebody judged, `your_parts`: that you did."""
-    your_parts: int = 0
+    your_parts: int = field(default=0, compare=False)
 
     @property
     def settled(self) -> bool:

@@ -8,6 +8,7 @@ from functools import partial
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.header import about_line
+from fcreview.tui.document.marks import marked
 from fcreview.tui.document.scene import scene
 from fcreview.tui.document.turns import turn_blocks
 from fcreview.tui.document.verdicts import answer_blocks, extra_blocks, issue_blocks, opinion_blocks, verdict_blocks
@@ -31,7 +32,7 @@ def document(detail: ItemDetail, annotator: str, options: Options) -> list[Block
     blocks += issue_blocks(detail.item.issues)
     blocks += extra_blocks(detail.item, options)
     blocks.append(Block("end", lambda _: [BLANK]))
-    return blocks
+    return marked(blocks, detail.opinions, annotator)
 
 
 def opening(blocks: Sequence[Block]) -> int:

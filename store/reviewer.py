@@ -19,14 +19,16 @@ class Reviewer:
     def __init__(self, store: Store, journal: Journal) -> None:
         self._store = store
         self._journal = journal
+        self.queue: str | None = None
+        """The queue file that items are found in: reviews name it."""
 
     @property
     def annotator(self) -> str:
         return self._journal.annotator
 
-    def review(self, item: int, said: Said, queue: str | None = None) -> Event:
+    def review(self, item: int, said: Said) -> Event:
         """Says something of an item of the store (`QueueRow.item`). It is blind in blind mode, until the annotator has
-        decided on the item: then what others found is shown. `queue`: the queue file that it was found in.
+        decided on the item: then what others found is shown.
 
         A verdict that contradicts the benchmark's own on this target and criterion names it, if it was in sight.
         When this returns, the event is on disk. JournalError if it could not be saved, KeyError if there is no such
@@ -44,7 +46,7 @@ class Reviewer:
             prediction_hash=prediction_hash,
             golden_hash=golden_hash,
             blind=blind,
-            queue=queue,
+            queue=self.queue,
             presentation=presentation if presentation > 1 else None,
         )
         with self._store.lock:

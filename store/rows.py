@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fcreview.model import Item, Run
     from fcreview.review import Event, ItemKey, Opinion
 
-QUEUES = ("failures", "dataset", "disagreement", "unreviewed", "random", "stratified", "judged", "uncertain")
+QUEUES = ("failures", "dataset", "disagreement", "unreviewed", "judged", "uncertain", "stratified", "random")
 """Queues that are always there; every other name is that of a queue file. All but `CHOOSING` hold all items, in an
 order. `failures`: failing items first; `disagreement`: official and rule or judge differ first; `unreviewed`: not yet
 judged by this annotator first; `random`: shuffled by the seed; `stratified`: the same, of every category in turn.

@@ -29,6 +29,7 @@ from fcreview.store.workspace import Workspace
 
 if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked for: the first rows do not wait
     from fcreview.agreement.ratings import Rating
+    from fcreview.agreement.repeats import Repeated
     from fcreview.figures import FigureSource, Scored
     from fcreview.store.labels.reading import Choice
     from fcreview.store.queues.creating import Wanted
@@ -127,8 +128,7 @@ class Store:
 
     def details(self, view: View, size: int = DETAILS) -> Iterator[list[ItemDetail]]:
         """Everything of the view's items, in the order of items, in lists of `size`; otherwise as `labels`."""
-        if self.blind:
-            raise StoreError("items are not handed out in blind mode")
+        self._unless_blind("items are not handed out")
         chunks = self._do(lambda: chunks_of(self.connection, view, size))
         return (self._do(partial(self._chunk, chunk)) for chunk in chunks)
 
@@ -174,8 +174,7 @@ class Store:
 
     def judged(self, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
         """What judges say of these items and their parts: {target, criterion, value, by}. StoreError in blind mode."""
-        if self.blind:
-            raise StoreError("what judges say is not available in blind mode")
+        self._unless_blind("what judges say is not available")
         from fcreview.store.queries.automatic import judged
 
         return self._do(lambda: judged(self.connection, items))
@@ -188,8 +187,7 @@ class Store:
 
     def sql(self, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """(column names, rows) of one statement that only reads; SqlError otherwise. Not in blind mode."""
-        if self.blind:
-            raise StoreError("sql is not available in blind mode")
+        self._unless_blind("sql is not available")
         with self.lock:
             if not self._locked:
                 lock_settings(self.connection)
@@ -198,24 +196,28 @@ class Store:
 
     def scored(self, run: int) -> dict[FigureSource, list[Scored]]:
         """What the run's figures are computed from, by source. StoreError in blind mode."""
-        if self.blind:
-            raise StoreError("figures are not available in blind mode")
+        self._unless_blind("figures are not available")
         from fcreview.store.queries.scored import scored
 
         return self._do(lambda: scored(self.connection, run))
 
     def agreement_rows(self, view: View) -> list[Rating]:
         """What annotators said of the view's items; see `queries.agreement.ratings`. StoreError in blind mode."""
-        if self.blind:
-            raise StoreError("agreement is not available in blind mode")
+        self._unless_blind("agreement is not available")
         from fcreview.store.queries.agreement import ratings
 
         return self._do(lambda: ratings(self.connection, self.reviews, view))
 
+    def repeated(self, view: View) -> list[Repeated]:
+        """What annotators said twice of the view's items; see `queries.agreement`. StoreError in blind mode."""
+        self._unless_blind("agreement is not available")
+        from fcreview.store.queries.agreement import repeated
+
+        return self._do(lambda: repeated(self.connection, self.reviews, view))
+
     def disputes(self, view: View) -> list[Disputed]:
         """What annotators differ on in the view's items; see `queries.disputes`. StoreError in blind mode."""
-        if self.blind:
-            raise StoreError("disputes are not available in blind mode")
+        self._unless_blind("disputes are not available")
         return self._do(lambda: disputed(self.connection, self.reviews, view))
 
     def labels(
@@ -227,8 +229,7 @@ class Store:
         in between. FilterError for a filter that is not understood, StoreError in blind mode; both at once, not at the
         first list.
         """
-        if self.blind:
-            raise StoreError("labels are not available in blind mode")
+        self._unless_blind("labels are not available")
         from fcreview.store.labels.reading import EVERY_LABEL, read_labels
 
         choice = choice or EVERY_LABEL
@@ -247,6 +248,10 @@ class Store:
         """Queues whose filter or order depends on reviews are worked out anew: items move and leave only now."""
         with self.lock:
             self._orders.forget()
+
+    def _unless_blind(self, why_not: str) -> None:
+        if self.blind:
+            raise StoreError(f"{why_not} in blind mode")
 
     def _do(self, work: Callable[[], T]) -> T:
         with self.lock:

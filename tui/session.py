@@ -92,7 +92,9 @@ class Session:
         queue = self.queue
 
         def write() -> Event:
-            event = self._reviewing().review(item, said, queue)
+            reviewer = self._reviewing()
+            reviewer.queue = queue
+            event = reviewer.review(item, said)
             self._reviewed[event.event] = item_of(item)
             return event
 

@@ -28,7 +28,8 @@ FROM = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
 KEPT = 4
 """Orders kept at a time, the latest used: 500,000 items take about 4 MB each."""
 
-_SHUFFLED = "hash(i.run, i.id, i.category, {seed}::BIGINT)"
+# Of one text: the hash of several values mixes them so that orders by two seeds are alike.
+_SHUFFLED = "hash(concat_ws(' ', {seed}, i.run, i.category, i.id))"
 _ORDERS = {
     "failures": f"CASE WHEN {AUTOMATIC} THEN 2 WHEN {AUTOMATIC} IS NULL THEN 1 ELSE 0 END, i.item",
     "dataset": "i.item",

@@ -29,7 +29,7 @@ FORMAT = 1
 _STRATUM = ("name", "size", "drawn")
 
 
-class QueueError(FcreviewError):
+class QueueError(FcreviewError, ValueError):
     """A queue that is not there, cannot be read or must not be written; one line."""
 
 
@@ -98,8 +98,7 @@ def read_queue(workspace: Workspace, name: str) -> QueueFile:
     """QueueError if there is none of this name, or it cannot be read."""
     known = queue_names(workspace)
     if name not in known:
-        there = f"; there are {', '.join(known)}" if known else "; fcreview queue create makes one"
-        raise QueueError(f"no queue {name!a}{there}")
+        raise QueueError(f"no queue {name!a}: there are {', '.join((*QUEUES, *known))}")
     return read_file(queue_path(workspace, name))
 
 

@@ -139,6 +139,21 @@ class ReviewTables:
         mine = [e for e in self._about(key, prediction_hash, golden_hash) if e.annotator == annotator]
         return fold(mine, self._retracted, prediction_hash, golden_hash, presentation)
 
+    def asked_again(self, key: ItemKey) -> list[str]:
+        """Who said something of the item when it came to them the second time."""
+        return sorted({event.annotator for event in self._by_key.get(key, ()) if event.presentation})
+
+    def both_answers(
+        self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str
+    ) -> tuple[list[Opinion], list[Opinion]]:
+        """What one annotator held when the item came the second time, and what they said then; nothing stale."""
+        about = self._about(key, prediction_hash, golden_hash)
+        mine = sorted((event for event in about if event.annotator == annotator), key=lambda event: event.time)
+        again = next((at for at, event in enumerate(mine) if event.presentation), len(mine))
+        first = fold(mine[:again], self._retracted, prediction_hash, golden_hash)
+        second = fold(mine, self._retracted, prediction_hash, golden_hash, presentation=2)
+        return [o for o in first if not o.stale], [o for o in second if not o.stale]
+
     def references(self, key: ItemKey) -> Sequence[Reference]:
         """The items with a key that somebody spoke of."""
         return self._references.of(key)

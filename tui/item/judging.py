@@ -74,6 +74,8 @@ class Outcome:
     """`bad`: it failed; `warn`: there was nothing to do."""
     goes_on: bool = False
     """The item has its verdict: on to the next one."""
+    overrules: str = ""
+    """Whose verdict it contradicts: `judge gpt-4o`."""
     undone: ItemKey | None = None
     """The item whose review was taken back."""
     presentation: int = 1
@@ -114,7 +116,8 @@ class Judging:
         outcome = await self._save(about, review, said)
         if not outcome.done:
             return outcome
-        return replace(outcome, goes_on=self._goes_on(about, asked.criterion, about.target == ITEM))
+        said = f"{outcome.said}, overrules {outcome.overrules}" if outcome.overrules else outcome.said
+        return replace(outcome, said=said, goes_on=self._goes_on(about, asked.criterion, about.target == ITEM))
 
     async def score(self, about: About, value: int) -> Outcome:
         """A value from 0 to 2 for the first criterion that has none of this annotator yet."""
@@ -168,7 +171,7 @@ class Judging:
             event = await self._reviews.review(about.item, said)
         except Exception as error:  # a review that is not saved must be told, whatever the reason
             return Outcome(f"NOT SAVED ({words_}): {_reason(error)}", style="bad")
-        return Outcome(f"saved: {words_}{_overruling(event)}", about.name)
+        return Outcome(f"saved: {words_}", about.name, overrules=_overruled(event))
 
     def _open(self, about: About, target: str, criterion: str) -> bool:
         mine = self.mine(replace(about, target=target), criterion)
@@ -195,12 +198,12 @@ def event_words(event: Event) -> str:
     return ", ".join(parts) or "review"
 
 
-def _overruling(event: Event) -> str:
-    """`, overrules judge gpt-4o`"""
+def _overruled(event: Event) -> str:
+    """Of a part only: on the item the header shows who says what."""
     over = event.overrules
-    if not over or (over.get("source") == "official" and event.target == ITEM):
-        return ""  # the header shows it
-    return f", overrules {visible(' '.join(filter(None, (over.get('source'), over.get('by')))))}"
+    if over is None or event.target == ITEM:
+        return ""
+    return visible(" ".join(filter(None, (over.get("source"), over.get("by")))))
 
 
 def _reason(error: Exception) -> str:

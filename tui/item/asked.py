@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.criteria import PASSING, ZERO_TO_TWO
+from fcreview.criteria import FAULTY, PASSING, REMARKS, ZERO_TO_TWO
 from fcreview.model import Item, Verdict
 from fcreview.review import CORRECT, UNSURE, Opinion
 from fcreview.store.rows import ItemDetail
@@ -18,10 +18,6 @@ from fcreview.targets import ITEM, RESPONSE
 
 SOURCES = ("judge", "official", "rule")
 """Whose verdict is answered where several stand at a target: a judge's first."""
-ASIDE = ("name_matches",)
-"""Remarks of a judge on the way to its verdict: not what a verdict on the call is about."""
-FAULTY = ("hallucinated",)
-"""Criteria on which true is what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +50,7 @@ def asked(item: Item, target: str) -> Asked:
 
 def answerable(verdict: Verdict) -> bool:
     """Whether `p` and `f` can answer it."""
-    if verdict.criterion in ASIDE:
+    if verdict.criterion in REMARKS:
         return False
     if isinstance(verdict.value, list):
         return verdict.target == RESPONSE

@@ -64,6 +64,8 @@ def status_line(
     left: Line = ((" " + text, style),)
     if line_width(left) + line_width(right) >= cells and target == ITEM:
         right = right[-1:] if line_width(left) + line_width(right[-1:]) < cells else ()
+    elif line_width(left) + line_width(right) >= cells and line_width(right) * 2 > cells:
+        right = right[1:-1]  # what a verdict is about stays
     return spread(left, right, cells)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from fcreview.sanitise import visible, width
-from fcreview.store.rows import RunRow, View
+from fcreview.store.rows import CHOOSING, RunRow, View
 from fcreview.text.words import count_of
 from fcreview.tui.queue.state import SHUFFLED
 from fcreview.tui.text.format import cut, cut_middle, rate
@@ -123,7 +123,8 @@ def view_line(view: View, where: str, search: str, standing: Standing, cells: in
     if search:
         left += [GAP if left else (" ", ""), ("search ", "dim"), (visible(search), "strong")]
     if not left:
-        left = [(" your share" if view.share else " all items", "dim")]
+        all_of = "your share" if view.share else f"{view.queue} items only" if view.queue in CHOOSING else "all items"
+        left = [(f" {all_of}", "dim")]
     right: list[Part] = [("queue " if view.file else "order ", "dim"), (order_name(view), "strong")]
     if standing.done:
         right += [(f" {symbols().between} {standing.done} done", "")]

@@ -57,8 +57,8 @@ def audit(
 
 
 def acts(detail: ItemDetail) -> Iterator[dict[str, Any]]:
-    """The item's events by time: {time, annotator, act, target, criterion, value, fault, tags, note, golden_fix, overrules,
-    blind, queue, presentation, retracts, retracted_by, stale, prediction_hash, golden_hash, event}.
+    """The item's events by time: {time, annotator, act, target, criterion, value, fault, tags, note, golden_fix,
+    overrules, blind, queue, presentation, retracts, retracted_by, stale, prediction_hash, golden_hash, event}.
 
     `blind` is "yes", "no" or "unknown", as it is of every retraction. `retracts` is the event that a retraction takes
     back, `retracted_by` the retraction of an act that was taken back; else null. Nobody takes back what another said.

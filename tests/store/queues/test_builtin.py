@@ -72,7 +72,7 @@ def test_queues_that_choose(store: Store, queue: str, holds: list[int]) -> None:
 @pytest.mark.parametrize(
     ("where", "holds"),
     [
-        ("judge:fail", [1]),
+        ("judge:fail", [1, 5]),
         ("judge:pass", [0]),
         ("judge:any", [0, 1, 2, 3, 5]),
         ("judge:unknown", [4]),

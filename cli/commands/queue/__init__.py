@@ -1,4 +1,7 @@
-"""`fcreview queue`: samples with known probabilities, shared out among annotators."""
+"""Draw samples with known probabilities, and share them out among annotators.
+
+Example: fcreview queue list runs/gpt4o
+"""
 
 from fcreview.cli.commands.queue.create import create
 from fcreview.cli.commands.queue.list_ import list_

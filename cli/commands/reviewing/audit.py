@@ -109,7 +109,7 @@ def said(act: dict[str, Any]) -> str:
         parts.append(f"{act['criterion']} {word(act['value'], act['criterion'])}")
     elif act["criterion"] != CORRECT:
         parts.append(act["criterion"])
-    over = act["overrules"] or {}
+    over = (act["overrules"] or {}) if act["target"] != ITEM else {}  # of an item everybody knows whose that is
     parts += [f"overrules {' '.join(filter(None, (over.get('source'), over.get('by'))))}"] if over else []
     parts += [f"wrong: {act['fault']}"] if act["fault"] else []
     parts += [f"tags {', '.join(act['tags']) or '(none)'}"] if act["tags"] is not None else []

@@ -16,7 +16,7 @@ from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
 from fcreview.store.queries.detail import find_items, raw_record, read_issues, read_items, score_record
-from fcreview.store.queries.disputes import Disputed, disputed
+from fcreview.store.queries.disputes import Disputed, disputed, disputed_in
 from fcreview.store.queries.pages import Orders, hide, rows_of
 from fcreview.store.queries.sqlguard import run_sql
 from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
@@ -25,6 +25,7 @@ from fcreview.store.rows import ItemDetail, QueueRow, RunRow, View
 from fcreview.store.workspace import Workspace
 
 if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked for: the first rows do not wait
+    from fcreview.agreement.disputes import Dispute
     from fcreview.agreement.ratings import Rating
     from fcreview.figures import FigureSource, Scored
     from fcreview.store.labels.reading import Choice
@@ -180,6 +181,12 @@ class Store:
         if self.blind:
             raise StoreError("disputes are not available in blind mode")
         return self._do(lambda: disputed(self.connection, self.reviews, view))
+
+    def disputes_in(self, item: int) -> list[Dispute]:
+        """The same of one item, as it is now. KeyError if there is no such item."""
+        if self.blind:
+            raise StoreError("disputes are not available in blind mode")
+        return self._do(lambda: disputed_in(self.reviews, item))
 
     def labels(
         self, view: View, choice: Choice | None = None, size: int | None = None

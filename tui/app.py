@@ -41,7 +41,7 @@ class FcreviewApp(App[int]):
     """`run()` gives the number of items reviewed; `return_code` is 1 if the store could not be opened.
 
     `open_item` is an item's id or its number in the store: it is opened over the queue. `key_names` are other keys for
-    actions, as `keymap` takes them.
+    actions, as `keymap` takes them. `adjudicate`: instead of the queue, what annotators differ on in the view.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -61,6 +61,7 @@ class FcreviewApp(App[int]):
         open_item: int | str | None = None,
         *,
         key_names: Mapping[str, str] | None = None,
+        adjudicate: bool = False,
     ) -> None:
         super().__init__(ansi_color=True)  # said here, too: NO_COLOR picks its filter before there is a theme
         self.animation_level = "none"
@@ -69,12 +70,17 @@ class FcreviewApp(App[int]):
         self._message = ""
         self._state = QueueState.of(view or View(), session.blind)
         self._open_item = open_item
+        self._adjudicate = adjudicate
         try:
             self.set_keymap(in_force(keymap(key_names or {})))
         except KeymapError as error:
             self._message = str(error)
 
     def get_default_screen(self) -> Screen[None]:
+        if self._adjudicate:
+            from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
+
+            return AdjudicationScreen(self.session, self._state.view)
         return QueueScreen(self.session, self._state, open_item=self._open_item, message=self._message)
 
     def on_mount(self) -> None:

@@ -52,6 +52,7 @@ QUEUE = [
     Action("queue.clusters", "c", "choose('clusters')", "clusters"),
     Action("queue.runs", "r", "choose('runs')", "runs"),
     Action("queue.issues", "i", "choose('issues')", "issues"),
+    Action("queue.adjudicate", "x", "adjudicate", "adjudicate"),
     Action("queue.quit", "q", "app.quit", "quit"),
 ]
 
@@ -120,6 +121,21 @@ ITEM_TEXT = [
     Action("item.document", "d", "document", "function document", shown=False),
 ]
 
+_SHARED = (
+    *("pass", "fail", "golden_wrong", "unsure", "fault", "note", "undo"),
+    *("next", "previous", "search", "raw", "copy", "back"),
+)
+ADJUDICATION = [
+    *(
+        Action(f"adjudication.take_{at}", str(at), f"take({at})", f"take {chr(ord('A') + at - 1)}", shown=at < 4)
+        for at in range(1, 10)
+    ),
+    *(action for action in ITEM if action.id.partition(".")[2] in _SHARED),
+    Action("adjudication.other", "o", "other", "other value"),
+    Action("adjudication.answers", "v", "answers", "answers whole", shown=False),
+]
+"""What an item's keys mean is theirs here too."""
+
 PAGER = [
     Action("pager.close", "q,escape", "close", "back"),
     Action("pager.search", "slash", "search", "search"),
@@ -166,7 +182,7 @@ TAGS = [
 
 TABLES = (
     *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, CLUSTERS, ITEM, ITEM_TEXT),
-    *(FAULT, TAGS, NOTE, ASK, PAGER, HELP),
+    *(ADJUDICATION, FAULT, TAGS, NOTE, ASK, PAGER, HELP),
 )
 ACTIONS: dict[str, Action] = {action.id: action for table in TABLES for action in table}
 TOGETHER: tuple[Sequence[Action], ...] = (
@@ -175,6 +191,7 @@ TOGETHER: tuple[Sequence[Action], ...] = (
     [*PICKER, *MOVE, *APP],
     [*CLUSTERS, *MOVE, *APP],
     [*ITEM, *ITEM_TEXT, *APP],
+    [*ADJUDICATION, *ITEM_TEXT, *APP],
     [*PAGER, *APP],
     [*FAULT, *APP],
     [*TAGS, *APP],

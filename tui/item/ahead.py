@@ -117,7 +117,7 @@ class LookAhead:
     async def number(self, key: ItemKey) -> int | None:
         """The item that reviews call so, by its full key: one id may occur in many runs."""
         known = self._numbers.get(key)
-        return known if known is not None else await self._session.ask(partial(_find, key))
+        return known if known is not None else await self._session.ask(partial(number_of, key))
 
 
 def _read(view: View, item: int, before: Shown | None, store: Store) -> Shown:
@@ -128,7 +128,8 @@ def _around(walk: Walk, step: int, store: Store) -> Near:
     return Near(walk.item, walk.needing(store), step, walk.neighbour(store, step))
 
 
-def _find(key: ItemKey, store: Store) -> int | None:
+def number_of(key: ItemKey, store: Store) -> int | None:
+    """The item that reviews call so; None if it is not in the store."""
     return next((item for item in store.find(key.id) if store.detail(item).key == key), None)
 
 

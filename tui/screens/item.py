@@ -6,7 +6,6 @@ The screen wires keys and widgets to its parts: the text moves and folds, `Revie
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, ClassVar
@@ -213,7 +212,7 @@ class ItemScreen(Screen[int]):
         shown, score = self.reviewing.shown, not self.reader.hidden
 
         async def load() -> Text:
-            records = await raw_records(self._session, shown, score=score)
+            records = await raw_records(self._session, shown.item, shown.detail.item, score=score)
             return Text(joined(records, indented=False), joined(records, indented=True))
 
         self._page("records", load)
@@ -229,9 +228,4 @@ class ItemScreen(Screen[int]):
         self.app.push_screen(AskScreen("/", self.reader.sought), lambda text: self.text.search(text) if text else None)
 
     def action_copy(self) -> None:
-        block = self.reader.block
-        if block.copy is not None:
-            text = json.dumps(block.copy(), ensure_ascii=False, indent=2, default=str)
-        else:
-            text = block.full() if block.full is not None else self.reader.detail.row.id
-        self.say(Remark(copied(text, self._session.folder, self.app._driver)))
+        self.say(Remark(copied(self.text.copied, self._session.folder, self.app._driver)))

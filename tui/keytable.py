@@ -52,6 +52,7 @@ QUEUE = [
     Action("queue.clusters", "c", "choose('clusters')", "clusters"),
     Action("queue.runs", "r", "choose('runs')", "runs"),
     Action("queue.issues", "i", "choose('issues')", "issues"),
+    Action("queue.agreement", "a", "choose('agreement')", "agreement"),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate"),
     Action("queue.quit", "q", "app.quit", "quit"),
 ]
@@ -67,6 +68,12 @@ CLUSTERS = [
     Action("clusters.refold", "left,h", "unfold(False)", "fold"),
     Action("clusters.grouping", "tab", "grouping", "other grouping"),
     Action("clusters.close", "q,escape", "close", "back"),
+]
+
+AGREEMENT = [
+    Action("agreement.take", "enter", "take", "show its items"),
+    Action("agreement.scope", "tab", "scope", "other table"),
+    Action("agreement.close", "q,escape", "close", "back"),
 ]
 
 HELP = [
@@ -181,7 +188,7 @@ TAGS = [
 ]
 
 TABLES = (
-    *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, CLUSTERS, ITEM, ITEM_TEXT),
+    *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, CLUSTERS, AGREEMENT, ITEM, ITEM_TEXT),
     *(ADJUDICATION, FAULT, TAGS, NOTE, ASK, PAGER, HELP),
 )
 ACTIONS: dict[str, Action] = {action.id: action for table in TABLES for action in table}
@@ -190,6 +197,7 @@ TOGETHER: tuple[Sequence[Action], ...] = (
     [*FILTER, *FILTER_INPUT, *APP],
     [*PICKER, *MOVE, *APP],
     [*CLUSTERS, *MOVE, *APP],
+    [*AGREEMENT, *MOVE, *APP],
     [*ITEM, *ITEM_TEXT, *APP],
     [*ADJUDICATION, *ITEM_TEXT, *APP],
     [*PAGER, *APP],

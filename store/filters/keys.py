@@ -86,6 +86,17 @@ def run_itself(term: Term) -> Sql:
     return any_of(term, one)
 
 
+def numbered(term: Term) -> Sql:
+    """As one list, which may be long."""
+    wanted = []
+    for value in term.values:
+        if not (value.text.isascii() and value.text.isdigit() and len(value.text) < 19):
+            raise BadValueError(f"{value.text[:40]!r} is not the number of an item", value)
+        wanted.append(int(value.text))
+    text = "i.item IN (SELECT unnest(?::BIGINT[]))"
+    return f"NOT {text}" if term.op == "!=" else text, [wanted]
+
+
 DISPUTED = "h.decided_by = 'disputed'"
 _BOOLEANS = {"pass": "{} = true", "fail": "{} = false", "unknown": "{} IS NULL", "none": "{} IS NULL"}
 _HUMANS = {
@@ -182,6 +193,7 @@ KEYS: dict[str, Key] = {
     "category": Key(text_key("i.category"), "category"),
     "group": Key(text_key('i."group"'), "conversation"),
     "id": Key(text_key("i.id"), "item id"),
+    "item": Key(numbered, "number in the store: what agreement's figures open"),
     "run": Key(run_itself, "number of the run, or part of its path"),
     "model": Key(run_key("model"), "model"),
     "benchmark": Key(run_key("benchmark"), "benchmark"),

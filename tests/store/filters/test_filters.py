@@ -186,6 +186,15 @@ WORDS = st.sampled_from(
 
 @examples(2)
 @given(st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=15).map("".join)))
+def test_items_are_chosen_by_their_numbers(store: Store) -> None:
+    every = [row.item for row in store.page(View(queue="dataset"), 0, 10)]
+    chosen = [row.item for row in store.page(View(f"item:{every[3]},{every[0]}", "dataset"), 0, 10)]
+    assert chosen == [every[0], every[3]]
+    assert store.count(View(f"-item:{every[0]}")) == len(every) - 1
+    with pytest.raises(FilterError, match="not the number of an item"):
+        store.count(View("item:x"))
+
+
 def test_nothing_but_filter_errors_and_what_parses_runs(store: Store, text: str) -> None:
     try:
         found = parse(text)

@@ -41,6 +41,8 @@ class Decision:
     """Annotators (adjudicators included) with a current verdict, "unsure" included."""
     stale: bool = False
     """There is an opinion on an earlier prediction or golden answer; it is not counted."""
+    your_stale: bool = False
+    """One of the asking annotator's own."""
 
     @property
     def settled(self) -> bool:
@@ -155,6 +157,7 @@ def _item(
     decision.annotators = sorted({*decision.annotators, *spoke})
     decision.n_verdicts = decision.n_verdicts or int(there.ruling is not None)
     decision.stale = any(o.stale for o in opinions)
+    decision.your_stale = any(o.stale for o in opinions if o.annotator == you)
     return decision
 
 
@@ -172,6 +175,7 @@ def _settle(question: Question, said: Sequence[Opinion], there: Held, you: str |
         annotators=sorted({opinion.annotator for opinion in fresh}),
         n_verdicts=len({*verdicts, *(o.annotator for o in rulers if o.verdict is not None)}),
         stale=any(opinion.stale for opinion in said),
+        your_stale=any(opinion.stale for opinion in said if opinion.annotator == you),
     )
     together = agreed(verdicts.values())
     most = majority(verdicts.values()) if together == DISPUTED and policy == "majority" else None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
 from fcreview.calls.clusters import Cluster
+from fcreview.extra import Extra
 from fcreview.model import ImportIssue, Item
 from fcreview.review import ItemKey
 from fcreview.rollup import UNANIMOUS, Policy
@@ -19,7 +21,7 @@ from fcreview.store.queries.detail import find_items, raw_record, read_issues, r
 from fcreview.store.queries.disputes import Disputed, disputed, disputed_in
 from fcreview.store.queries.pages import Orders, hide, rows_of
 from fcreview.store.queries.sqlguard import run_sql
-from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
+from fcreview.store.queries.summaries import clusters, facets, run_infos, runs, used_tags
 from fcreview.store.reviews.tables import ReviewTables, follow
 from fcreview.store.rows import ItemDetail, QueueRow, RunRow, View
 from fcreview.store.workspace import Workspace
@@ -127,11 +129,13 @@ class Store:
         return (self._do(partial(self._chunk, chunk)) for chunk in chunks)
 
     def raw(self, item: int) -> str:
-        """The item's record in the result file; StoreError if it is no longer there."""
+        """The item's record in the result file; StoreError if it is no longer there, or may tell what is hidden."""
+        self._open_to_all(item)
         return self._do(lambda: raw_record(self.connection, self.workspace, item))
 
     def raw_score(self, item: int) -> str | None:
-        """The score file's entry that failed the item, None if there is none; StoreError if it is no longer there."""
+        """The score file's entry that failed the item, None if there is none; StoreError as `raw`."""
+        self._open_to_all(item)
         return self._do(lambda: score_record(self.connection, self.workspace, item))
 
     def find(self, name: str, run: int | None = None) -> list[int]:
@@ -142,13 +146,17 @@ class Store:
         """`{"category": [("live_simple", 258), ...], "official": [("fail", 90), ...], ...}`, most frequent first."""
         return self._do(lambda: facets(self.connection, view, blind=self.blind))
 
+    def used_tags(self) -> list[str]:
+        """Tags of the reviews that stand, most used first; in blind mode this annotator's own."""
+        return self._do(lambda: used_tags(self.connection, self.annotator or "" if self.blind else None))
+
     def clusters(self, view: View, limit: int | None = None) -> list[Cluster]:
         """Failures alike, largest group first; none in blind mode."""
         return [] if self.blind else self._do(lambda: clusters(self.connection, view, limit))
 
     def issues(self, item: int | None = None) -> list[ImportIssue]:
-        """What could not be read as it should: of one item, or everything."""
-        return self._do(lambda: read_issues(self.connection, item))
+        """What could not be read as it should: of one item, or all. In blind mode none: some are of scores."""
+        return [] if self.blind else self._do(lambda: read_issues(self.connection, item))
 
     def sql(self, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """(column names, rows) of one statement that only reads; SqlError otherwise. Not in blind mode."""
@@ -247,12 +255,20 @@ class Store:
             self._hide(detail)
         return detail
 
+    def _open_to_all(self, item: int) -> None:
+        """A benchmark's record may hold its verdict. StoreError where that is hidden."""
+        row = self.row(item) if self.blind else None
+        if row is not None and row.you is None:
+            raise StoreError("records may tell verdicts: they are shown when you have decided")
+
     def _hide(self, detail: ItemDetail) -> None:
         """Blind mode, not yet decided: only the trajectory, the golden answer and this annotator's own words."""
         hide(detail.row)
         item = detail.item
-        item.official = item.rule = item.judge = item.error_type = item.rule_error_type = None
+        item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
         item.diff_function = item.diff_argument = item.first_difference = None
-        item.verdicts = []
+        item.verdicts, item.issues = [], []
+        item.extra = Extra(accepted_answers=item.extra.accepted_answers, final_answer=item.extra.final_answer)
+        detail.run = replace(detail.run, official_metrics={})
         detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator == self.annotator]
         detail.history = [event for event in detail.history if event.annotator == self.annotator]

@@ -182,6 +182,7 @@ TAGS = [
     Action("tags.save", "enter", "save", "save"),
     Action("tags.toggle", "space", "set", "set or clear"),
     Action("tags.new", "n,slash", "new", "new tag"),
+    *(Action(f"tags.set_{at}", str(at), f"number({at})", f"set or clear tag {at}", shown=False) for at in range(1, 10)),
     Action("tags.down", "j,down", "move(1)", "down", shown=False),
     Action("tags.up", "k,up", "move(-1)", "up", shown=False),
     Action("tags.cancel", "q,escape", "cancel", "cancel"),

@@ -209,16 +209,16 @@ KEYS: dict[str, Key] = {
     "steps": Key(number("i.n_steps"), "number of the model's steps"),
     "tokens": Key(number("(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"), "tokens in and out"),
     "latency": Key(number("i.latency"), "seconds"),
-    "issues": Key(number("i.n_issues"), "number of import issues"),
+    "issues": Key(number("i.n_issues"), "number of import issues", verdict=True),
 }
 
 FLAGS: dict[str, tuple[str, str, bool, bool]] = {
     "reviewed": ("h.you IS NOT NULL", "you gave a verdict", False, True),
-    "stale": ("h.stale", "reviewed before the prediction or golden answer changed", False, True),
+    "stale": ("h.your_stale", "you reviewed it before the prediction or golden answer changed", False, True),
     "disagree": (DISAGREE, "official, rule and judge are not of one mind", True, False),
     "disputed": (DISPUTED, "annotators differ", True, True),
     "adjudicated": ("h.decided_by = 'adjudication'", "settled by an adjudicator", True, True),
-    "issues": ("i.n_issues > 0", "something could not be read as it should", False, False),
+    "issues": ("i.n_issues > 0", "something could not be read as it should", True, False),
 }
 """Bare words with a meaning: condition, help, tells of verdicts, depends on reviews."""
 

@@ -126,6 +126,7 @@ def hide(row: QueueRow) -> None:
     if row.you is None:
         for name in _HIDDEN:
             setattr(row, name, None)
+        row.n_issues = 0
 
 
 def _row(values: tuple[Any, ...], models: dict[int, str]) -> QueueRow:

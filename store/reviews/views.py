@@ -62,7 +62,7 @@ SCHEMA = (
 _HUMAN = """
 CREATE OR REPLACE TEMP VIEW human AS
 SELECT item, you, human, decided_by, CASE human WHEN 'true' THEN true WHEN 'false' THEN false END AS verdict,
-       stale, n_verdicts AS n_opinions
+       stale, your_stale, n_verdicts AS n_opinions
 FROM human_labels WHERE target = 'item' AND criterion = 'correct'
 """
 

@@ -110,9 +110,8 @@ class LookAhead:
         return await self._session.ask(lambda store: of.walk.left(store))
 
     async def used_tags(self) -> list[str]:
-        """Tags of earlier reviews of the queue's items, most used first."""
-        facets = await self._session.ask(lambda store: store.facets(self.view))
-        return [tag for tag, _ in facets.get("tag", [])]
+        """Tags of earlier reviews, most used first."""
+        return await self._session.ask(lambda store: store.used_tags())
 
     async def number(self, key: ItemKey) -> int | None:
         """The item that reviews call so, by its full key: one id may occur in many runs."""

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 
-async def raw_records(session: Session, number: int, item: Item, *, score: bool) -> list[Record]:
-    """The result record and, with `score`, the entry of the score file that failed the item, if it is known."""
+async def raw_records(session: Session, number: int, item: Item) -> list[Record]:
+    """The result record and the entry of the score file that failed the item, if it is known."""
     records = [Record("result", place_of(item.file, item.line), await _read(session, partial(_result, number)) or "")]
-    entry = await _read(session, partial(_score, number)) if score else None
+    entry = await _read(session, partial(_score, number))
     return [*records, Record("score", score_place(item), entry)] if entry is not None else records
 
 

@@ -61,7 +61,7 @@ class Loading:
 
     async def problems(self) -> str:
         """The first review that does not count because its line cannot be read, and how many more there are."""
-        warnings = await self._session.ask(lambda store: store.reviews.warnings)
+        warnings = await self._session.ask(_warnings)
         more = f", and {len(warnings) - 1} more: fcreview doctor" if len(warnings) > 1 else ""
         return f"reviews: {warnings[0]}{more}" if warnings else ""
 
@@ -75,3 +75,9 @@ def _load(request: Request, store: Store) -> Loaded:
     cursor = max(0, min(request.line, total - 1)) if place is None else place
     window = cursor // WINDOW
     return Loaded(total, cursor, window, store.page(view, window * WINDOW, WINDOW))
+
+
+def _warnings(store: Store) -> list[str]:
+    """In blind mode of the annotator's own journal: others' names are none of theirs."""
+    every = store.reviews.warnings
+    return [each for each in every if each.startswith(f"{store.annotator}.jsonl ")] if store.blind else every

@@ -37,7 +37,7 @@ class Choosing:
             "order": Choice(lambda: PickScreen(order_choices(state)), state.take_order),
             "clusters": Choice(lambda: ClustersScreen(self._clusters), state.take_terms, lambda: not state.blind),
             "agreement": Choice(self._ask_agreement, state.take_items, lambda: not state.blind),
-            "issues": Choice(lambda: PickScreen(load=self._issues), state.take_issue),
+            "issues": Choice(lambda: PickScreen(load=self._issues), state.take_issue, lambda: not state.blind),
             "runs": Choice(self._ask_run, state.take_run, lambda: len(self.runs or ()) > 1),
         }
         """By the names that the key table has for them."""

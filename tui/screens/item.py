@@ -166,7 +166,8 @@ class ItemScreen(Screen[int]):
         row, mine = about.detail.row, self._judging.mine(about)
         chosen = (mine.tags if mine else None) or []
         errors = [] if self.reader.hidden else [row.error_type, row.rule_error_type]
-        self._ask(TagsScreen(tag_choices(errors, chosen), chosen, self._ahead.used_tags), self._judging.tags)
+        tags = tag_choices(errors, about.detail.run.tags, chosen)
+        self._ask(TagsScreen(tags, chosen, self._ahead.used_tags), self._judging.tags)
 
     def action_note(self) -> None:
         mine = self._judging.mine(self._about())
@@ -209,10 +210,13 @@ class ItemScreen(Screen[int]):
             self.leave(self._item)
 
     def action_raw(self) -> None:
-        shown, score = self.reviewing.shown, not self.reader.hidden
+        if self.reader.hidden:
+            self.say(Remark("records may tell verdicts: they are shown when you have decided", "warn"))
+            return
+        shown = self.reviewing.shown
 
         async def load() -> Text:
-            records = await raw_records(self._session, shown.item, shown.detail.item, score=score)
+            records = await raw_records(self._session, shown.item, shown.detail.item)
             return Text(joined(records, indented=False), joined(records, indented=True))
 
         self._page("records", load)

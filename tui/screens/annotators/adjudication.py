@@ -211,7 +211,7 @@ class AdjudicationScreen(Screen[None]):
             return
 
         async def load() -> Text:
-            records = await raw_records(self._session, case.item, detail.item, score=True)
+            records = await raw_records(self._session, case.item, detail.item)
             return Text(joined(records, indented=False), joined(records, indented=True))
 
         self._page(f"{detail.row.id} · records", load)

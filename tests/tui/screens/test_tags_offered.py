@@ -1,4 +1,4 @@
-"""Tags that are offered: the item's error types, the benchmark's own taxonomy, what was used before; digits set them."""
+"""Tags that are offered: the item's error types, the benchmark's own words, what was used before; digits set them."""
 
 from __future__ import annotations
 

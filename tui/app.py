@@ -78,13 +78,18 @@ class FcreviewApp(App[int]):
 
     def get_default_screen(self) -> Screen[None]:
         if self._adjudicate:
-            from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
-
-            return AdjudicationScreen(self.session, self._state.view)
+            return Screen()
         return QueueScreen(self.session, self._state, open_item=self._open_item, message=self._message)
 
     def on_mount(self) -> None:
         self.call_later(self.session.begin)
+        if self._adjudicate:
+            self.call_after_refresh(self._show_disputes)
+
+    def _show_disputes(self) -> None:
+        from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
+
+        self.push_screen(AdjudicationScreen(self.session, self._state.view), lambda _: self.exit(self.session.reviewed))
 
     def on_resize(self, event: events.Resize) -> None:
         """A terminal that is too small shows so, over whatever is open, until it has grown."""

@@ -193,12 +193,9 @@ class AdjudicationScreen(Screen[None]):
     def action_step(self, by: int) -> None:
         self.settling.step(by)
 
-    async def action_back(self) -> None:
+    def action_back(self) -> None:
         """What was said before is on disk first."""
-        if len(self.app.screen_stack) > 1:
-            self.settling.leave(self.dismiss)
-        else:
-            await self.app.run_action("app.quit")
+        self.settling.leave(self.dismiss)
 
     def action_answers(self) -> None:
         case, detail = self.settling.docket.case, self.settling.detail

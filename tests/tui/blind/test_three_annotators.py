@@ -38,7 +38,7 @@ Answers = dict[tuple[int, str], dict[str, tuple[Any, str | None]]]
 """(item, target) -> annotator -> (value, fault)"""
 
 
-@pytest.fixture(params=["samples", pytest.param("bench", marks=pytest.mark.bench)])
+@pytest.fixture(params=["samples", pytest.param("bench", marks=[pytest.mark.bench, pytest.mark.sweep])])
 def runs(request: pytest.FixtureRequest) -> list[Path]:
     place: Path = request.getfixturevalue(request.param)
     return [place / "acebench", place / "complexfuncbench"]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fcreview.cli.common import Place, opened
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import FAILED, CommandError
 from fcreview.cli.opened import Opened
 from fcreview.cli.output import note, on_terminal
+
+if TYPE_CHECKING:
+    from fcreview.store.rows import View
 
 PLAIN_ITEMS = 40
 
@@ -46,15 +51,7 @@ def show_queue(
 
         first = one_item(session, item, run)
     if on_terminal():
-        from fcreview.tui.app import FcreviewApp
-        from fcreview.tui.session import Session
-
-        session.close()  # the app opens the store itself, behind its first screen
-        screens = Session(session.workspace, session.annotator, blind=blind)
-        app = FcreviewApp(screens, view, first, key_names=load_config().keys)
-        app.run()
-        if app.return_code:
-            raise SystemExit(FAILED)
+        show_app(session, view, first, blind=blind)
         return
     if blind:
         raise CommandError("--blind needs a terminal: lists and items as text show verdicts")
@@ -67,3 +64,18 @@ def show_queue(
         from fcreview.cli.commands.reading.show import print_item
 
         print_item(session, first)
+
+
+def show_app(
+    session: Opened, view: View, first: int | None = None, *, blind: bool = False, adjudicate: bool = False
+) -> None:
+    """The screens, until they are left. Ends the program with FAILED if the store could not be opened."""
+    from fcreview.tui.app import FcreviewApp
+    from fcreview.tui.session import Session
+
+    session.close()  # the app opens the store itself, behind its first screen
+    screens = Session(session.workspace, session.annotator, blind=blind)
+    app = FcreviewApp(screens, view, first, key_names=load_config().keys, adjudicate=adjudicate)
+    app.run()
+    if app.return_code:
+        raise SystemExit(FAILED)

@@ -80,7 +80,9 @@ class QueueRow:
     n_golden: int = field(default=0, metadata=column("i.n_golden"))
     n_predicted: int = field(default=0, metadata=column("i.n_predicted"))
     n_issues: int = field(default=0, metadata=column("i.n_issues"))
-    stale: bool = field(default=False, metadata=column("coalesce(h.stale, false)"))
+    """Import issues; 0 while hidden from a blind annotator: one on a score file's entry tells that the item failed."""
+    stale: bool = field(default=False, metadata=column("coalesce(h.your_stale, false)"))
+    """This annotator reviewed an earlier prediction or golden answer."""
     first_difference: str | None = field(default=None, metadata=column("i.first_difference", telling=True))
     question: str = field(default="", metadata=column("i.question"))
 

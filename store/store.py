@@ -17,21 +17,18 @@ from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
 from fcreview.store.queries.detail import find_items, hide_from, raw_record, read_issues, read_items, score_record
-from fcreview.store.queries.disputes import Disputed, disputed
 from fcreview.store.queries.pages import Orders, rows_of
 from fcreview.store.queries.sqlguard import run_sql
-from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
+from fcreview.store.queries.summaries import clusters, facets, run_infos, runs, used_tags
 from fcreview.store.queues import second
 from fcreview.store.queues.places import QueuePlaces
 from fcreview.store.queues.presentations import item_of
 from fcreview.store.reviews.tables import ReviewTables, follow
 from fcreview.store.rows import ItemDetail, QueueRow, RunRow, View
+from fcreview.store.told import Told
 from fcreview.store.workspace import Workspace
 
 if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked for: the first rows do not wait
-    from fcreview.agreement.ratings import Rating
-    from fcreview.agreement.repeats import Repeated
-    from fcreview.figures import FigureSource, Scored
     from fcreview.store.labels.reading import Choice
     from fcreview.store.queues.creating import Wanted
     from fcreview.store.queues.file import QueueFile
@@ -137,11 +134,13 @@ class Store:
         return map(self._chunk, chunks)
 
     def raw(self, item: int) -> str:
-        """The item's record in the result file; StoreError if it is no longer there."""
+        """The item's record in the result file; StoreError if it is no longer there, or may tell what is hidden."""
+        self._open_to_all(item)
         return self._do(lambda: raw_record(self.connection, self.workspace, item_of(item)))
 
     def raw_score(self, item: int) -> str | None:
-        """The score file's entry that failed the item, None if there is none; StoreError if it is no longer there."""
+        """The score file's entry that failed the item, None if there is none; StoreError as `raw`."""
+        self._open_to_all(item)
         return self._do(lambda: score_record(self.connection, self.workspace, item_of(item)))
 
     def find(self, name: str, run: int | None = None) -> list[int]:
@@ -152,13 +151,17 @@ class Store:
         """`{"category": [("live_simple", 258), ...], "official": [("fail", 90), ...], ...}`, most frequent first."""
         return self._do(lambda: facets(self.connection, view, blind=self.blind))
 
+    def used_tags(self) -> list[str]:
+        """Tags of the reviews that stand, most used first; in blind mode this annotator's own."""
+        return self._do(lambda: used_tags(self.connection, self.annotator or "" if self.blind else None))
+
     def clusters(self, view: View, limit: int | None = None) -> list[Cluster]:
         """Failures alike, largest group first; none in blind mode."""
         return [] if self.blind else self._do(lambda: clusters(self.connection, view, limit))
 
     def issues(self, item: int | None = None) -> list[ImportIssue]:
-        """What could not be read as it should: of one item, or everything."""
-        return self._do(lambda: read_issues(self.connection, item))
+        """What could not be read as it should: of one item, or all. In blind mode none: some are of scores."""
+        return [] if self.blind else self._do(lambda: read_issues(self.connection, item))
 
     def take_queue(self, name: str) -> QueueFile:
         """The queue file of this name; views of it may be asked for from then on. QueueError if there is none."""
@@ -176,12 +179,11 @@ class Store:
 
         return self._do(lambda: progress(name, self._places, self.reviews, only))
 
-    def judged(self, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-        """What judges say of these items and their parts: {target, criterion, value, by}. StoreError in blind mode."""
-        self._unless_blind("what judges say is not available")
-        from fcreview.store.queries.automatic import judged
-
-        return self._do(lambda: judged(self.connection, items))
+    @property
+    def told(self) -> Told:
+        """What verdicts and others' reviews amount to. StoreError in blind mode."""
+        self._unless_blind("what others found is not available")
+        return Told(self.connection, self.reviews, self._do)
 
     def overruled(self, item: int, said: Said) -> dict[str, Any] | None:
         """{source, by, value} of the automatic verdict that this one would contradict; None if it would not."""
@@ -198,32 +200,6 @@ class Store:
                 self._locked = True
             self.reviews.fill()
             return run_sql(self.connection, text)
-
-    def scored(self, run: int) -> dict[FigureSource, list[Scored]]:
-        """What the run's figures are computed from, by source. StoreError in blind mode."""
-        self._unless_blind("figures are not available")
-        from fcreview.store.queries.scored import scored
-
-        return self._do(lambda: scored(self.connection, run))
-
-    def agreement_rows(self, view: View) -> list[Rating]:
-        """What annotators said of the view's items; see `queries.agreement.ratings`. StoreError in blind mode."""
-        self._unless_blind("agreement is not available")
-        from fcreview.store.queries.agreement import ratings
-
-        return self._do(lambda: ratings(self.connection, self.reviews, view))
-
-    def repeated(self, view: View) -> list[Repeated]:
-        """What annotators said twice of the view's items; see `queries.agreement`. StoreError in blind mode."""
-        self._unless_blind("agreement is not available")
-        from fcreview.store.queries.agreement import repeated
-
-        return self._do(lambda: repeated(self.connection, self.reviews, view))
-
-    def disputes(self, view: View) -> list[Disputed]:
-        """What annotators differ on in the view's items; see `queries.disputes`. StoreError in blind mode."""
-        self._unless_blind("disputes are not available")
-        return self._do(lambda: disputed(self.connection, self.reviews, view))
 
     def labels(
         self, view: View, choice: Choice | None = None, size: int | None = None
@@ -299,3 +275,9 @@ class Store:
         if self.blind and row.you is None:
             hide_from(detail, self.annotator)
         return detail
+
+    def _open_to_all(self, item: int) -> None:
+        """A benchmark's record may hold its verdict. StoreError where that is hidden."""
+        row = self.row(item) if self.blind else None
+        if row is not None and row.you is None:
+            raise StoreError("records may tell verdicts: they are shown when you have decided")

@@ -87,6 +87,17 @@ def run_itself(term: Term) -> Sql:
     return any_of(term, one)
 
 
+def numbered(term: Term) -> Sql:
+    """As one list, which may be long."""
+    wanted = []
+    for value in term.values:
+        if not (value.text.isascii() and value.text.isdigit() and len(value.text) < 19):
+            raise BadValueError(f"{value.text[:40]!r} is not the number of an item", value)
+        wanted.append(int(value.text))
+    text = "i.item IN (SELECT unnest(?::BIGINT[]))"
+    return f"NOT {text}" if term.op == "!=" else text, [wanted]
+
+
 DISPUTED = "h.decided_by = 'disputed'"
 _BOOLEANS = {"pass": "{} = true", "fail": "{} = false", "unknown": "{} IS NULL", "none": "{} IS NULL"}
 _PARTS = "h.n_parts"
@@ -200,6 +211,7 @@ KEYS: dict[str, Key] = {
     "category": Key(text_key("i.category"), "category"),
     "group": Key(text_key('i."group"'), "conversation"),
     "id": Key(text_key("i.id"), "item id"),
+    "item": Key(numbered, "number in the store: what agreement's figures open"),
     "run": Key(run_itself, "number of the run, or part of its path"),
     "model": Key(run_key("model"), "model"),
     "benchmark": Key(run_key("benchmark"), "benchmark"),
@@ -215,16 +227,16 @@ KEYS: dict[str, Key] = {
     "steps": Key(number("i.n_steps"), "number of the model's steps"),
     "tokens": Key(number("(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"), "tokens in and out"),
     "latency": Key(number("i.latency"), "seconds"),
-    "issues": Key(number("i.n_issues"), "number of import issues"),
+    "issues": Key(number("i.n_issues"), "number of import issues", verdict=True),
 }
 
 FLAGS: dict[str, tuple[str, str, bool, bool]] = {
     "reviewed": ("h.you IS NOT NULL", "you gave a verdict", False, True),
-    "stale": ("h.stale", "reviewed before the prediction or golden answer changed", False, True),
+    "stale": ("h.your_stale", "you reviewed it before the prediction or golden answer changed", False, True),
     "disagree": (DISAGREE, "official, rule and judge are not of one mind", True, False),
     "disputed": (DISPUTED, "annotators differ", True, True),
     "adjudicated": ("h.decided_by = 'adjudication'", "settled by an adjudicator", True, True),
-    "issues": ("i.n_issues > 0", "something could not be read as it should", False, False),
+    "issues": ("i.n_issues > 0", "something could not be read as it should", True, False),
 }
 """Bare words with a meaning: condition, help, tells of verdicts, depends on reviews."""
 

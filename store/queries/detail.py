@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,11 @@ def hide_from(detail: ItemDetail, annotator: str | None) -> None:
     """Blind mode, not yet decided: only the trajectory, the golden answer and this annotator's own words are left."""
     hide(detail.row)
     item = detail.item
-    item.official = item.rule = item.judge = item.error_type = item.rule_error_type = None
+    item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
     item.diff_function = item.diff_argument = item.first_difference = None
-    item.verdicts = []
+    item.verdicts, item.issues = [], []
+    item.extra = Extra(accepted_answers=item.extra.accepted_answers, final_answer=item.extra.final_answer)
+    detail.run = replace(detail.run, official_metrics={})
     detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator == annotator]
     detail.history = [event for event in detail.history if event.annotator == annotator]
 

@@ -151,6 +151,7 @@ def hide(row: QueueRow) -> None:
         for name in _HIDDEN:
             setattr(row, name, None)
         row.parts = row.your_parts
+        row.n_issues = 0
 
 
 def _row(values: tuple[Any, ...], models: dict[int, str]) -> QueueRow:

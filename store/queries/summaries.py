@@ -85,6 +85,7 @@ def runs(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -
         total["n_items"] = total.pop("n")
         if blind:
             info.official_metrics = {}
+            total |= {"reviewed": total["yours"], "n_issues": 0}
         rows.append(RunRow(run, info, **total, categories=categories))
     return rows
 
@@ -110,6 +111,16 @@ def facets(connection: DuckDBPyConnection, view: View, *, blind: bool) -> dict[s
         name = names[place]
         result[name].append((_facet_value(name, values[place]), count))
     return result
+
+
+def used_tags(connection: DuckDBPyConnection, annotator: str | None = None) -> list[str]:
+    """Tags of the reviews that stand, of all or of one annotator, most used first."""
+    found = connection.execute(
+        "SELECT tag FROM (SELECT unnest(tags) AS tag FROM reviews WHERE annotator = coalesce($1, annotator))"
+        " GROUP BY tag ORDER BY count(*) DESC, tag",
+        [annotator],
+    )
+    return [tag for (tag,) in found.fetchall()]
 
 
 def clusters(connection: DuckDBPyConnection, view: View, limit: int | None) -> list[Cluster]:

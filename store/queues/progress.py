@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fcreview.opinions import held
+from fcreview.agreement.held import held
 from fcreview.review import OWN
 
 if TYPE_CHECKING:

@@ -69,7 +69,7 @@ SCHEMA = (
 HUMAN_VIEW = """
 CREATE OR REPLACE TEMP VIEW human AS
 SELECT item, you, human, decided_by, CASE human WHEN 'true' THEN true WHEN 'false' THEN false END AS verdict,
-       stale, n_verdicts AS n_opinions, n_parts, your_parts
+       stale, your_stale, n_verdicts AS n_opinions, n_parts, your_parts
 FROM human_labels WHERE target = 'item' AND criterion = 'correct'
 """
 

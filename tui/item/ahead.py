@@ -111,15 +111,14 @@ class LookAhead:
         return await self._session.ask(lambda store: of.walk.left(store))
 
     async def used_tags(self) -> list[str]:
-        """Tags of earlier reviews of the queue's items, most used first."""
-        facets = await self._session.ask(lambda store: store.facets(self.view))
-        return [tag for tag, _ in facets.get("tag", [])]
+        """Tags of earlier reviews, most used first."""
+        return await self._session.ask(lambda store: store.used_tags())
 
     async def number(self, key: ItemKey, presentation: int = 1) -> int | None:
         """The item that reviews call so, by its full key: one id may occur in many runs."""
         known = self._numbers.get((key, presentation))
         if known is None:
-            known = await self._session.ask(partial(_find, key))
+            known = await self._session.ask(partial(number_of, key))
         return None if known is None else presented(known, presentation)
 
 
@@ -131,7 +130,8 @@ def _around(walk: Walk, step: int, store: Store) -> Near:
     return Near(walk.item, walk.needing(store), step, walk.neighbour(store, step))
 
 
-def _find(key: ItemKey, store: Store) -> int | None:
+def number_of(key: ItemKey, store: Store) -> int | None:
+    """The item that reviews call so; None if it is not in the store."""
     return next((item for item in store.find(key.id) if store.detail(item).key == key), None)
 
 

@@ -78,6 +78,10 @@ class QueueState:
         if where:
             self.where, self.search = where, ""
 
+    def take_items(self, items: Sequence[int]) -> None:
+        """These items only, whatever was set."""
+        self.where, self.search = f"item:{','.join(map(str, items))}", ""
+
     def take_run(self, run: int) -> None:
         self.run = None if run == ALL_RUNS else run
 

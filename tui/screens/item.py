@@ -6,7 +6,6 @@ The screen wires keys and widgets to its parts: the text moves and folds, `Revie
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, ClassVar
@@ -180,7 +179,8 @@ class ItemScreen(Screen[int]):
         row, mine = about.detail.row, self._judging.mine(about)
         chosen = (mine.tags if mine else None) or []
         errors = [] if self.reader.hidden else [row.error_type, row.rule_error_type]
-        self._ask(TagsScreen(tag_choices(errors, chosen), chosen, self._ahead.used_tags), self._judging.tags)
+        tags = tag_choices(errors, about.detail.run.tags, chosen)
+        self._ask(TagsScreen(tags, chosen, self._ahead.used_tags), self._judging.tags)
 
     def action_note(self) -> None:
         mine = self._judging.mine(self._about())
@@ -223,10 +223,13 @@ class ItemScreen(Screen[int]):
             self.leave(self._item)
 
     def action_raw(self) -> None:
-        shown, score = self.reviewing.shown, not self.reader.hidden
+        if self.reader.hidden:
+            self.say(Remark("records may tell verdicts: they are shown when you have decided", "warn"))
+            return
+        shown = self.reviewing.shown
 
         async def load() -> Text:
-            records = await raw_records(self._session, shown, score=score)
+            records = await raw_records(self._session, shown.item, shown.detail.item)
             return Text(joined(records, indented=False), joined(records, indented=True))
 
         self._page("records", load)
@@ -242,9 +245,4 @@ class ItemScreen(Screen[int]):
         self.app.push_screen(AskScreen("/", self.reader.sought), lambda text: self.text.search(text) if text else None)
 
     def action_copy(self) -> None:
-        block = self.reader.block
-        if block.copy is not None:
-            text = json.dumps(block.copy(), ensure_ascii=False, indent=2, default=str)
-        else:
-            text = block.full() if block.full is not None else self.reader.detail.row.id
-        self.say(Remark(copied(text, self._session.folder, self.app._driver)))
+        self.say(Remark(copied(self.text.copied, self._session.folder, self.app._driver)))

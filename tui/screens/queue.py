@@ -178,6 +178,14 @@ class QueueScreen(Screen[None]):
 
         self.app.push_screen(ItemScreen(self._session, self.state.view, item), self._back)
 
+    def action_adjudicate(self) -> None:
+        from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
+
+        self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._again)
+
+    def _again(self, _: None) -> None:
+        self._load()
+
     def _back(self, item: int | None) -> None:
         """Reviews may have changed what the view holds, and its order."""
         self._load(item)
@@ -231,4 +239,6 @@ class QueueScreen(Screen[None]):
             return action not in ACTIONS
         if action == "choose":
             return self._choosing.choices[str(parameters[0])].offered()
+        if action == "adjudicate":
+            return not self.state.blind
         return action != "clear_filter" or bool(self.state.where or self.state.search)

@@ -60,7 +60,7 @@ def items(
         if as_json:
             runs = {row.run: row for row in session.runs}
             for rows in windows(session, view, limit):
-                judged = session.store.judged([row.item for row in rows])
+                judged = session.store.told.judged([row.item for row in rows])
                 for row in rows:
                     emit_json(fields_of(row, runs[row.run]) | {"judged": judged.get(row.item, [])})
         else:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fcreview.agreement.repeats import Repeated, self_agreement
-from fcreview.cli.commands.reading.report import number
 from fcreview.cli.output import aligned, emit, emit_json, text_of
+from fcreview.text.numbers import number
 
 if TYPE_CHECKING:
     from fcreview.figures import Unit

@@ -144,6 +144,6 @@ def test_blind_a_verdict_overrules_nothing_that_it_knew_of(workspace: Workspace)
 
 def test_judges_are_told_item_by_item(store: Store) -> None:
     items = [row.item for row in store.page(View(queue="dataset"), 0, 10)]
-    told = store.judged(items)
+    told = store.told.judged(items)
     assert told[items[0]] == [{"target": CALL, "criterion": "equivalent", "value": True, "by": "gpt"}]
     assert items[4] not in told

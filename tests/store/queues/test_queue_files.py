@@ -129,7 +129,7 @@ def test_a_second_answer_does_not_show_the_first_and_changes_no_label(store: Sto
     assert store.rows([first])[0].human is True and store.rows([first])[0].effective is True
     lines = [json.loads(line) for line in (workspace.reviews / "alice.jsonl").read_text().splitlines()]
     assert [(line.get("queue"), line.get("presentation")) for line in lines] == [("pilot", None), ("pilot", 2)]
-    both = store.repeated(View(queue="pilot"))
+    both = store.told.repeated(View(queue="pilot"))
     assert [(each.annotator, each.first, each.second) for each in both] == [("alice", True, False)]
 
 
@@ -137,7 +137,7 @@ def test_what_was_changed_after_the_second_time_is_not_what_was_held_then(store:
     first, second = repeated(store, read_queue(workspace, "pilot"))
     for number, verdict in ((first, False), (second, False), (first, True)):
         say(store, number, verdict)
-    assert [(each.first, each.second) for each in store.repeated(View())] == [(False, False)]
+    assert [(each.first, each.second) for each in store.told.repeated(View())] == [(False, False)]
     assert store.rows([first])[0].you is True
 
 
@@ -147,7 +147,7 @@ def test_undo_takes_back_the_second_answer_alone(store: Store, workspace: Worksp
     say(store, second, False)
     Reviewer(store, Journal(workspace, "alice")).undo()
     assert (store.rows([first])[0].you, store.rows([second])[0].you) == (True, None)
-    assert store.repeated(View()) == []
+    assert store.told.repeated(View()) == []
 
 
 def test_progress_counts_what_is_shown(store: Store, workspace: Workspace) -> None:

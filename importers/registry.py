@@ -11,7 +11,7 @@ from fcreview.importers.base import Importer, Plugin
 from fcreview.importers.common.gather import gather
 from fcreview.importers.taxonomy import TAGS
 from fcreview.model import ImportIssue, Item, Run
-from fcreview.plan import Found, RunPlan
+from fcreview.plan import Found, NoPlace, Rewritten, RunPlan
 
 PLUGINS = (
     Plugin(
@@ -165,3 +165,12 @@ def combined(parts: Sequence[RunItems]) -> list[Figure]:
     """Figures over runs of one model and benchmark; none where the benchmark publishes none."""
     importer = IMPORTERS.get(parts[0].run.benchmark) if parts else None
     return importer.combined(parts) if importer is not None else []
+
+
+def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+    """See `Importer.rewrite`."""
+    return IMPORTERS[plan.importer].rewrite(plan, rows)
+
+
+def summaries(plan: RunPlan) -> list[Path]:
+    return IMPORTERS[plan.importer].summaries(plan)

@@ -193,7 +193,8 @@ def _outcome(item: Item, record: dict[str, Any]) -> None:
     entries = message if isinstance(message, list) else [message] if isinstance(message, dict) else []
     if not item.official:
         first = entries[0] if entries and isinstance(entries[0], dict) else {}
-        item.error_type = str(first.get("error_type", "unknown"))
+        word = first.get("error_type", "unknown")
+        item.error_type = None if word is None else str(word)  # null: people said so, and nobody named one
     text = (
         message
         if isinstance(message, str)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from fcreview.store.rows import View
 
 WIDEST = max(len(each.name) for each in FORMATS)
+WHOLE = ("native",)
+"""Formats that write runs, not labels."""
 FORMAT_HELP = "\n".join([UNWRAPPED, *(f"{each.name:<{WIDEST}}  {each.help}" for each in FORMATS), ""])
 
 
@@ -47,15 +49,20 @@ def export(
 
     One row for every judged target, reviewed or not.
     Every source's verdict, every annotator's answer, and what came of them. --only leaves out what nobody reviewed.
+    native writes whole runs instead, as their benchmark has them, with the verdicts that count now.
 
     Example: fcreview export runs/gpt4o --format csv -o labels.csv --only reviewed
     """
+    from fcreview.cli.finding.lending import lend
     from fcreview.exporters import export as exports
 
     choice = _choice(only, with_)
-    with opened(Place([path], data, workspace, policy=policy)) as session:
+    if format in WHOLE and (where or only != "all" or with_):
+        raise UsageError(f"{format} writes whole runs: --where, --only and --with do not go with it")
+    place = Place([path], data, workspace, policy=policy)
+    with opened(place) as session:
         view = session.view(where)
-        counts = exports.export(session.store, format, out, view, printed, choice)
+        counts = exports.export(session.store, format, out, view, printed, choice, lend(place))
         if not any(counts.values()):
             note(f"nothing to export: {_why(session, view, choice)}")
     if out != exports.STANDARD_OUTPUT:

@@ -21,7 +21,9 @@ from tests.figures.reviewed import Reviewed, Said
 from tests.sharing import Imports
 
 Named = tuple[str, str, str, str]
-Figures = dict[tuple[Named, str, int, str], float | None]
+Key = tuple[Named, str, int, str]
+"""(run, table, level, name)"""
+Figures = dict[Key, float | None]
 
 
 def named(run: Run) -> Named:
@@ -61,25 +63,33 @@ def figures(store: Store, source: FigureSource) -> Figures:
     return found
 
 
-def reimported(imports: Imports, out: Path, source: FigureSource = "official") -> Figures:
+def reimported(imports: Imports, out: Path, source: FigureSource) -> Figures:
     """The figures of what was written."""
     with Store.open(imports.of([out])) as store:
         return figures(store, source)
 
 
-def differing(one: Figures, other: Figures, but: Sequence[str] = ()) -> dict[Any, Any]:
-    """Figures that differ by more than the last bits; those of tables named `but` aside."""
-    return {
-        key[1:]: (one.get(key), other.get(key))
-        for key in one.keys() | other.keys()
-        if not close(one.get(key), other.get(key)) and key[1] not in but
-    }
+def official_keys(reviewed: Reviewed) -> set[Key]:
+    """Figures whose every verdict is official: without reviews they are corrected as they are. Forgets the reviews."""
+    reviewed.store.reviews.replace([])
+    official, corrected = figures(reviewed.store, "official"), figures(reviewed.store, "corrected")
+    return {key for key, value in official.items() if value is not None and close(value, corrected.get(key))}
 
 
-def official_ones(reviewed: Reviewed, found: Figures) -> Figures:
-    """Those figures that the benchmark itself has verdicts for."""
-    known = figures(reviewed.store, "official")
-    return {key: value for key, value in found.items() if known.get(key) is not None}
+def differing(one: Figures, other: Figures) -> dict[Key, Any]:
+    """Figures that differ by more than the last bits."""
+    keys = one.keys() | other.keys()
+    return {key: (one.get(key), other.get(key)) for key in keys if not close(one.get(key), other.get(key))}
+
+
+def wrong(reviewed: Reviewed, known: set[Key], imports: Imports, out: Path) -> dict[Key, Any]:
+    """Where the figures of what was written are not the corrected ones of what people said: all of them as corrected
+    figures, those of `known` as official ones."""
+    corrected = figures(reviewed.store, "corrected")
+    official = reimported(imports, out, "official")
+    found = differing(corrected, reimported(imports, out, "corrected"))
+    return found | {key: (corrected[key], official.get(key)) for key in known & corrected.keys()
+                    if not close(corrected[key], official.get(key))}  # fmt: skip
 
 
 def close(one: float | None, other: float | None) -> bool:
@@ -105,7 +115,10 @@ def opposite(said: Said) -> Said | None:
 def some(reviewed: Reviewed, questions: Sequence[tuple[str, str]], share: float, seed: int = 1) -> list[Event]:
     """The opposite of a share of the automatic verdicts on these (kind of target, criterion)."""
     dice = random.Random(seed)
+    rows = reviewed.store.sql("SELECT item FROM items WHERE official IS NOT NULL OR benchmark <> 'complexfuncbench'")[1]
+    known = {item for (item,) in rows}  # of a sample that has a log only, there is no record to write in
     asked = [each for each in reviewed.automatic() if (kind(each.target), each.criterion) in questions]
+    asked = [each for each in asked if each.item in known]
     turned = [opposite(each) for each in asked if dice.random() < share]
     return reviewed.says([each for each in turned if each is not None])
 

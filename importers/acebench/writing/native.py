@@ -42,6 +42,9 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
         yield Rewritten(scores, _scores(scores.read_bytes(), source, part))
         if process is not None:
             yield Rewritten(process, _process(process.read_bytes(), source, part))
+            open_ones = sum(_speaks(row) and share_of(row) is None for row in part)
+            if open_ones:  # in the process file, what is not listed has met its milestones
+                yield NoPlace(f"that it is not known which milestones items of {source.category} met", open_ones)
 
 
 def summaries(plan: RunPlan) -> list[Path]:

@@ -1,7 +1,7 @@
-"""ComplexFuncBench's result records by what people say: outcome, counts and response scores.
+"""ComplexFuncBench's result records and logs by what people say: outcome, counts, response scores, and in the logs how
+each call was judged.
 
-A record is what the model did and what the evaluator made of it in one; only the latter changes. The logs tell how
-each call was compared when it was run, and stay.
+A record is what the model did and what the evaluator made of it in one; only the latter changes.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from fcreview.figures import Scored
 from fcreview.importers.common.writing.lines import Edits, edited, numbered
 from fcreview.importers.common.writing.said import WORDS, Key, own, without_place
 from fcreview.importers.complexfuncbench.judged import call_counts, error, judged
+from fcreview.importers.complexfuncbench.read import dataset
+from fcreview.importers.complexfuncbench.writing.logs import with_calls
 from fcreview.opinions import ROLLING
 from fcreview.plan import NoPlace, Rewritten, RunPlan
 from fcreview.review import OWN
@@ -30,19 +32,49 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
     path = plan.results[0]
     raw = path.read_bytes()
     by_id = {row.id: row for row in rows if row.overruled}
-    edits, found, seen = Edits(), set[str](), set[str]()
-    for line, record in numbered(raw):
-        name = str(record.get("id"))
-        name = f"{name}#{line}" if name in seen else name
-        seen.add(str(record.get("id")))
-        if name in by_id:
-            found.add(name)
-            new = rewritten(record, by_id[name])
-            if new != record:
-                edits.replaced[line] = new
+    samples = dataset(plan.data, []) if by_id else {}
+    edits, found, lost = Edits(), set[str](), 0
+    for line, name, record in _named(raw):
+        row = by_id.get(name)
+        if row is None:
+            continue
+        found.add(name)
+        new = rewritten(record, row)
+        if new != record:
+            edits.replaced[line] = new
+        log, missing = _log(plan, record, row, samples)
+        lost += missing
+        if log is not None:
+            yield log
     yield from without_place(rows, lambda row, key: row.id in found and _held(row, key))
+    if lost:
+        yield NoPlace("how a call was compared, where no log says: only the count of accepted calls follows", lost)
     if edits:
         yield Rewritten(path, edited(raw, edits))
+
+
+def _named(raw: bytes) -> Iterator[tuple[int, str, Json]]:
+    """(line, item, record)"""
+    seen: set[str] = set()
+    for line, record in numbered(raw):
+        name = str(record.get("id"))
+        yield line, f"{name}#{line}" if name in seen else name, record
+        seen.add(name)
+
+
+def _log(plan: RunPlan, record: Json, row: Scored, samples: dict[str, Json]) -> tuple[Rewritten | None, int]:
+    """The sample's log, if it changes; and how many calls it says nothing of."""
+    said = {target: value for (target, criterion), value in row.overruled.items()
+            if criterion in ROLLING and isinstance(value, bool) and part_of(target) is not None}  # fmt: skip
+    if not said:
+        return None, 0
+    path = next((each for each in plan.logs if each.stem == row.id), None)
+    if path is None:
+        return None, len(said)
+    text = path.read_bytes().decode("utf-8", "surrogateescape")
+    new, missing = with_calls(text, record, samples.get(row.id), said)
+    content = new.encode("utf-8", "surrogateescape")
+    return (Rewritten(path, content) if new != text else None), len(missing)
 
 
 def summaries(plan: RunPlan) -> list[Path]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from fcreview.figures import Scored
 from fcreview.importers.common.jsonfile import read_json
-from fcreview.importers.common.writing.said import Key, without_place
+from fcreview.importers.common.writing.said import Key, own, without_place
 from fcreview.importers.hammerbench.files import split_id, type_of_folder
 from fcreview.importers.hammerbench.judged import JUDGE, SAME_NAMES, snapshot
 from fcreview.importers.hammerbench.legacy import Companions, companions
@@ -42,6 +42,11 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
         named |= {row.id: flags[c].named for (c, _), row in part.items() if c < len(flags)}
         found += _files(path.parent, part, beside, flags)
     yield from without_place(rows, lambda row, key: _held(row, key, named.get(row.id)))
+    right = [row for row in rows if row.id in named and own(row) is True]
+    if refused := sum(JUDGE in row.values and not row.more.get(SAME_NAMES) for row in right):
+        yield NoPlace("the judge's yes to right answers with other names than the golden ones", refused)
+    if rejecting := sum(row.values.get("rejected") is True for row in right):
+        yield NoPlace("that right answers are no rejections: the script looks for the word itself", rejecting)
     yield from found
 
 

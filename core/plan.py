@@ -70,3 +70,15 @@ class NoPlace:
     what: str
     """`soft_score of an argument`."""
     count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenFixed:
+    """A golden answer that a dataset's file has anew."""
+
+    item: tuple[str, str]
+    """(category, id)"""
+    path: Path
+    old: Any
+    """As the file had it."""
+    new: Any

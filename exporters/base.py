@@ -17,8 +17,8 @@ from fcreview.errors import FcreviewError
 
 if TYPE_CHECKING:
     from fcreview.figures import Scored
-    from fcreview.model import Run
-    from fcreview.plan import NoPlace, Rewritten, RunPlan
+    from fcreview.model import Item, Run
+    from fcreview.plan import GoldenFixed, NoPlace, Rewritten, RunPlan
     from fcreview.store.labels.fields import Shape
     from fcreview.store.labels.incoming import Incoming, Mistake
     from fcreview.store.labels.reading import Choice
@@ -51,6 +51,10 @@ class Benchmarks:
     rewrite: Callable[[RunPlan, Sequence[Scored]], Iterator[Rewritten | NoPlace]]
     summaries: Callable[[RunPlan], list[Path]]
     """Files with figures that another program makes of the scores."""
+    golden_problem: Callable[[Run, Item, dict[str, Any]], str | None]
+    """What is wrong with a golden answer that people give for an item."""
+    regolden: Callable[[RunPlan, dict[tuple[str, str], dict[str, Any]]], Iterator[Rewritten | GoldenFixed | NoPlace]]
+    """(category, id) -> fix."""
     tell: Callable[[str], None]
     """Takes what could not be written, and what is to be known of what was: a line each."""
 

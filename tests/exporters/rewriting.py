@@ -12,7 +12,7 @@ from fcreview.cli.commands.reading.report import figures_of
 from fcreview.exporters.base import Benchmarks
 from fcreview.exporters.export import export
 from fcreview.figures import FigureSource
-from fcreview.importers.registry import discover, rewrite, summaries
+from fcreview.importers.registry import discover, golden_problem, regolden, rewrite, summaries
 from fcreview.model import Run
 from fcreview.plan import RunPlan
 from fcreview.review import Event
@@ -43,7 +43,7 @@ class Lent:
         def plan(run: Run) -> RunPlan:
             return plans[named(run), run.path]
 
-        return Benchmarks(plan, rewrite, summaries, self.told.append)
+        return Benchmarks(plan, rewrite, summaries, golden_problem, regolden, self.told.append)
 
 
 def written(reviewed: Reviewed, events: Iterable[Event], paths: Sequence[Path], out: Path) -> list[str]:

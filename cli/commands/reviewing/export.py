@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fcreview.store.rows import View
 
 WIDEST = max(len(each.name) for each in FORMATS)
-WHOLE = ("native",)
+WHOLE = ("native", "golden-patch")
 """Formats that write runs, not labels."""
 FORMAT_HELP = "\n".join([UNWRAPPED, *(f"{each.name:<{WIDEST}}  {each.help}" for each in FORMATS), ""])
 
@@ -49,7 +49,8 @@ def export(
 
     One row for every judged target, reviewed or not.
     Every source's verdict, every annotator's answer, and what came of them. --only leaves out what nobody reviewed.
-    native writes whole runs instead, as their benchmark has them, with the verdicts that count now.
+    native writes whole runs instead, as their benchmark has them, with the verdicts that count now; golden-patch
+    writes what people say golden answers should be (fcreview label --golden-fix) as a patch of the dataset.
 
     Example: fcreview export runs/gpt4o --format csv -o labels.csv --only reviewed
     """

@@ -13,7 +13,7 @@ class Edits:
     """What becomes of the lines of a file. Lines count from 1."""
 
     replaced: dict[int, Any] = field(default_factory=dict)
-    """Line -> its new record."""
+    """Line -> its new record, or the text of its line."""
     gone: set[int] = field(default_factory=set)
     """Lines that are taken out."""
     added: list[tuple[int, Any]] = field(default_factory=list)
@@ -47,7 +47,7 @@ def as_line(record: Any, like: bytes = b"") -> bytes:
     """A record as `json.dumps` writes it, which all five benchmarks use. `like` is the line before: where it escapes
     what is not ASCII, so does this, and it ends as that does."""
     escapes = like.isascii() and b"\\u" in like
-    text = json.dumps(record, ensure_ascii=escapes)
+    text = record if isinstance(record, str) else json.dumps(record, ensure_ascii=escapes)
     return text.encode("utf-8", "backslashreplace") + (b"\r" if like.endswith(b"\r") else b"")
 
 

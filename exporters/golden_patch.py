@@ -152,5 +152,7 @@ def _root(paths: Iterable[Path]) -> Path:
 
 
 def _patch(path: Path, root: Path, contents: dict[Path, bytes]) -> None:
-    parts = [unified(each.relative_to(root).as_posix(), each.read_bytes(), new) for each, new in sorted(contents.items())]
+    parts = [
+        unified(each.relative_to(root).as_posix(), each.read_bytes(), new) for each, new in sorted(contents.items())
+    ]
     path.write_bytes(b"".join(parts))

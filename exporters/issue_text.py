@@ -1,5 +1,5 @@
-"""A text for a benchmark's maintainers: wrong golden answers by category, each with question, old and new answer, reason,
-who settled it, and what the runs here make of it. Markdown, in which nothing that comes from data is read as markup.
+"""A text for a benchmark's maintainers: wrong golden answers by category, each with question, old and new answer,
+reason, who settled it, and what the runs here make of it. Markdown, in which nothing that comes from data is read as markup.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ def _section(fix: Fix) -> Iterator[str]:
     yield f"**Settled**: {how}: {', '.join(map(code, settled_by(label)))}"
     yield ""
     failed = [row.model for row in fix.rows if _own(row) is False]
-    named = ", ".join(map(code, failed[:MODELS])) + (f" and {len(failed) - MODELS} more" if len(failed) > MODELS else "")
+    named = ", ".join(map(code, failed[:MODELS])) + (
+        f" and {len(failed) - MODELS} more" if len(failed) > MODELS else ""
+    )
     yield f"**Runs**: {len(passed)} of {len(fix.rows)} pass now" + (f"; failed: {named}" if failed else "")
 
 

@@ -1,5 +1,5 @@
-"""Unified diffs of files that differ in a few places, as `git apply` and `patch -p1` take them. Bytes are bytes: no line
-is decoded, and only line feeds part lines."""
+"""Unified diffs of files that differ in a few places, as `git apply` and `patch -p1` take them. Bytes are bytes: no
+line is decoded, and only line feeds part lines."""
 
 from __future__ import annotations
 

@@ -34,9 +34,7 @@ def lend(place: Place) -> Benchmarks:
             raise CommandError(f"the files of {run.kind}, {run.model} are no longer at {run.path}")
         return found
 
-    return Benchmarks(
-        plan, registry.rewrite, registry.summaries, registry.golden_problem, registry.regolden, note
-    )
+    return Benchmarks(plan, registry.rewrite, registry.summaries, registry.golden_problem, registry.regolden, note)
 
 
 def _name(run: Run) -> Named:

@@ -30,8 +30,6 @@ TOLD: dict[str, Callable[[Key], bool]] = {
 """What is told of a run, and the figures it is about."""
 
 
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("place", RUNS)
 def test_without_reviews_every_file_is_the_original(bench: Path, opened: Opens, tmp_path: Path, place: str) -> None:

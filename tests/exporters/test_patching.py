@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from fcreview.exporters.patching import unified
 from tests.examples import examples
 
-LINES = st.lists(st.sampled_from([b"", b"a", b"b", b"}", b"\xff\r", "é\u2028".encode(), b"--- a", b"+++ b"]), max_size=30)
+LINES = st.lists(
+    st.sampled_from([b"", b"a", b"b", b"}", b"\xff\r", "é\u2028".encode(), b"--- a", b"+++ b"]), max_size=30
+)
 FILES = st.tuples(LINES, st.booleans()).map(lambda each: b"\n".join(each[0]) + (b"\n" if each[1] and each[0] else b""))
 APPLY = {"git": ["git", "apply", "-"], "patch": ["patch", "-p1", "--binary"]}
 

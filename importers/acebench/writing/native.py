@@ -26,6 +26,7 @@ from fcreview.importers.common.writing.said import Key, only_own, own, without_p
 from fcreview.plan import NoPlace, Rewritten, RunPlan
 from fcreview.targets import ITEM
 
+
 def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
     yield from without_place(rows, _held)
     for path in plan.results:

@@ -37,7 +37,7 @@ def _accepting(truth: Any, item: Item, *, old: bool) -> str | None:
     """`[{"f": {"a": [1, 2]}}]`; in V1 `{"f_1": {"a": [1, 2]}}`."""
     if old:
         names = {each.get("name") for each in item.functions}
-        parts = list(truth.items()) if isinstance(truth, dict) else []
+        parts: list[Any] = list(truth.items()) if isinstance(truth, dict) else []
         calls = [(name if name in names else SUFFIX.sub("", name), given) for name, given in parts]
     else:
         parts = truth if isinstance(truth, list) else []

@@ -83,9 +83,7 @@ def _header(header: dict[str, Any], moved: Sequence[Scored]) -> dict[str, Any]:
 
 def _spread(header: dict[str, Any]) -> dict[str, float]:
     """In points of a percentage, see `figures.formats`."""
-    values = [
-        100 * each["accuracy"] for each in header.values() if isinstance(each, dict) and "accuracy" in each
-    ]
+    values = [100 * each["accuracy"] for each in header.values() if isinstance(each, dict) and "accuracy" in each]
     if not values:
         return {}
     deviation = stdev(values) if len(values) > 1 else 0.0

@@ -68,7 +68,9 @@ def first_line(raw: bytes) -> int:
     return next((number for number, line in enumerate(raw.split(b"\n"), 1) if line.strip()), 1)
 
 
-def counted(header: dict[str, Any], gained: int, *, digits: int | None = None, rate: str = "accuracy") -> dict[str, Any]:
+def counted(
+    header: dict[str, Any], gained: int, *, digits: int | None = None, rate: str = "accuracy"
+) -> dict[str, Any]:
     """A score file's header with so many more (fewer) items right: `correct_count`, and `rate` of them."""
     total, before = header.get("total_count"), header.get("correct_count")
     if not isinstance(total, int) or not isinstance(before, int):

@@ -15,8 +15,8 @@ Json = dict[str, Any]
 Fixes = Mapping[tuple[str, str], Json]
 """(category, item) -> the fields of its golden record that are to be replaced."""
 STYLES: tuple[dict[str, Any], ...] = tuple(
-    {"ensure_ascii": ascii, "separators": separators}
-    for ascii in (False, True)
+    {"ensure_ascii": escaped, "separators": separators}
+    for escaped in (False, True)
     for separators in ((", ", ": "), (",", ":"))
 )
 
@@ -34,9 +34,9 @@ def with_golden(
     name: Callable[[int, Json], str],
     replaced: Callable[[Json, Json], tuple[Any, Any, Json]],
 ) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
-    """A JSON Lines file with golden answers. `wanted` has (item, fix) by the record's name, `name` gives that from place
-    and record, `replaced` (old golden answer, new one, new record) from record and fix. Records that are not there are
-    told."""
+    """A JSON Lines file with golden answers. `wanted` has (item, fix) by the record's name, `name` gives that from
+    place and record, `replaced` (old golden answer, new one, new record) from record and fix. Records that are not
+    there are told."""
     raw = path.read_bytes()
     lines = raw.split(b"\n")
     edits, fixed = Edits(), list[GoldenFixed]()
@@ -82,7 +82,9 @@ def wrong_call(name: Any, arguments: Any, functions: list[Json]) -> str | None:
     document = next((each for each in functions if each.get("name") == name), None)
     if document is None:
         return f"no function {name} is offered" if functions else None
-    schema = next((document[key] for key in ("parameters", "arguments") if isinstance(document.get(key), dict)), {})
+    schema: Json = next(
+        (document[key] for key in ("parameters", "arguments") if isinstance(document.get(key), dict)), {}
+    )
     properties, required = schema.get("properties"), schema.get("required")
     if isinstance(properties, dict) and (unknown := [each for each in arguments if each not in properties]):
         return f"{name} has no parameter {unknown[0]}"

@@ -46,7 +46,7 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
         lost += missing
         if log is not None:
             yield log
-    yield from without_place(rows, lambda row, key: row.id in found and _held(row, key))
+    yield from without_place(rows, lambda row, key: row.id in found and _held(key))
     if lost:
         yield NoPlace("how a call was compared, where no log says: only the count of accepted calls follows", lost)
     if edits:
@@ -82,7 +82,7 @@ def summaries(plan: RunPlan) -> list[Path]:
     return [path for one in plan.results if (path := one.with_suffix(".print_results.txt")).is_file()]
 
 
-def _held(row: Scored, key: Key) -> bool:
+def _held(key: Key) -> bool:
     """Of calls the counts say how many were accepted, and what the sample came to."""
     target, criterion = key
     part = part_of(target)
@@ -106,8 +106,8 @@ def rewritten(record: Json, row: Scored) -> Json:
         value = row.overruled.get((RESPONSE, criterion))
         if isinstance(value, int):
             scores = dict(scores) if isinstance(scores, dict) else _unjudged()
-            before = scores.get(name) if isinstance(scores.get(name), dict) else {}
-            scores[name] = before | {"score": value}
+            before = scores.get(name)
+            scores[name] = (before if isinstance(before, dict) else {}) | {"score": value}
             found["resp_eval"] = scores
     return found
 

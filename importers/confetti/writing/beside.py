@@ -1,4 +1,4 @@
-"""Records of the files beside CONFETTI's scores by what people say: soft scores, hallucinated arguments, dialog acts."""
+"""Records of the files beside CONFETTI's scores by what people say: soft scores, hallucinated arguments, labels."""
 
 from __future__ import annotations
 

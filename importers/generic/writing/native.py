@@ -58,7 +58,9 @@ def rewritten(record: Json, row: Scored) -> Json:
         same = [one for one in same if one.get("value") is not None]
         counts = next((one for source in SCORING for one in reversed(same) if one.get("source") == source), None)
         if counts is None or ((target, criterion) == OWN and counts.get("source") == "judge" and "golden" in record):
-            verdicts.append({"source": "rule", "value": value, "target": target, "criterion": criterion, "by": "people"})
+            verdicts.append(
+                {"source": "rule", "value": value, "target": target, "criterion": criterion, "by": "people"}
+            )
             continue
         counts["value"] = value
         if value is not False:

@@ -25,7 +25,7 @@ FORMATS: tuple[Format, ...] = (
     FolderFormat("hf", "a folder with a card that `datasets` loads", _function("hf", "write")),
     FolderFormat("native", "the benchmark's own score files as reviews have them", _function("native", "write")),
     FolderFormat(
-        "golden-patch", "golden fixes as a patch, and a text for upstream", _function("golden_patch", "write")
+        "golden-patch", "golden fixes as a patch, and a text for upstream", _function("golden.patch", "write")
     ),
 )
 """Adding a format is one line here and its module."""

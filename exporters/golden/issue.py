@@ -1,5 +1,6 @@
 """A text for a benchmark's maintainers: wrong golden answers by category, each with question, old and new answer,
-reason, who settled it, and what the runs here make of it. Markdown, in which nothing that comes from data is read as markup.
+reason, who settled it, and what the runs here make of it. Markdown, in which nothing that comes from data is read as
+markup.
 """
 
 from __future__ import annotations

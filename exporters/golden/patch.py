@@ -15,8 +15,8 @@ from pathlib import Path
 import orjson
 
 from fcreview.exporters.base import ExportError, Label, Source
-from fcreview.exporters.issue_text import Fix, issue_text
-from fcreview.exporters.patching import unified
+from fcreview.exporters.golden.issue import Fix, issue_text
+from fcreview.exporters.golden.unified import unified
 from fcreview.plan import GoldenFixed, NoPlace, Rewritten, RunPlan
 from fcreview.rollup import DISPUTED
 from fcreview.store.rows import RunRow

@@ -104,5 +104,5 @@ def _remarks(run: _Written, root: Path) -> list[str]:
     far = [path for path in run.plan.data if not path.is_relative_to(root)]
     if far:
         where = run.plan.run.dataset or far[0].parent
-        found.append(f"{name}: {count_of(len(far), 'dataset file')} not copied: open it with --data {where}")
+        found.append(f"{name}: {count_of(len(far), 'dataset file')} not copied, from {where}")
     return found

@@ -37,5 +37,12 @@ def lend(place: Place) -> Benchmarks:
     return Benchmarks(plan, registry.rewrite, registry.summaries, registry.golden_problem, registry.regolden, note)
 
 
+def tell_lost_datasets(out: Path) -> None:
+    """Of runs that were written there: which would open without the dataset they had, and what to say then."""
+    for plan in discovered(Place([out]), load_config()).plans:
+        if plan.needs_data and not plan.data:
+            note(f"{plan.run.kind}, {plan.run.model}: its dataset is not found from there: open it with --data")
+
+
 def _name(run: Run) -> Named:
     return run.benchmark, run.generation, run.language, run.model, str(Path(run.path).resolve())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -54,7 +55,7 @@ def export(
 
     Example: fcreview export runs/gpt4o --format csv -o labels.csv --only reviewed
     """
-    from fcreview.cli.finding.lending import lend
+    from fcreview.cli.finding.lending import lend, tell_lost_datasets
     from fcreview.exporters import export as exports
 
     choice = _choice(only, with_)
@@ -66,6 +67,8 @@ def export(
         counts = exports.export(session.store, format, out, view, printed, choice, lend(place))
         if not any(counts.values()):
             note(f"nothing to export: {_why(session, view, choice)}")
+    if format == "native":
+        tell_lost_datasets(Path(out))
     if out != exports.STANDARD_OUTPUT:
         note(f"{' and '.join(count_of(number, noun) for noun, number in counts.items())} in {out}")
 

@@ -18,7 +18,7 @@ from fcreview.plan import NoPlace, Rewritten, RunPlan
 from fcreview.text.words import count_of
 
 ORIGINAL = ".orig"
-UP = 2
+UP = 1
 """Folders above a run that its dataset may lie in to be copied with it."""
 KEPT = 2
 """Names of folders above a run that benchmarks take the model, the language and the like from."""

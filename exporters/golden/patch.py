@@ -99,10 +99,10 @@ def _refused(source: Source, label: Label) -> str | None:
     fix = label["golden_fix"]
     if label["target"] != ITEM:
         return "said of a part, not of the item"
+    if all(said["stale"] for said in label["opinions"] if said["golden_fix"]):
+        return "said of an earlier answer"
     if label["decided_by"] == DISPUTED or fix is None:
         return "people differ"
-    if label["stale"] and not any(said["golden_fix"] == fix and not said["stale"] for said in label["opinions"]):
-        return "said of an earlier answer"
     (item,) = source.store.find(label["id"], label["run"])[:1]
     detail = source.store.detail(item)
     problem = source.benchmarks.golden_problem(detail.run, detail.item, fix)

@@ -22,6 +22,7 @@ from tests.exporters.rewriting import Lent
 from tests.figures.reviewed import Reviewed, Said
 from tests.sharing import Imports
 
+pytestmark = pytest.mark.slow
 Json = dict[str, Any]
 
 

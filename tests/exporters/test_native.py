@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import orjson
 import pytest
 
 from tests.exporters.rewriting import official_keys, some, written, wrong
 from tests.figures.reviewed import Reviewed
 from tests.sharing import Imports
 
+pytestmark = pytest.mark.slow
 ITEM = ("item", "correct")
 HELD = {
     "bfcl": [ITEM],
@@ -53,3 +55,28 @@ def test_what_people_say_is_official_when_it_is_read_again(
     known = official_keys(reviewed)
     told = written(reviewed, some(reviewed, [question], share), [samples / name], tmp_path / "out")
     assert wrong(reviewed, known, imports, tmp_path / "out") == {}, told
+
+
+@pytest.mark.parametrize("name", ["bfcl", "complexfuncbench", "generic"])
+def test_files_differ_exactly_where_people_do(samples: Path, opened: Opens, tmp_path: Path, name: str) -> None:
+    reviewed = opened([samples / name])
+    events = some(reviewed, [ITEM], 0.4)
+    written(reviewed, events, [samples / name], tmp_path / "out")
+    spoken: set[str] = set()
+    for original in (tmp_path / "out").rglob("*.orig"):
+        old = original.read_bytes().split(b"\n")
+        new = original.with_suffix("").read_bytes().split(b"\n")
+        changed = [orjson.loads(line) for line in {*old} ^ {*new} if line]
+        spoken |= {record["id"] for record in changed if "id" in record}
+        assert sum("id" not in record for record in changed) in (0, 2)  # the header that was, and the one that is
+    assert spoken == {event.key.id for event in events}
+
+
+def test_a_flat_log_has_no_place_for_verdicts(samples: Path, opened: Opens, tmp_path: Path) -> None:
+    paths = [samples / "hammerbench" / "logs"]
+    reviewed = opened(paths)
+    events = some(reviewed, [ITEM], 1.0)
+    told = written(reviewed, events, paths, tmp_path / "out")
+    assert [path.suffix for path in (tmp_path / "out").rglob("*.orig")] == []
+    counts = [int(line.rpartition("correct of an item (")[2].rstrip(")")) for line in told if "correct of" in line]
+    assert sum(counts) == len(events)

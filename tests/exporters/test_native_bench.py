@@ -30,7 +30,7 @@ TOLD: dict[str, Callable[[Key], bool]] = {
 """What is told of a run, and the figures it is about."""
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("place", RUNS)
 def test_without_reviews_every_file_is_the_original(bench: Path, opened: Opens, tmp_path: Path, place: str) -> None:
     written(opened([bench / place]), [], [bench / place], tmp_path / "out")
@@ -40,7 +40,7 @@ def test_without_reviews_every_file_is_the_original(bench: Path, opened: Opens, 
         assert path.read_bytes() in [other.read_bytes() for other in namesakes(bench / place, path)]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("place", RUNS)
 @pytest.mark.parametrize("share", [0.2, 0.9])
 def test_what_people_say_is_official_when_it_is_read_again(

@@ -14,6 +14,7 @@ from fcreview.importers.base import Plugin, WriteError
 from fcreview.model import Run
 from fcreview.plan import RunPlan
 
+pytestmark = pytest.mark.slow
 Cli = Callable[..., Any]
 FIX = {"ground_truth": [{"get_current_weather": {"location": ["Hangzhou, CN"], "unit": ["celsius"]}}]}
 ITEM = ("live_simple_0-0-0", "--run", "1")

@@ -38,6 +38,9 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
         if category.scores is None or category.scores.failures is None:
             yield NoPlace(f"items of {name}, whose score file has no header", len(said))
             continue
+        right = sum(own(row) is True for row in said)
+        if right and not category.passes:  # who is not listed is then no pass
+            yield NoPlace(f"passes of {name}, whose score file's count does not fit its entries or results", right)
         path = parts.scores[0]
         raw = path.read_bytes()
         edits = _edits(plan, category, said)

@@ -40,7 +40,7 @@ def lend(place: Place) -> Benchmarks:
 def tell_lost_datasets(out: Path) -> None:
     """Of runs that were written there: which would open without the dataset they had, and what to say then."""
     for plan in discovered(Place([out]), load_config()).plans:
-        if plan.needs_data and not plan.data:
+        if plan.run.needs_dataset and not plan.data:
             note(f"{plan.run.kind}, {plan.run.model}: its dataset is not found from there: open it with --data")
 
 

@@ -18,6 +18,7 @@ from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
 from fcreview.store.queries.detail import find_items, raw_record, read_issues, read_items, score_record
 from fcreview.store.queries.disputes import Disputed, disputed
 from fcreview.store.queries.pages import Orders, hide, rows_of
+from fcreview.store.queries.siblings import siblings
 from fcreview.store.queries.sqlguard import run_sql
 from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
 from fcreview.store.reviews.tables import ReviewTables, follow
@@ -222,6 +223,7 @@ class Store:
         found = self._details([item])
         if not found:
             raise StoreError("there is no such item")
+        found[0].siblings = siblings(self.connection, found[0].row, blind=self.blind)
         return found[0]
 
     def _chunk(self, chunk: Chunk) -> list[ItemDetail]:

@@ -112,14 +112,14 @@ def _conversation(item: Item, history: Path) -> list[int]:
         item.issues.append(ImportIssue(str(history), None, f"cannot be read: {error.strerror}", item=item.id))
         return []
     item.issues += [ImportIssue(str(history), line, "not a row of the table", item=item.id) for line in odd]
-    known = {" ".join(message.content.split()) for message in item.messages if message.role == "user"}
+    known = {"".join(message.content.split()) for message in item.messages if message.role == "user"}
     calls: list[int] = []
     step = -1
     for one in said:
         if one.sender == "execution":
             item.messages.append(Message(0, calls[-1] if calls else max(step, 0), "tool", one.content))
         elif one.sender == "user":
-            if step >= 0 or " ".join(one.content.split()) not in known:
+            if step >= 0 or "".join(one.content.split()) not in known:
                 item.messages.append(Message(0, step, "user", one.content))
         else:
             step += 1

@@ -1,4 +1,4 @@
-"""Milestones beside the calls that were made: which were met as the process scorer counts, and what stands for the rest.
+"""Milestones beside the calls that were made: which were met as the process scorer counts, what stands for the rest.
 
 Source of the rule: the released process scorer (revision e6db74b): milestones are looked for one after the other, each
 behind the one before it; the first that is not found ends the count.
@@ -52,7 +52,8 @@ def pairs_of(golden: Sequence[Call], predicted: Sequence[Call], places: Sequence
 
 
 def in_words(milestones: Sequence[str], count: int) -> str:
-    """`1 of 3 met: [turn_on_wifi()] · first not met: [login(user="a")]`."""
-    parts = [f"{count} of {len(milestones)} met in order" + (": " if count else "") + ", ".join(milestones[:count])]
-    parts += [f"first not met: {milestones[count]}"] if count < len(milestones) else []
-    return " · ".join(parts)
+    """`1 of 3 met: turn_on_wifi; not login`: the count ends at the first that is not met."""
+    names = [one.strip("[ ").partition("(")[0] for one in milestones]
+    said = f"{count} of {len(milestones)} met"
+    said += f": {', '.join(names[:count])}" if count else ""
+    return said + (f"; not {names[count]}" if count < len(names) else "")

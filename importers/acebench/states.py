@@ -15,20 +15,24 @@ MAX_DEPTH = 12
 
 def state_differences(states: Any, golden: Any) -> dict[str, StateDifference] | None:
     """`{"FoodPlatform.users.Eve.balance": golden 412.0, predicted 500.0}` of what the evaluator objects to, and classes
-    of which no state was recorded. None if nothing differs or no side can be read."""
+    of one side only, but for those that golden spells in another case: they are never compared. None if nothing
+    differs or no side can be read."""
     if not isinstance(states, list) or not isinstance(golden, list):
         return None
     found: dict[str, StateDifference] = {}
-    for name, expected in _classes(golden).items():
-        ours = _classes(states).get(name)
+    wanted, recorded = _classes(golden), _classes(states)
+    spelt = {name.casefold() for name in wanted} & {name.casefold() for name in recorded}
+    for name, expected in wanted.items():
+        ours = recorded.get(name)
         if ours is None:
-            found[name] = StateDifference(expected, ABSENT)
+            if name.casefold() not in spelt:
+                found[name] = StateDifference(expected, ABSENT)
             continue
         for attribute, _ in differences(ours, expected):
             for path, one in _inside(f"{name}.{attribute}", expected.get(attribute, ABSENT), ours[attribute], 0):
                 found[path] = one
-    for name, ours in _classes(states).items():
-        if name not in _classes(golden):
+    for name, ours in recorded.items():
+        if name.casefold() not in spelt:
             found[name] = StateDifference(ABSENT, ours)
     if len(found) > MOST:
         kept = dict(list(found.items())[:MOST])

@@ -6,28 +6,40 @@ from collections.abc import Sequence
 from functools import partial
 
 from fcreview.store.rows import ItemDetail
+from fcreview.targets import ITEM, is_address
 from fcreview.tui.document.blocks import Block, Options
+from fcreview.tui.document.extra import extra_blocks
 from fcreview.tui.document.header import about_line
+from fcreview.tui.document.offer.offer import offer_blocks
+from fcreview.tui.document.said.answer import answer_blocks
+from fcreview.tui.document.said.judges import judge_blocks
 from fcreview.tui.document.scene import scene
+from fcreview.tui.document.told.minimap import group_strip, turn_map
 from fcreview.tui.document.turns import turn_blocks
-from fcreview.tui.document.verdicts import answer_blocks, extra_blocks, issue_blocks, opinion_blocks, verdict_blocks
+from fcreview.tui.document.verdicts import issue_blocks, opinion_blocks, verdict_blocks
 from fcreview.tui.text.lines import BLANK
+
+REASON_ROWS = 3
+"""Rows of a reason above a trajectory: the first difference is to be seen without scrolling."""
 
 
 def document(detail: ItemDetail, annotator: str, options: Options) -> list[Block]:
-    """The blocks of an item. A trajectory opens with why it failed, a single answer ends with it."""
-    of = scene(detail.item)
-    if options.hidden:
-        of.failing = None
-    verdicts = verdict_blocks(detail, options)
+    """The blocks of an item. A trajectory opens with why it failed, in a few rows; where one answer is judged, what was
+    said of it stands behind it, as judges do in any case."""
+    of = scene(detail.item, detail.opinions, annotator, hidden=options.hidden)
+    trajectory = of.long and not of.snapshot
     blocks = [Block("about", partial(about_line, detail))]
-    if of.long:
-        blocks += verdicts
+    blocks += group_strip(detail.siblings, detail.row.item, options.group_keys)
+    blocks += turn_map(of)
+    if trajectory:
+        blocks += verdict_blocks(of, REASON_ROWS)
     blocks += turn_blocks(of, options)
     blocks += answer_blocks(detail.item, options)
-    if not of.long:
-        blocks += verdicts
-    blocks += opinion_blocks(detail, annotator, options)
+    if not trajectory:
+        blocks += verdict_blocks(of)
+    blocks += judge_blocks(of)
+    blocks += offer_blocks(of, options)
+    blocks += opinion_blocks(of)
     blocks += issue_blocks(detail.item.issues)
     blocks += extra_blocks(detail.item, options)
     blocks.append(Block("end", lambda _: [BLANK]))
@@ -35,9 +47,10 @@ def document(detail: ItemDetail, annotator: str, options: Options) -> list[Block
 
 
 def opening(blocks: Sequence[Block]) -> int:
-    """The block the cursor starts on: the first that differs, else the first stop that is not folded."""
+    """The block the cursor starts on: the first that differs, else what is judged, else the first stop that is not
+    folded."""
     stops = stops_of(blocks, arguments=False)
-    differing = (at for at in stops if blocks[at].differs)
+    differing = (at for at in stops if blocks[at].differs or blocks[at].opens)
     unfolded = (at for at in stops if not blocks[at].folded)
     return next(differing, next(unfolded, stops[0] if stops else 0))
 
@@ -57,4 +70,9 @@ def target_at(blocks: Sequence[Block], at: int) -> str:
     """What a verdict given at this block is about: its own target, else that of the turn it is shown in."""
     if not 0 <= at < len(blocks):
         return "item"
-    return blocks[at].target or blocks[at].parent or "item"
+    return blocks[at].target or part_or_item(blocks[at].parent)
+
+
+def part_or_item(key: str | None) -> str:
+    """What a block lies in, if that is something a verdict can be about."""
+    return key if key is not None and is_address(key) else ITEM

@@ -60,6 +60,17 @@ def stops_of(blocks: Sequence[Block], *, arguments: bool) -> list[int]:
     return [at for at, block in enumerate(blocks) if block.stop or (arguments and block.argument)]
 
 
+def decisive(blocks: Sequence[Block], at: int) -> int:
+    """What has to be on screen when the cursor starts at `at`: of a turn its first call that differs, of a call its
+    first argument that does."""
+    head = blocks[at].key
+    if blocks[at].differs:
+        at = next((n for n in range(at + 1, len(blocks)) if blocks[n].parent == head and blocks[n].differs), at)
+    inside = f"{blocks[at].key}/"
+    arguments = (n for n in range(at + 1, len(blocks)) if blocks[n].key.startswith(inside) and blocks[n].argument)
+    return next((n for n in arguments if blocks[n].differs), at)
+
+
 def first_difference(blocks: Sequence[Block]) -> int | None:
     """The first argument that differs, else the first call or turn that does."""
     deep = next((at for at, block in enumerate(blocks) if block.differs and block.argument), None)

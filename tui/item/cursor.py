@@ -105,6 +105,8 @@ class Cursor:
         beyond = [at for at in stops if (at > self.at if by > 0 else at < self.at)]
         if beyond:
             self.at = beyond[0] if by > 0 else beyond[-1]
+            if self.options.documents and self.block.argument:
+                self.rebuild()  # the parameter under the cursor is marked in the document
         return bool(beyond)
 
     def difference(self) -> bool:

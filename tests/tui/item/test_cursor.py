@@ -93,7 +93,7 @@ def test_the_place_is_kept_by_key_or_by_what_encloses_it() -> None:
 
 
 def test_the_document_of_the_function_is_shown_and_hidden() -> None:
-    cursor = Cursor(detail(functions=[{"name": "cd", "parameters": {}}]), "alice")
+    cursor = Cursor(detail(functions=[{"name": "cd", "parameters": {}}, {"name": "ls", "parameters": {}}]), "alice")
     cursor.step(1)
     shown = cursor.function()
     assert shown is not None and shown.key == "turn:2/call:1/document"

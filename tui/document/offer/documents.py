@@ -48,13 +48,15 @@ def named(of: Scene, pair: Pair) -> dict[str, str]:
 
 
 def kinds(of: Scene, address: str | None) -> Sequence[str]:
-    """What there is to show for a call; only all where there is none."""
+    """What there is to show for a call, one after the other; only all where there is no call, and not all where there
+    is but one."""
     part = part_of(address) if address else None
     pairs = of.pairs.get(part.turn, []) if part is not None else []
     if part is None or part.call is None or part.call >= len(pairs):
         return KINDS[-1:]
     names = named(of, pairs[part.call])
-    return KINDS if names["golden"] != names["predicted"] else (KINDS[0], KINDS[-1])
+    own = KINDS[:2] if names["golden"] != names["predicted"] else KINDS[:1]
+    return (*own, KINDS[-1]) if len(of.item.functions) > 1 else own
 
 
 def after(kinds: Sequence[str], shown: str) -> str:

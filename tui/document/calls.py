@@ -43,8 +43,8 @@ def columns(rows: Sequence[ArgumentRow], cells: int, names: float = 0.25) -> Col
     name = max([width(label(row)) for row in rows] + [len("argument")])
     name = min(name, max(int(cells * names), 8))
     rest = max(cells - name - 6, 16)
-    golden = max([width(visible(row.golden or "")) for row in rows] + [len("golden")])
-    predicted = max([width(visible(row.predicted or "")) for row in rows] + [len("predicted")])
+    golden = max([width(visible(row.golden or absent(row)[0])) for row in rows] + [len("golden")])
+    predicted = max([width(visible(row.predicted or absent(row)[1])) for row in rows] + [len("predicted")])
     half = rest // 2
     if golden + predicted <= rest:  # everything fits: columns start at the same places from item to item if they can
         left = half if golden <= half and predicted <= rest - half else (golden if golden > half else rest - predicted)

@@ -20,7 +20,7 @@ from fcreview.tui.document.told.reply import reply_blocks
 from fcreview.tui.text.lines import Line, fit
 
 USER_ROWS = 6
-BRIEF = 2
+BRIEF = 1
 """Rows of an observation that nothing hangs on: of a call that is equal, or of what was said before."""
 
 

@@ -46,7 +46,7 @@ def offer_blocks(of: Scene, options: Options) -> list[Block]:
                     (
                         ("! ", STATE_STYLES["!"]),
                         (visible(name), "predicted"),
-                        (f" predicted, not on offer{also}", "dim"),
+                        (f"  predicted, not on offer{also}", "dim"),
                     ),
                     cells,
                 )

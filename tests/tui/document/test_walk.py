@@ -1,4 +1,5 @@
-"""Every item of the published runs on screen: a sample in `make test`, all of them with FCREVIEW_WALK=all."""
+"""Every item of the published runs on screen: a sample of two benchmarks in `make test`, of all in `make sweep`, every
+single one with FCREVIEW_WALK=all."""
 
 from __future__ import annotations
 
@@ -22,13 +23,9 @@ NAMED = {
     "confetti": ("conversationsclean_1", "conversationsclean_6", "conversationsclean_137", "dialogacts_10"),
     "hammerbench": ("mQmA_7_2", "IS_0_3"),
 }
-FOLDERS = (
-    *(pytest.param(name, id=name) for name in NAMED if name != "bfcl_v4"),
-    *(
-        pytest.param(name, id=name, marks=pytest.mark.sweep)
-        for name in ("bfcl_v4", "bfcl_v1", "bfcl_families", "bfcl_v1_july", "bfcl_v1_panel")
-    ),
-)
+QUICK = ("complexfuncbench", "confetti")
+OTHERS = ("bfcl_v1", "bfcl_families", "bfcl_v1_july")
+FOLDERS = [pytest.param(name, id=name, marks=[] if name in QUICK else pytest.mark.sweep) for name in (*NAMED, *OTHERS)]
 
 
 def chosen(store: Store, named: tuple[str, ...]) -> list[int]:
@@ -36,12 +33,8 @@ def chosen(store: Store, named: tuple[str, ...]) -> list[int]:
     count = store.count(View())
     step = 1 if os.environ.get("FCREVIEW_WALK") == "all" else max(count // SAMPLE, 1)
     view = View(queue="dataset")
-    sample = [row.item for at in range(0, count, step * 500) for row in _page(store, view, at, step)]
+    sample = [store.page(view, at, 1)[0].item for at in range(0, count, step)]
     return list(dict.fromkeys([*(item for name in named for item in store.find(name)), *sample]))
-
-
-def _page(store: Store, view: View, at: int, step: int) -> list:  # type: ignore[type-arg]
-    return store.page(view, at, 500 * step)[::step]
 
 
 @pytest.mark.slow

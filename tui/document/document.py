@@ -50,9 +50,10 @@ def opening(blocks: Sequence[Block]) -> int:
     """The block the cursor starts on: the first that differs, else what is judged, else the first stop that is not
     folded."""
     stops = stops_of(blocks, arguments=False)
-    differing = (at for at in stops if blocks[at].differs or blocks[at].opens)
+    differing = (at for at in stops if blocks[at].differs)
+    judged = (at for at in stops if blocks[at].opens)
     unfolded = (at for at in stops if not blocks[at].folded)
-    return next(differing, next(unfolded, stops[0] if stops else 0))
+    return next(differing, next(judged, next(unfolded, stops[0] if stops else 0)))
 
 
 def stops_of(blocks: Sequence[Block], *, arguments: bool) -> list[int]:

@@ -49,7 +49,9 @@ def folded_by_default(of: Scene, pair: Pair, address: str) -> bool:
     unless somebody said something of them."""
     if refused(of, address) or held_against(of, pair, address) is not None:
         return False
-    return (pair.state in "=~" and (len(of.pairs[pair.turn]) > 1 or of.long)) or (pair.state in "-+" and of.long)
+    trajectory = of.long and not of.snapshot
+    beside = len(of.pairs[pair.turn]) > 1 or trajectory
+    return (pair.state in "=~" and beside) or (pair.state in "-+" and trajectory)
 
 
 def pair_block(of: Scene, pair: Pair, position: int, options: Options, parent: str | None) -> list[Block]:
@@ -66,6 +68,7 @@ def pair_block(of: Scene, pair: Pair, position: int, options: Options, parent: s
         target=address,
         stop=True,
         differs=pair.state in "!-+",
+        opens=of.snapshot,
         foldable=True,
         folded=folded,
         parent=parent,

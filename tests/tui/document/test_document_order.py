@@ -69,6 +69,13 @@ def test_a_call_that_was_made_in_the_conversation_before_is_said_to_be_a_repetit
     assert not any("again" in line for line in text(detail(snapshot())))
 
 
+def test_the_judged_call_is_open_and_under_the_cursor_though_it_is_equal() -> None:
+    of = detail(snapshot(query="refund policy"))
+    assert any(line.startswith("= query") for line in text(of))
+    blocks = document(of, "alice", Options())
+    assert blocks[opening(blocks)].key == "turn:2/call:1"
+
+
 def test_a_long_dialogue_before_is_one_line_with_its_length_and_unfolds() -> None:
     of = snapshot(before=4)
     lines = text(detail(of))

@@ -157,6 +157,7 @@ class Builder:
                 "model": info.model,
                 "path": self._workspace.short(info.path),
                 "dataset": info.dataset,
+                "needs_dataset": info.needs_dataset,
                 "title": info.title,
                 "tags": info.tags,
                 "settings": info.settings,

@@ -8,11 +8,12 @@ from pathlib import PurePath
 
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import RunRow, View
-from fcreview.text.words import count_of
+from fcreview.text.words import NO_DATASET, count_of, recomputed
 from fcreview.tui.text.format import cut, cut_middle, rate
 from fcreview.tui.text.lines import Line, Part, line_width, spread
 from fcreview.tui.text.theme import symbols
 
+SHORTER = "no dataset: --data DIR"
 GAP: Part = ("   ", "")
 
 
@@ -92,10 +93,16 @@ def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False
     else:
         left += [(" official ", "dim"), (rate(*total.official), "strong")]
         if total.rule[1]:
-            left += [GAP, ("rule ", "dim"), (rate(*total.rule), "strong")]
+            shown = recomputed(*total.rule, total.items)
+            left += [GAP, ("rule ", "dim"), (shown, "strong" if total.rule[1] == total.items else "dim")]
         left += [GAP, ("corrected ", "dim"), (rate(*total.effective), "strong")]
-    right: Line = ((count_of(total.issues, "import issue") + " ", "warn"),) if total.issues else ()
-    return spread(tuple(left), right, cells)
+    issues = [count_of(total.issues, "import issue")] if total.issues else []
+    told = [", ".join(issues)]
+    if any(run.info.lacks_dataset for run in runs):
+        told = [*(", ".join([text, *issues]) for text in (NO_DATASET, SHORTER)), SHORTER, "no dataset"]
+    room = cells - line_width(tuple(left)) - 2
+    warning = next((text for text in told if width(text) <= room), told[-1])
+    return spread(tuple(left), ((warning + " ", "warn"),) if warning else (), cells)
 
 
 def view_line(view: View, where: str, search: str, place: int | None, total: int | None, cells: int) -> Line:

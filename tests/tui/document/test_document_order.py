@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from fcreview.calls.align import align
 from fcreview.extra import ABSENT, StateDifference
-from fcreview.model import GOLDEN_CALL, Item, Message
+from fcreview.model import GOLDEN_CALL, Item, Message, Verdict
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.document import document, opening
 from fcreview.tui.text.lines import plain
@@ -169,9 +171,24 @@ def test_the_reply_that_is_judged_stands_beside_the_golden_one_with_the_labels_a
     at = place(lines, "── response")
     assert lines[at].startswith("── response · step 2 · judged")
     assert lines[at + 1].split() == ["golden", "predicted"]
-    assert "(not judged)" in lines[at + 2]
+    assert "(not judged)" in lines[at + 2] and lines[at + 2].startswith("  labels"), "not said to be equal"
     assert lines[at + 3].split("  ")[-1].strip() == "Where do you live?"
     assert lines[at + 3].index("Your refund") == lines[at + 1].index("golden")
     assert not any("no golden call" in line for line in lines)
     blocks = document(detail(made), "alice", Options())
     assert plain(blocks[opening(blocks)].lines(79)[0]).startswith("── response")
+
+
+@pytest.mark.parametrize(
+    ("ours", "passes", "state"), [(["inform"], True, "="), (["ask"], False, "!"), (["ask"], True, "~")]
+)
+def test_labels_of_a_judge_stand_beside_the_golden_ones(ours: list[str], passes: bool, state: str) -> None:
+    made = Item("dialogacts_10", "dialogacts", official=passes)
+    made.messages = [Message(0, -1, "user", "My refund?"), Message(0, 0, "assistant", "Where do you live?")]
+    made.extra.golden_reply, made.extra.golden_labels = "Your refund is due.", ["inform"]
+    made.verdicts = [Verdict("judge", ours, "response", "dialog_act", None, ", ".join(ours), "labeller")]
+    lines = text(detail(made))
+    row = lines[place(lines, f"{state} labels")]
+    assert row.split() == [state, "labels", "inform", ours[0]]
+    assert not any(line.startswith("── judge") for line in lines), "said already"
+    assert not any("ask" in line for line in text(detail(made), hidden=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fcreview.calls.table import ArgumentRow
-from fcreview.model import State
+from fcreview.model import State, Verdict
 from fcreview.sanitise import visible
 from fcreview.targets import RESPONSE
 from fcreview.tui.document.blocks import Block, Options
@@ -72,28 +72,38 @@ def _labels(of: Scene, parent: str | None) -> list[Block]:
     if golden is None:
         return []
     judged = None if of.hidden else label_verdict(of.item)
-    wanted = ", ".join(golden)
-    if judged is None:
-        row = ArgumentRow("labels", 0, "=", wanted, "(hidden)" if of.hidden else "(not judged)", None)
-    else:
-        ours = [str(label) for label in judged.value]
-        common = set(ours) & set(golden)
-        state: State = "=" if set(ours) == set(golden) else "~" if common else "!"
-        reason = "one label in common is enough" if state == "~" else f"labels by judge {judged.by or ''}".rstrip()
-        row = ArgumentRow("labels", 0, state, wanted, ", ".join(ours) or "(none)", reason)
+    row = None if judged is None else _compared(of, golden, judged)
+    unknown = "(hidden)" if of.hidden else "(not judged)"
+
+    def lines(cells: int) -> list[Line]:
+        if row is not None:
+            return argument_lines(row, _columns(cells))
+        bare = ArgumentRow("labels", 0, "=", ", ".join(golden), unknown, None)
+        first, *rest = argument_lines(bare, _columns(cells))
+        return [(("  ", ""), *first[1:]), *rest]  # nothing is known to be equal
+
     return [
         Block(
             "response/labels",
-            lambda cells: argument_lines(row, _columns(cells)),
+            lines,
             target=RESPONSE,
             argument=True,
-            differs=row.state == "!",
+            differs=row is not None and row.state == "!",
             parent=parent,
             title="labels",
-            full=lambda: f"golden\n{row.golden}\n\npredicted\n{row.predicted}\n\n{row.reason or ''}",
-            copy=lambda: {"golden": golden, "predicted": row.predicted},
+            full=lambda: f"golden\n{', '.join(golden)}\n\npredicted\n{row.predicted if row else unknown}",
+            copy=lambda: {"golden": golden, "predicted": row.predicted if row else None},
         )
     ]
+
+
+def _compared(of: Scene, golden: list[str], judged: Verdict) -> ArgumentRow:
+    """`~` where the labels are not the same and the benchmark takes the reply for right."""
+    ours = [str(label) for label in judged.value]
+    passes = of.item.official if of.item.official is not None else of.item.rule
+    state: State = "=" if set(ours) == set(golden) else "~" if passes else "!"
+    reason = None if state == "=" else f"labels by judge {judged.by or ''}".rstrip()
+    return ArgumentRow("labels", 0, state, ", ".join(golden), ", ".join(ours) or "(none)", reason)
 
 
 def _beside(golden: str, text: str | None, options: Options, parent: str | None) -> Block:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -73,14 +74,17 @@ class Store:
         read."""
         connection = open_store(workspace)
         try:
+            store = cls(workspace, connection, annotator, blind, policy)
             shut_out_files(connection)
-            return cls(workspace, connection, annotator, blind, policy)
+            return store
         except BaseException:
             connection.close()
             raise
 
     def close(self) -> None:
         with self.lock:
+            with contextlib.suppress(duckdb.Error):  # closed already; or broken off: it is only for the next time
+                self.reviews.keep(self.workspace)
             self.connection.close()
 
     def __enter__(self) -> Store:
@@ -158,6 +162,7 @@ class Store:
             if not self._locked:
                 lock_settings(self.connection)
                 self._locked = True
+            self.reviews.fill()
             return run_sql(self.connection, text)
 
     def scored(self, run: int) -> dict[FigureSource, list[Scored]]:
@@ -191,14 +196,15 @@ class Store:
         in between. FilterError for a filter that is not understood, StoreError in blind mode; both at once, not at the
         first list.
         """
-        if self.blind:
-            raise StoreError("labels are not available in blind mode")
-        from fcreview.store.labels.reading import EVERY_LABEL, read_labels
+        from fcreview.store.labels.reading import read_labels
 
-        choice = choice or EVERY_LABEL
-        size = size or (DETAILS if choice.content else CHUNK)
-        chunks = self._do(lambda: chunks_of(self.connection, view, size))
-        return (self._do(partial(read_labels, self.reviews, self.connection, chunk, choice)) for chunk in chunks)
+        return self._labels(read_labels, view, choice, size)
+
+    def label_lines(self, view: View, choice: Choice | None = None) -> Iterator[list[str]]:
+        """As `labels`, each the text of a JSON object."""
+        from fcreview.store.labels.reading import read_lines
+
+        return self._labels(read_lines, view, choice, None)
 
     def refresh_reviews(self) -> int:
         """Takes in what was added to the journals, by other processes too. Returns how many events."""
@@ -211,6 +217,18 @@ class Store:
         """Queues whose filter or order depends on reviews are worked out anew: items move and leave only now."""
         with self.lock:
             self._orders.forget()
+
+    def _labels(
+        self, read: Callable[..., list[T]], view: View, choice: Choice | None, size: int | None
+    ) -> Iterator[list[T]]:
+        if self.blind:
+            raise StoreError("labels are not available in blind mode")
+        from fcreview.store.labels.reading import EVERY_LABEL
+
+        choice = choice or EVERY_LABEL
+        size = size or (DETAILS if choice.content else CHUNK)
+        chunks = self._do(lambda: chunks_of(self.connection, view, size))
+        return (self._do(partial(read, self.reviews, self.connection, chunk, choice)) for chunk in chunks)
 
     def _do(self, work: Callable[[], T]) -> T:
         with self.lock:

@@ -59,7 +59,7 @@ SCHEMA = (
     _table("human_labels", DECISION_COLUMNS),
 )
 
-_HUMAN = """
+HUMAN_VIEW = """
 CREATE OR REPLACE TEMP VIEW human AS
 SELECT item, you, human, decided_by, CASE human WHEN 'true' THEN true WHEN 'false' THEN false END AS verdict,
        stale, n_verdicts AS n_opinions
@@ -86,4 +86,4 @@ FROM review_acts a LEFT JOIN item_rows i ON i.item = a.item
 WHERE a.act <> 'retract' AND NOT a.retracted
 """
 
-VIEWS = (_HUMAN, _ACTS, _REVIEWS)
+EVENT_VIEWS = (_ACTS, _REVIEWS)

@@ -99,7 +99,7 @@ def changes(row: ArgumentRow, golden: str, predicted: str) -> tuple[int, int]:
     return changed(golden, predicted)
 
 
-def mark_of(row: ArgumentRow) -> str:
+def changed_style(row: ArgumentRow) -> str:
     """Style of the part that is not the same: what is equal by the benchmark's rules is no fault and not red."""
     return "near" if row.state == "~" else "diff"
 
@@ -113,7 +113,7 @@ def _columned(row: ArgumentRow, left: list[str], right: list[str], change: tuple
     for at in range(max(len(left), len(right))):
         piece = right[at] if at < len(right) else ""
         gold = column((left[at] if at < len(left) else "").rstrip(), of.golden + 2, looks[1])
-        value = marked(piece, change[0] - seen, change[1] - seen, looks[2], mark_of(row))
+        value = marked(piece, change[0] - seen, change[1] - seen, looks[2], changed_style(row))
         lines.append(
             (
                 ((row.state if at == 0 else " ") + " ", STATE_STYLES[row.state]),
@@ -144,7 +144,7 @@ def _stacked(row: ArgumentRow, golden: str, predicted: str, of: Columns) -> list
         seen = 0
         for at, piece in enumerate(wrap(shown or missing, room)):
             name = f"    {side if at == 0 else '':<{SIDE - 4}}"
-            lines.append(((name, "dim"), *marked(piece, first - seen, last - seen, style, mark_of(row))))
+            lines.append(((name, "dim"), *marked(piece, first - seen, last - seen, style, changed_style(row))))
             seen += len(piece)
     return lines
 

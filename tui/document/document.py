@@ -13,6 +13,7 @@ from fcreview.tui.document.header import about_line
 from fcreview.tui.document.offer.offer import offer_blocks
 from fcreview.tui.document.said.answer import answer_blocks
 from fcreview.tui.document.said.judges import judge_blocks
+from fcreview.tui.document.said.marks import marked
 from fcreview.tui.document.scene import scene
 from fcreview.tui.document.told.minimap import group_strip, turn_map
 from fcreview.tui.document.turns import turn_blocks
@@ -43,7 +44,7 @@ def document(detail: ItemDetail, annotator: str, options: Options) -> list[Block
     blocks += issue_blocks(detail.item.issues)
     blocks += extra_blocks(detail.item, options)
     blocks.append(Block("end", lambda _: [BLANK]))
-    return blocks
+    return marked(blocks, detail.opinions, annotator)
 
 
 def opening(blocks: Sequence[Block]) -> int:

@@ -26,7 +26,7 @@ from fcreview.tui.document.calls import (
     undecoded,
 )
 from fcreview.tui.document.offer.documents import document_blocks
-from fcreview.tui.document.said.target import mark_of, refused, said_block
+from fcreview.tui.document.said.target import refused, said_block
 from fcreview.tui.document.scene import Scene
 from fcreview.tui.text.lines import Line, line, rule, wrap
 
@@ -60,7 +60,7 @@ def pair_block(of: Scene, pair: Pair, position: int, options: Options, parent: s
     golden, predicted = of.sides(pair)
     folded = options.folded(address, folded_by_default(of, pair, address))
     also = remarks(of, pair, address)
-    ending = "".join(f" · {each}" for each in also) + mark_of(of, address)
+    ending = "".join(f" · {each}" for each in also)
     inside = parent is not None and is_address(parent)
     head = Block(
         address,

@@ -84,6 +84,21 @@ class Cursor:
         options = replace(self.options, hidden=self.hidden, argument=argument)
         self.blocks = document(self.detail, self.annotator, options)
 
+    def to(self, target: str) -> bool:
+        """To the block that a verdict on this target would be given at, unfolded if it has to be."""
+        folds = dict(self.options.folds)
+        if (part := part_of(target)) is not None:
+            folds[turn_address(part.turn)] = False
+        if (call := call_of(target)) is not None:
+            folds |= {call: False, f"{call}/equal": False} if call != target else {}
+        self.options = replace(self.options, folds=folds)
+        self.rebuild()
+        at = next((at for at, block in enumerate(self.blocks) if block.target == target), None)
+        if at is None:
+            return False
+        self.at, self.inside = at, self.blocks[at].argument
+        return True
+
     def index_of(self, key: str, default: int | None = None) -> int:
         """The block of a key, or of the nearest enclosing address that is there."""
         places = {block.key: at for at, block in enumerate(self.blocks)}

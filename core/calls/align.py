@@ -22,6 +22,8 @@ OTHER_FUNCTION = 1e6
 UNPAIRED = 0.6e6
 """In golden order: less than a pair of different functions, and two of these more than one such pair."""
 UNREADABLE = 100.0
+LEAST = 1e-3
+"""Of the arguments of a call of another function: such a pair may come apart and must not part others."""
 APART = 1e-5
 MAX_COSTS = 3600
 """Beyond this many possible pairs (60 by 60), calls are paired by function and position instead."""
@@ -149,7 +151,13 @@ def _costs(
 
 
 def _cost(golden: Call, predicted: Call, rules: Rules) -> float:
-    cost = 0.0 if same_function(golden, predicted, rules) else OTHER_FUNCTION
+    if not same_function(golden, predicted, rules):
+        return OTHER_FUNCTION + LEAST * _arguments_cost(golden, predicted, rules)
+    return _arguments_cost(golden, predicted, rules)
+
+
+def _arguments_cost(golden: Call, predicted: Call, rules: Rules) -> float:
+    cost = 0.0
     if golden.arguments is None or predicted.arguments is None:
         return cost + UNREADABLE
     given = predicted.arguments

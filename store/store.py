@@ -18,6 +18,7 @@ from fcreview.store.connecting import StoreError, lock_settings, open_store, shu
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
 from fcreview.store.queries.detail import find_items, hide_from, raw_record, read_issues, read_items, score_record
 from fcreview.store.queries.pages import Orders, rows_of
+from fcreview.store.queries.siblings import siblings
 from fcreview.store.queries.sqlguard import run_sql
 from fcreview.store.queries.summaries import clusters, facets, run_infos, runs, used_tags
 from fcreview.store.queues import second
@@ -258,6 +259,8 @@ class Store:
         found = self._details([item])
         if not found:
             raise StoreError("there is no such item")
+        if item == item_of(item):  # shown again, nothing tells what was said the first time
+            found[0].siblings = siblings(self.connection, found[0].row, blind=self.blind)
         return found[0]
 
     def _chunk(self, chunk: Chunk) -> list[ItemDetail]:

@@ -20,7 +20,7 @@ from fcreview.store.queries.detail import find_items, hide_from, raw_record, rea
 from fcreview.store.queries.pages import Orders, rows_of
 from fcreview.store.queries.siblings import siblings
 from fcreview.store.queries.sqlguard import run_sql
-from fcreview.store.queries.summaries import clusters, facets, run_infos, runs, used_tags
+from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
 from fcreview.store.queues import second
 from fcreview.store.queues.places import QueuePlaces
 from fcreview.store.queues.presentations import item_of
@@ -154,7 +154,7 @@ class Store:
 
     def used_tags(self) -> list[str]:
         """Tags of the reviews that stand, most used first; in blind mode this annotator's own."""
-        return self._do(lambda: used_tags(self.connection, self.annotator or "" if self.blind else None))
+        return self._do(lambda: self.reviews.said.tags(self.annotator or "" if self.blind else None))
 
     def clusters(self, view: View, limit: int | None = None) -> list[Cluster]:
         """Failures alike, largest group first; none in blind mode."""

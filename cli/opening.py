@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.config import load_config
-from fcreview.cli.errors import FAILED, CommandError
+from fcreview.cli.errors import CommandError
 from fcreview.cli.opened import Opened
 from fcreview.cli.output import note, on_terminal
 
@@ -52,7 +52,7 @@ def show_queue(
         app = FcreviewApp(screens, view, first, key_names=load_config().keys)
         app.run()
         if app.return_code:
-            raise SystemExit(FAILED)
+            raise SystemExit(app.return_code)
         return
     if blind:
         raise CommandError("--blind needs a terminal: lists and items as text show verdicts")

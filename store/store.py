@@ -17,8 +17,9 @@ from fcreview.store.connecting import StoreError, lock_settings, open_store, shu
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
 from fcreview.store.queries.detail import find_items, raw_record, read_issues, read_items, score_record
 from fcreview.store.queries.disputes import Disputed, disputed
+from fcreview.store.queries.limited import stuck
 from fcreview.store.queries.pages import Orders, hide, rows_of
-from fcreview.store.queries.sqlguard import run_sql
+from fcreview.store.queries.sqlguard import SECONDS, run_sql
 from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
 from fcreview.store.reviews.tables import ReviewTables, follow
 from fcreview.store.rows import ItemDetail, QueueRow, RunRow, View
@@ -80,7 +81,8 @@ class Store:
 
     def close(self) -> None:
         with self.lock:
-            self.connection.close()
+            if not stuck():
+                self.connection.close()
 
     def __enter__(self) -> Store:
         return self
@@ -149,15 +151,16 @@ class Store:
         """What could not be read as it should: of one item, or everything."""
         return self._do(lambda: read_issues(self.connection, item))
 
-    def sql(self, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """(column names, rows) of one statement that only reads; SqlError otherwise. Not in blind mode."""
+    def sql(self, text: str, seconds: float = SECONDS) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """(column names, rows) of one statement that only reads; SqlError otherwise, and if it takes longer. Not in
+        blind mode."""
         if self.blind:
             raise StoreError("sql is not available in blind mode")
         with self.lock:
             if not self._locked:
                 lock_settings(self.connection)
                 self._locked = True
-            return run_sql(self.connection, text)
+            return run_sql(self.connection, text, seconds)
 
     def scored(self, run: int) -> dict[FigureSource, list[Scored]]:
         """What the run's figures are computed from, by source. StoreError in blind mode."""

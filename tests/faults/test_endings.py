@@ -78,14 +78,14 @@ def left_over(workspace: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-@pytest.mark.parametrize("keys", ["", "\r", "\rpn", "/"], ids=["queue", "item", "note", "search"])
+@pytest.mark.parametrize("keys", ["", "\r", "\rp", "/"], ids=["queue", "item", "verdict", "search"])
 def test_a_signal_leaves_the_app_and_restores_the_terminal(
     sample: Path, environ: dict[str, str], number: signal.Signals, keys: str
 ) -> None:
     with OnTerminal(["open", sample], environ) as app:
-        app.until("enter open")
+        app.until("▸")
         app.type(keys)
-        app.until(lambda: "saved" in app.text() if "p" in keys else True)
+        app.until("saved: " if "p" in keys else "tester")
         app.signal(number)
         app.signal(number)
         assert app.wait() == 128 + number
@@ -104,7 +104,7 @@ def test_a_dropped_connection_leaves_no_process(sample: Path, environ: dict[str,
     """Also in the middle of drawing."""
     for _ in range(times(2, 50)):
         with OnTerminal(["open", sample], environ) as app:
-            app.until("enter open")
+            app.until("▸")
             app.type(keys + "jjjj")
             time.sleep(random.uniform(0, 0.05))
             app.hang_up()

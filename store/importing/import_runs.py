@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
+import duckdb
+
 from fcreview.model import ImportIssue
 from fcreview.plan import RunPlan
 from fcreview.store.importing.building import Builder, LoadError
@@ -48,13 +50,19 @@ def import_runs(
     try:
         with _alone(workspace):
             summary = _Import(workspace, _Request(plans, read, issues, progress, jobs, data)).run()
-    except OSError as error:
+    except (OSError, duckdb.IOException) as error:
         raise WorkspaceError(
-            f"cannot write to {workspace.root} ({error.strerror or error}):"
-            " name a folder that can be written to with --workspace DIR"
+            f"cannot write to {workspace.root} ({_why(error)}): name a folder that can be written to with --workspace DIR"
         ) from error
     summary.seconds = time.perf_counter() - started
     return summary
+
+
+def _why(error: OSError | duckdb.IOException) -> str:
+    """DuckDB tells of the database first and of the disk last."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return (str(error).splitlines() or [""])[0].rpartition(": ")[2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from fcreview.store.importing.reading import Outcome, Progress, Read, read_all
 from fcreview.store.importing.sorting import Sorted, Sorting
 from fcreview.store.importing.sources import files_of
 from fcreview.store.importing.stage import Part, read_line
+from fcreview.store.modes import make_folder, share
 from fcreview.store.rows import ImportSummary
 from fcreview.store.workspace import Workspace, WorkspaceError
 
@@ -102,7 +103,7 @@ class _Import:
     def _build(self) -> None:
         """Reads what is to be read and writes the new file, unless reading got nothing that is worth one."""
         shutil.rmtree(self._folder, ignore_errors=True)
-        self._folder.mkdir(parents=True)
+        make_folder(self._folder)
         todo, asked = self._todo, self._asked
         outcomes = read_all(self._workspace, self._folder, todo.jobs, asked.read, asked.workers, asked.progress)
         try:
@@ -211,7 +212,10 @@ class _Import:
 @contextlib.contextmanager
 def _alone(workspace: Workspace) -> Iterator[None]:
     """One importer at a time: another one waits. What a crashed one left is swept away first."""
+    fresh = not workspace.lock.exists()
     with workspace.lock.open("a") as handle:
+        if fresh:
+            share(workspace.lock, writing=True)
         _flock(handle)
         for left in workspace.root.glob(f"{workspace.store.name}.*.tmp*"):
             left.unlink(missing_ok=True)

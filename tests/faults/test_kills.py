@@ -74,7 +74,7 @@ def test_what_a_command_confirmed_is_on_disk(sample: Path, environ: dict[str, st
         if number:
             time.sleep(random.uniform(0.5, 1.3) * usual)
             program.kill()
-        out, _ = program.communicate(timeout=30)
+        out, _ = program.communicate(timeout=120)
         usual = usual or time.monotonic() - begun
         after = events(sample)
         assert before <= len(after) <= before + 1

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fcreview.store.reviews.reader import check_journals, read_journals
 from fcreview.store.workspace import find_workspace
-from tests.faults.processes import times
+from tests.faults.processes import LONG, times
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [*(f"annotator{number}" for number in range(8)), "annotator7"]
@@ -54,9 +54,11 @@ def _label(
         command = [sys.executable, "-m", "tests.faults.annotator", str(sample), name, str(left)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, env=environ, cwd=ROOT, text=True) as program:
             assert program.stdout is not None
-            until = random.uniform(2, 8) if at % 2 else left + 60
-            killer = threading.Timer(until, program.kill)
-            killer.start()
-            said += [line for line in program.stdout if line.endswith("\n")]
+            killer = threading.Timer(random.uniform(1, 6), program.kill)
+            for line in program.stdout:
+                if line.endswith("\n"):
+                    said.append(line)
+                if at % 2 and LONG and killer.ident is None:
+                    killer.start()
             killer.cancel()
         kills[at] += program.returncode == -9

@@ -26,7 +26,7 @@ def share(file: Path, *, writing: bool = False) -> None:
 
 
 def _set(path: Path, mode: int) -> None:
-    """Somebody else's file, or a file system without rights, stays as it is. Set-group-id, which decides on the group of
-    what is made in a folder, is inherited and kept."""
+    """Somebody else's file, or a file system without rights, stays as it is. Set-group-id is inherited and kept: it
+    decides on the group of what is made in a folder."""
     with contextlib.suppress(OSError):
         path.chmod(path.stat().st_mode & 0o7000 | mode)

@@ -1,5 +1,5 @@
-"""SIGTERM and SIGHUP (a dropped connection) leave the app as quitting does: what was said is on disk, the terminal as it
-was. Nothing is asked or told any more."""
+"""SIGTERM and SIGHUP (a dropped connection) leave the app as quitting does: what was said is on disk, the terminal as
+it was. Nothing is asked or told any more."""
 
 from __future__ import annotations
 

@@ -53,7 +53,8 @@ def import_runs(
             summary = _Import(workspace, _Request(plans, read, issues, progress, jobs, data)).run()
     except (OSError, duckdb.IOException) as error:
         raise WorkspaceError(
-            f"cannot write to {workspace.root} ({_why(error)}): name a folder that can be written to with --workspace DIR"
+            f"cannot write to {workspace.root} ({_why(error)}):"
+            " name a folder that can be written to with --workspace DIR"
         ) from error
     summary.seconds = time.perf_counter() - started
     return summary

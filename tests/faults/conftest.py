@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.commands import environment, in_this_process
-from tests.faults.processes import LONG
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,8 +18,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker("process")
-
-
 
 
 @pytest.fixture

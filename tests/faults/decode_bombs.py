@@ -34,7 +34,9 @@ def ways() -> dict[str, Callable[[str], Any]]:
                 if language == "python" or model in ("maple", "hermes-2", "glm-4-9b"):
                     made[f"bfcl {v1} {model} {language}"] = partial(decode, language=language, v1=v1, model=model)
     for form in FORMATS:
-        made[f"format {form}"] = partial(decode, language="python", v1=False, config=f"ret_fmt={form}&tool_call_tag=True")
+        made[f"format {form}"] = partial(
+            decode, language="python", v1=False, config=f"ret_fmt={form}&tool_call_tag=True"
+        )
     native = [[{"f": "{}"}], [{"name": "f", "arguments": "{}"}]]
     for at, shape in enumerate(native):
         made[f"native {at}"] = partial(_native, shape)

@@ -1,4 +1,4 @@
-"""The program on a terminal of its own, as after a login: the kernel hangs it up, keys are typed, the screen is kept."""
+"""The program on a terminal of its own, as after a login: keys are typed, the screen is kept, the kernel hangs up."""
 
 from __future__ import annotations
 

@@ -28,7 +28,13 @@ def _limited() -> None:
 def test_a_bomb_is_decoded_or_refused_in_bounds(environ: dict[str, str], way: str) -> None:
     command = [sys.executable, "-m", "tests.faults.decode_bombs", way]
     done = subprocess.run(
-        command, capture_output=True, text=True, env=environ, cwd=ROOT, timeout=3600 if LONG else 60, preexec_fn=_limited
+        command,
+        capture_output=True,
+        text=True,
+        env=environ,
+        cwd=ROOT,
+        timeout=3600 if LONG else 60,
+        preexec_fn=_limited,
     )
     lines = done.stdout.splitlines()
     assert done.returncode == 0, (lines[-1:], done.stderr[-500:])

@@ -60,7 +60,7 @@ def test_an_import_that_is_ended_leaves_no_process(
     for _ in range(times(1, 50)):
         shutil.rmtree(workspace / ".fcreview", ignore_errors=True)
         program = importing(many, workspace, environ)
-        until(lambda: len(processes_with(str(workspace))) >= 3 or program.poll() is not None)
+        until(lambda: len(processes_with(str(workspace))) >= 3 or program.poll() is not None)  # noqa: B023 - waited for
         seen += program.poll() is None
         time.sleep(random.uniform(0, 0.3))
         program.send_signal(number)

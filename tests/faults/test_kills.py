@@ -111,13 +111,13 @@ def test_a_killed_import_leaves_a_store_that_works(samples: Path, tmp_path: Path
     assert [path.name for path in (place / ".fcreview").glob("*.tmp*")] == []
 
 
-@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 def test_a_killed_export_leaves_the_old_file_or_the_new_one(
-    sample: Path, tmp_path: Path, environ: dict[str, str], format: str
+    sample: Path, tmp_path: Path, environ: dict[str, str], kind: str
 ) -> None:
     out = tmp_path / "out" / "labels"
     out.parent.mkdir()
-    words = ["export", sample, "--format", format, "-o", out]
+    words = ["export", sample, "--format", kind, "-o", out]
     assert in_this_process(words, tmp_path, environ).code == 0
     whole = out.read_bytes()
     for _ in range(times(2, 70)):

@@ -1,4 +1,4 @@
-"""Whatever happens to the store or to the disk, reviews are kept, what is wrong is told in a line, and it works again."""
+"""Whatever happens to the store or to the disk, reviews are kept, what is wrong is told, and it works again."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def run_sql(
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """(column names, rows) of one SELECT, WITH, FROM, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN statement.
 
-    SqlError for anything else, and if it takes longer than `seconds`. Whatever it may change in temporary tables (a WITH
-    may hold an INSERT) is rolled back.
+    SqlError for anything else, and if it takes longer than `seconds`. Whatever it may change in temporary tables (a
+    WITH may hold an INSERT) is rolled back.
     """
     try:
         text.encode()

@@ -1,4 +1,4 @@
-# make demo: set up and open the sample runs.  make quick: while you work.  make test: every test.  make check: all that CI asks.
+# make demo: set up and open the sample runs.  make quick: while you work.  make test: the tests.  make sweep: the long ones.  make check: all that CI asks.
 # make faults: what docs/reliability.md counts.
 PYTHON ?= python3
 VENV   ?= .venv
@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 
-.PHONY: demo quick test faults lint types layers check snapshots bench clean
+.PHONY: demo quick test sweep faults lint types layers check snapshots bench clean
 
 demo: $(STAMP)
 	$(BIN)/fcreview demo
@@ -15,10 +15,14 @@ demo: $(STAMP)
 QUICK := tests/test_*.py tests/core tests/store/filters tests/store/reviews tests/importers/bfcl tests/importers/common \
          tests/tui/document tests/tui/text tests/tui/item
 quick: lint layers
-	FCREVIEW_EXAMPLES=quick $(PYTEST) -m "not process and not bench and not slow" $(QUICK)
+	FCREVIEW_EXAMPLES=quick $(PYTEST) -m "not process and not bench and not slow and not sweep" $(QUICK)
 
 test: $(STAMP)
-	$(PYTEST)
+	$(PYTEST) -m "not sweep"
+
+# Whole published runs and hundreds of random cases: what takes minutes and seldom finds more than `test` does. CI asks it too.
+sweep: $(STAMP)
+	$(PYTEST) -m sweep
 
 # The programs of tests/faults in their long form, one after the other: most of an hour. docs/reliability.md has their counts.
 faults: $(STAMP)
@@ -38,7 +42,7 @@ lint: $(STAMP)
 layers: types
 	PYTHONPATH=.types $(BIN)/lint-imports --no-cache
 
-check: lint types layers test
+check: lint types layers test sweep
 
 # The pictures of the screens as they are now; look at what changed before you commit them.
 snapshots: $(STAMP)

@@ -57,6 +57,9 @@ class Decision:
     """Annotators (adjudicators included) with a current verdict, "unsure" included."""
     stale: bool = False
     """There is an opinion on an earlier prediction or golden answer; it is not counted."""
+    n_parts: int = field(default=0, compare=False)
+    """Of the item's own decision: parts and other criteria that somebody judged, `your_parts`: that you did."""
+    your_parts: int = field(default=0, compare=False)
 
     @property
     def settled(self) -> bool:
@@ -83,16 +86,23 @@ def is_stale(event: Event, prediction_hash: str, golden_hash: str) -> bool:
 
 
 def fold(
-    events: Iterable[Event], retracted: set[tuple[str, str]], prediction_hash: str = "", golden_hash: str = ""
+    events: Iterable[Event],
+    retracted: set[tuple[str, str]],
+    prediction_hash: str = "",
+    golden_hash: str = "",
+    presentation: int = 1,
 ) -> list[Opinion]:
     """Opinions on one item, in order of first mention. An event changes only the fields it carries, later over earlier;
     one with a verdict also takes back the fault named before it (see `fcreview.review`).
 
     As soon as an annotator has said anything of the present answer, what they said of an earlier one no longer shows.
+    What was said when the item came a second time is no opinion; with `presentation` 2 it is taken instead.
     """
     opinions: dict[tuple[str, str, str, str], Opinion] = {}
     for event in events:
         if event.act == "retract" or (event.event, event.annotator) in retracted:
+            continue
+        if (event.presentation or 1) != presentation:
             continue
         stale = is_stale(event, prediction_hash, golden_hash)
         who = (event.annotator, event.target, event.criterion, event.act)
@@ -191,6 +201,9 @@ def _item(
     decision.annotators = sorted({*decision.annotators, *spoke})
     decision.n_verdicts = decision.n_verdicts or int(there.ruling is not None)
     decision.stale = any(o.stale for o in opinions)
+    judged = [o for o in opinions if not o.stale and o.verdict is not None and (o.target, o.criterion) != OWN]
+    decision.n_parts = len({(o.target, o.criterion) for o in judged})
+    decision.your_parts = len({(o.target, o.criterion) for o in judged if o.annotator == you and not o.adjudicated})
     return decision
 
 
@@ -275,7 +288,7 @@ def _apply(opinion: Opinion, event: Event) -> None:
     opinion.time = event.time
     opinion.prediction_hash, opinion.golden_hash = event.prediction_hash, event.golden_hash
     if event.verdict is not None:
-        opinion.fault = None
+        opinion.fault = opinion.overrules = None
         opinion.blind = event.blind
     for name in PARTS:
         value = getattr(event, name)

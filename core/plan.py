@@ -30,8 +30,6 @@ class RunPlan:
     """Key of the importer that reads it, as in `--format`."""
     needs_scores: bool = True
     """False where verdicts stand in the results, or no program writes any: no score file is missing then."""
-    needs_data: bool = True
-    """False where questions and golden answers stand in the results."""
     version: int = 1
     """The importer's version: with another one, the run is read again."""
 

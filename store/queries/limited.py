@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    import duckdb
+import duckdb
 
 T = TypeVar("T")
 PAUSE = 0.05
@@ -50,6 +50,14 @@ def limited(connection: duckdb.DuckDBPyConnection, work: Callable[[], T], second
     if late and (not done.done() or done.exception() is not None):
         raise TimeUpError
     return done.result()
+
+
+def close(connection: duckdb.DuckDBPyConnection, before: Callable[[], object]) -> None:
+    """Closes it after `before`, which is for the next time only; not if that waits for what cannot be broken off."""
+    if not stuck():
+        with contextlib.suppress(duckdb.Error):  # closed already, or broken off
+            before()
+        connection.close()
 
 
 def stuck() -> bool:

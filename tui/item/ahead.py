@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from fcreview.store.queues.presentations import presentation_of, presented
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.queue.walk import Left, Walk
 
@@ -49,15 +50,15 @@ class LookAhead:
         self._ahead: dict[int, asyncio.Future[Shown]] = {}
         """Read, or being read."""
         self._near: Near | None = None
-        self._numbers: dict[ItemKey, int] = {}
-        """Items that were shown, by what reviews call them."""
+        self._numbers: dict[tuple[ItemKey, int], int] = {}
+        """Items that were shown, by what reviews call them and for which time they came."""
 
     async def read(self, item: int, before: Shown | None = None) -> Shown:
         """`before`: what was on screen until now. What was read ahead is there at once."""
         shown = await self._read_ahead(item)
         if shown is None:
             shown = await self._session.ask(partial(_read, self.view, item, before))
-        self._numbers[shown.detail.key] = item
+        self._numbers[shown.detail.key, presentation_of(item)] = item
         return shown
 
     async def _read_ahead(self, item: int) -> Shown | None:
@@ -114,10 +115,12 @@ class LookAhead:
         facets = await self._session.ask(lambda store: store.facets(self.view))
         return [tag for tag, _ in facets.get("tag", [])]
 
-    async def number(self, key: ItemKey) -> int | None:
+    async def number(self, key: ItemKey, presentation: int = 1) -> int | None:
         """The item that reviews call so, by its full key: one id may occur in many runs."""
-        known = self._numbers.get(key)
-        return known if known is not None else await self._session.ask(partial(_find, key))
+        known = self._numbers.get((key, presentation))
+        if known is None:
+            known = await self._session.ask(partial(_find, key))
+        return None if known is None else presented(known, presentation)
 
 
 def _read(view: View, item: int, before: Shown | None, store: Store) -> Shown:

@@ -54,7 +54,7 @@ class Face(Protocol):
 
 class Reviewing:
     def __init__(self, session: Session, ahead: LookAhead, face: Face, key: KeyOf) -> None:
-        self.judging = Judging(session, key)
+        self.judging = Judging(session, key, judged=ahead.view.queue == "judged")
         self.direction = 1
         """Which way the reader went last."""
         self._session, self._ahead, self._face, self._key = session, ahead, face, key
@@ -205,7 +205,7 @@ class Reviewing:
             self._say(outcome.said, outcome.style)
             return outcome.style != "bad"
         self._ahead.forget()
-        item = await self._ahead.number(outcome.undone)
+        item = await self._ahead.number(outcome.undone, outcome.presentation)
         if item is None:
             await self._renew(f"{outcome.message} (an item that is not in this workspace)")
         elif item == self.shown.item:

@@ -36,6 +36,8 @@ class Loaded:
     window: int
     """The one the cursor is in, from 0; its rows are there already."""
     rows: Sequence[QueueRow]
+    done: str = ""
+    """Of a queue file, how far this annotator is: `12 of 80`."""
 
 
 class Loading:
@@ -74,4 +76,5 @@ def _load(request: Request, store: Store) -> Loaded:
     place = None if request.item is None else store.position(view, request.item)
     cursor = max(0, min(request.line, total - 1)) if place is None else place
     window = cursor // WINDOW
-    return Loaded(total, cursor, window, store.page(view, window * WINDOW, WINDOW))
+    own = store.progress(view.file, store.annotator) if view.file else []
+    return Loaded(total, cursor, window, store.page(view, window * WINDOW, WINDOW), own[0].said if own else "")

@@ -23,6 +23,7 @@ from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.header import header_line
 from fcreview.tui.document.records import joined
 from fcreview.tui.item.ahead import LookAhead, Shown
+from fcreview.tui.item.asked import judged_open
 from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.item.judging import About, Judging, Outcome
 from fcreview.tui.item.raw import raw_records
@@ -51,6 +52,7 @@ class ItemScreen(Screen[int]):
     def __init__(self, session: Session, view: View, item: int) -> None:
         super().__init__()
         self._session, self._item = session, item
+        session.queue = view.file
         self._ahead = LookAhead(session, view)
         self.reviewing = Reviewing(session, self._ahead, self, self._key)
         self._on_cursor = False
@@ -113,11 +115,21 @@ class ItemScreen(Screen[int]):
         else:
             self.reader.show(shown.detail)
             self.text.open(self.reader)
+        self._to_judged()
         self.call_after_refresh(self._look_ahead)
 
     def renew(self, shown: Shown, remark: Remark) -> None:
         self._remark = remark
         self.text.renew(shown.detail)
+        self._to_judged()
+
+    def _to_judged(self) -> None:
+        """In the queue of what judges said, to the first of it that is not answered."""
+        if self._ahead.view.queue != "judged":
+            return
+        left = judged_open(self.reader.detail, self._session.annotator)
+        self._on_cursor = bool(left) and self.text.go_to(left[0][0])
+        self._draw_bars()
 
     def say(self, remark: Remark) -> None:
         self._remark = remark
@@ -139,7 +151,8 @@ class ItemScreen(Screen[int]):
             shown, reader = self.reviewing.shown, self.reader
             header = header_line(shown.detail, shown.walk.position, shown.walk.count, cells, hidden=reader.hidden)
             self.query_one("#item-header", LineBar).show(header)
-            status = status_line(self._remark, self.target, self.text.share, reader.inside, cells, keys)
+            asked = self._about().asked
+            status = status_line(self._remark, asked, self.text.share, reader.inside, cells, keys)
         self.query_one("#item-status", LineBar).show(status)
         self.query_one("#item-keys", LineBar).show(key_line(key_hints(self), cells))
 

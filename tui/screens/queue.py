@@ -51,6 +51,7 @@ class QueueScreen(Screen[None]):
         self._choosing = Choosing(session, state)
         self._total: int | None = None
         """None until the first rows are there."""
+        self._done = ""
         self._open_item = open_item
         self._message = message
 
@@ -100,7 +101,8 @@ class QueueScreen(Screen[None]):
     def _draw_place(self) -> None:
         place = self.list.cursor + 1 if self._total else None
         state = self.state
-        line = header.view_line(state.view, state.where, state.search, place, self._total, self.size.width)
+        standing = header.Standing(place, self._total, self._done)
+        line = header.view_line(state.view, state.where, state.search, standing, self.size.width)
         self._bar("view").show(line)
 
     def on_resize(self) -> None:
@@ -139,7 +141,7 @@ class QueueScreen(Screen[None]):
             self._show_item(request.item)
 
     def _show_rows(self, loaded: Loaded, message: str) -> None:
-        self._total, self._message = loaded.total, message
+        self._total, self._message, self._done = loaded.total, message, loaded.done
         self.list.empty = ((" no item matches the filter", "warn"),)
         self.list.reset(loaded.total, loaded.cursor)
         self.list.fill(loaded.window, self.list.age, loaded.rows)

@@ -93,6 +93,13 @@ class ItemText(DocumentView):
     def _say(self, text: str) -> None:
         self._moved(Remark(text, "warn"))
 
+    def go_to(self, target: str) -> bool:
+        """To where a verdict on the target is given; False where it is not shown."""
+        found = self.reading.to(target)
+        self.show(BlockSource(self.reading.blocks), cursor=self.reading.at)
+        self._go()
+        return found
+
     def action_move(self, step: int) -> None:
         """To the next stop; behind the last one, the text scrolls."""
         if self.reading.step(step):

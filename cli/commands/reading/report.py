@@ -10,9 +10,9 @@ import typer
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
-from fcreview.cli.output import aligned, emit, emit_json, text_of
+from fcreview.cli.output import alert, aligned, emit, emit_json, text_of
 from fcreview.figures import SOURCES, Figure, FigureSource, Key, RunItems, Scored, Unit
-from fcreview.text.words import count_of
+from fcreview.text.words import NO_DATASET, count_of
 
 if TYPE_CHECKING:
     from fcreview.model import Run
@@ -74,6 +74,8 @@ def report(
             if run is None or row.run == run:
                 part = Part(row, session.store.scored(row.run))
                 show_it(_head(row), figures_of(part.rows, row.info))
+                if row.info.lacks_dataset:
+                    alert(f"run {row.run}: {NO_DATASET}")
                 importer = IMPORTERS.get(row.info.benchmark)
                 if importer is not None and importer.combines:
                     together.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
@@ -144,7 +146,7 @@ def show(head: dict[str, Any], lines: list[FigureLine]) -> None:
         cells = [
             [
                 "  " * line.level + text_of(line.name),
-                *(number(line.values.get(source), line.unit, line.digits) for source in SOURCES),
+                *(number(shown_value(line, source), line.unit, line.digits) for source in SOURCES),
                 "; ".join(filter(None, (_basis(line), text_of(line.note)))),
             ]
             for line in part
@@ -153,6 +155,13 @@ def show(head: dict[str, Any], lines: list[FigureLine]) -> None:
         for text in aligned([text_of(table), *SOURCES, ""], cells, right=(1, 2, 3), widest=44):
             emit(text.rstrip())
     emit()
+
+
+def shown_value(line: FigureLine, source: FigureSource) -> float | None:
+    """None for what is recomputed of a part only: which part is no accident, so that it is not to be compared."""
+    n = line.n.get(source)
+    partial = source == "rule" and n is not None and line.of is not None and n < line.of
+    return None if partial else line.values.get(source)
 
 
 def _basis(line: FigureLine) -> str:

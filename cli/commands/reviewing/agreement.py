@@ -10,9 +10,10 @@ import typer
 
 from fcreview.agreement.ratings import GIVEN, Given, Rating, Scope, apart
 from fcreview.cli.commands.reading.report import number
+from fcreview.cli.commands.reviewing.repeats import show_repeats
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, PathArgument, Queue, RunOption, WhereOption, WorkspaceOption
 from fcreview.cli.output import aligned, cells, emit, emit_json, text_of
 from fcreview.review import UNSURE
 from fcreview.text.words import count_of
@@ -45,6 +46,7 @@ def agreement(
     path: PathArgument,
     where: WhereOption = "",
     run: RunOption = None,
+    queue: Queue = "dataset",
     given: Annotated[
         str | None,
         typer.Option(
@@ -67,7 +69,8 @@ def agreement(
     """Show how far annotators agree with each other.
 
     Percent, Fleiss' kappa, Krippendorff's alpha and Gwet's AC1, and Cohen's kappa of each pair; each with an interval.
-    Blind reviews and others are kept apart. docs/guide.md says what each figure means.
+    Blind reviews and others are kept apart; self-agreement is of what a queue file gave twice.
+    docs/guide.md says what each figure means.
 
     Example: fcreview agreement runs/gpt4o --by category --where category:live_simple
     """
@@ -78,11 +81,13 @@ def agreement(
         raise UsageError(f"no --by {unknown[0]!r}: there are {', '.join(TABLES)}")
     scopes = [scope for name, scope in TABLES.items() if not by or name in by]
     with opened(Place([path], data, workspace)) as session:
-        ratings = session.store.agreement_rows(session.view(where, run=run))
+        view = session.view(where, run=run, queue=queue)
+        ratings, twice = session.store.agreement_rows(view), session.store.repeated(view)
     pools = _pools(ratings, given)
     for how, said in pools.items():
         show_json(said, scopes, how) if as_json else show(said, scopes, how, whole=by is not None)
-    if not pools and not as_json:
+    show_repeats(twice, as_json=as_json)
+    if not (pools or twice or as_json):
         emit("no reviews to compare" + (f": none are {given}" if given and ratings else ""))
 
 

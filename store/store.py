@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -17,9 +16,10 @@ from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
 from fcreview.store.queries.detail import find_items, hide_from, raw_record, read_issues, read_items, score_record
+from fcreview.store.queries.limited import close
 from fcreview.store.queries.pages import Orders, rows_of
 from fcreview.store.queries.siblings import siblings
-from fcreview.store.queries.sqlguard import run_sql
+from fcreview.store.queries.sqlguard import SECONDS, run_sql
 from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
 from fcreview.store.queues import second
 from fcreview.store.queues.places import QueuePlaces
@@ -88,9 +88,7 @@ class Store:
 
     def close(self) -> None:
         with self.lock:
-            with contextlib.suppress(duckdb.Error):  # closed already; or broken off: it is only for the next time
-                self.reviews.keep(self.workspace)
-            self.connection.close()
+            close(self.connection, lambda: self.reviews.keep(self.workspace))
 
     def __enter__(self) -> Store:
         return self
@@ -192,15 +190,15 @@ class Store:
 
         return self._do(lambda: overruled(self.connection, item, said))
 
-    def sql(self, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """(column names, rows) of one statement that only reads; SqlError otherwise. Not in blind mode."""
+    def sql(self, text: str, seconds: float = SECONDS) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """(column names, rows) of one statement that only reads; SqlError otherwise or beyond `seconds`. Not blind."""
         self._unless_blind("sql is not available")
         with self.lock:
             if not self._locked:
                 lock_settings(self.connection)
                 self._locked = True
             self.reviews.fill()
-            return run_sql(self.connection, text)
+            return run_sql(self.connection, text, seconds)
 
     def labels(
         self, view: View, choice: Choice | None = None, size: int | None = None

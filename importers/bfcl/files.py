@@ -28,6 +28,11 @@ _ID = re.compile(r"(.+)_(\d+)((?:-.*)?)", re.DOTALL)
 GENERATIONS = ("V1", "V2", "V3", "V4")
 """Those whose rules are known; files of later ones are read as V4's."""
 
+
+def rules_of(generation: str) -> str:
+    return generation if generation in GENERATIONS else GENERATIONS[-1]
+
+
 V1_CATEGORIES = (
     "simple", "multiple_function", "parallel_function", "parallel_multiple_function", "relevance", "java", "javascript",
     "executable_simple", "executable_multiple_function", "executable_parallel_function",

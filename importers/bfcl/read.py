@@ -15,6 +15,8 @@ from typing import Any
 from fcreview.importers.bfcl import dataset, files, items, results, scores
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.dataset import Dataset
+from fcreview.importers.bfcl.decode.decoder import Decoder
+from fcreview.importers.bfcl.decode.decoders import decoder_of
 from fcreview.importers.bfcl.locate import Categories, CategoryFiles, same_question
 from fcreview.importers.common.jsonl import Record
 from fcreview.model import ImportIssue, Item, Message
@@ -46,11 +48,12 @@ class Category:
 def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """The items of a run, category by category, in dataset order. Sets `plan.run.official_metrics` on the way."""
     categories: Categories = plan.private
+    decoder, _ = decoder_of(plan.run.model, files.rules_of(plan.run.generation))
     for name, parts in categories.items():
-        yield from _category(plan, name, parts)
+        yield from _category(plan, name, parts, decoder)
 
 
-def _category(plan: RunPlan, name: str, parts: CategoryFiles) -> Iterator[Item | ImportIssue]:
+def _category(plan: RunPlan, name: str, parts: CategoryFiles, decoder: Decoder) -> Iterator[Item | ImportIssue]:
     generation = plan.run.generation
     data = _dataset(plan.run.generation, name, parts.sources)
     yield from data.issues
@@ -58,7 +61,7 @@ def _category(plan: RunPlan, name: str, parts: CategoryFiles) -> Iterator[Item |
     scored = _scores(parts.scores, name, found, data)
     if scored is not None:
         plan.run.official_metrics[name] = scored.header
-    context = items.Context(generation, name, plan.run.model, files.is_early((parts.results or parts.scores)[0]))
+    context = items.Context(generation, name, plan.run.model, decoder)
     category = Category(context, data, found, scored, False)
     category.renamed = name.startswith(("memory", "web_search", "format_sensitivity"))
     _check(category)

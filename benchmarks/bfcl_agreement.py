@@ -2,7 +2,7 @@
 
 Usage: python benchmarks/bfcl_agreement.py PATH... [--data DIR ...] [--differences]
 Reads every BFCL run below the paths. Prints a Markdown table, a line a model (items that have both verdicts; those with
-the same verdict; those with the same error type, too), then what differs, with its causes; with --differences item by item.
+the same verdict; those with the same error type, too), then what differs, by cause, with --differences item by item.
 """
 
 from __future__ import annotations

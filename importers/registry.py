@@ -18,7 +18,7 @@ PLUGINS = (
         "bfcl",
         "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
-        version=3,
+        version=4,
         tags=TAGS["bfcl"],
     ),
     Plugin(

@@ -14,9 +14,9 @@ from typing import Any
 
 from fcreview.importers.bfcl import dataset, files, items, results, scores
 from fcreview.importers.bfcl.case import Case
+from fcreview.importers.bfcl.chosen import decoder_for, decoder_in
 from fcreview.importers.bfcl.dataset import Dataset
 from fcreview.importers.bfcl.decode.decoder import Decoder
-from fcreview.importers.bfcl.decode.decoders import decoder_of
 from fcreview.importers.bfcl.locate import Categories, CategoryFiles, same_question
 from fcreview.importers.common.jsonl import Record
 from fcreview.model import ImportIssue, Item, Message
@@ -48,7 +48,8 @@ class Category:
 def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """The items of a run, category by category, in dataset order. Sets `plan.run.official_metrics` on the way."""
     categories: Categories = plan.private
-    decoder, _ = decoder_of(plan.run.model, files.rules_of(plan.run.generation))
+    decoder, issues = decoder_for(plan)
+    yield from issues
     for name, parts in categories.items():
         yield from _category(plan, name, parts, decoder)
 
@@ -61,6 +62,7 @@ def _category(plan: RunPlan, name: str, parts: CategoryFiles, decoder: Decoder) 
     scored = _scores(parts.scores, name, found, data)
     if scored is not None:
         plan.run.official_metrics[name] = scored.header
+    decoder = decoder_in(name, decoder, found, scored, (parts.results or parts.scores)[0])
     context = items.Context(generation, name, plan.run.model, decoder)
     category = Category(context, data, found, scored, False)
     category.renamed = name.startswith(("memory", "web_search", "format_sensitivity"))

@@ -10,8 +10,9 @@ import typer
 from fcreview.cli.common import Place, bring_in, discovered, nothing_found
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import FAILED, CommandError
+from fcreview.cli.finding.decoders import checked
 from fcreview.cli.finding.telling import tell_missing
-from fcreview.cli.options import AsJson, Data, Format, PathArguments, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, DecoderOption, Format, PathArguments, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_json, text_of
 from fcreview.text.words import count_of, rate
 
@@ -29,6 +30,7 @@ def import_(
     data: Data = None,
     workspace: WorkspaceOption = None,
     format: Format = None,  # noqa: A002
+    decoder: DecoderOption = None,
     forget_data: Annotated[
         bool,
         typer.Option(
@@ -46,7 +48,7 @@ def import_(
 
     Example: fcreview import runs/gpt4o --data bfcl/data --json
     """
-    place = Place(paths, data, workspace, format, forget_data=forget_data)
+    place = Place(paths, data, workspace, format, forget_data=forget_data, decoder=checked(decoder))
     home, summary = bring_in(place, discovered(place, load_config()))
     scores = _scores(home)
     rows = [{"kind": "run", **row, **scores.get(row["run"], UNSCORED)} for row in summary.runs]

@@ -69,7 +69,9 @@ def evaluate(
     try:
         calls = decode(result, decoder, How(generation, language), config)
     except (Undecodable, WrongFormat) as error:
-        return _undecoded(error, kind, note, _no_golden(case, kind))
+        if not v1 or isinstance(error, Undecodable) or not error.calls:
+            return _undecoded(error, kind, note, _no_golden(case, kind))
+        calls = error.calls
     except (RecursionError, MemoryError) as error:
         return _undecoded(Undecodable(f"too deeply nested ({error})"), kind, note, _no_golden(case, kind))
     known, key = case.judged, _key(calls, decoder.names, category, v1)
@@ -168,8 +170,8 @@ def _undecoded(error: Undecodable | WrongFormat, kind: str, note: str | None, no
 def _displayed(calls: Any) -> Any:
     """The calls, with arguments that are not plain JSON (NaN, bytes, keys that are no text) put into words."""
     for _, arguments in calls:
-        if arguments is not None and not _is_plain(arguments):
-            return [(name, None if given is None else json_safe(given)) for name, given in calls]
+        if arguments is not None and not (type(arguments) is dict and _is_plain(arguments)):
+            return [(name, json_safe(given) if type(given) is dict else None) for name, given in calls]
     return calls
 
 

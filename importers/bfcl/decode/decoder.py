@@ -9,7 +9,7 @@ from typing import Any, Literal
 from fcreview.importers.bfcl.decode.decoding import Calls
 
 Spelling = Literal["dotted", "flat", "either"]
-"""How a family has to write `math.factorial`: as it is, `math_factorial`, or, where nobody knows, in one of both ways."""
+"""How a family has to write `math.factorial`: as it is, `math_factorial`, or, where nobody knows, in either way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,7 @@ class How:
 
     @property
     def v1(self) -> bool:
-        """V2 kept V1's parser."""
-        return self.rules in ("V1", "V2")
+        return self.rules == "V1"
 
 
 Read = Callable[[Any, How], Calls]

@@ -75,6 +75,12 @@ def decoder_of(model: str, rules: str) -> tuple[Decoder, bool]:
     return BY_NAME[name], known
 
 
+def asked_for(name: str, rules: str) -> Decoder | None:
+    """The decoder that a person named, in any case; None if there is no such one."""
+    name = name.upper()
+    return BY_NAME.get("HERMES1" if (name, rules) == ("HERMES", "V1") else name)
+
+
 def early(decoder: Decoder, rules: str) -> Decoder:
     """The decoder as it was in V1 until July 2024."""
     return replace(decoder, as_text=True) if rules == "V1" and decoder.name in NATIVE_V1 else decoder

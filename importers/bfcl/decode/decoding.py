@@ -31,12 +31,16 @@ class Undecodable(ValueError):
 class WrongFormat(ValueError):
     """Decoded, but not to a list of one-key objects with object arguments: `ast_decoder:decoder_wrong_output_format`.
 
-    `shown` is what there is to display: `(name, arguments)`, arguments None where there are none.
+    `shown` is what there is to display: `(name, arguments)`, arguments None where there are none. `calls` are names
+    with arguments that are no objects: V1 took them for calls.
     """
 
-    def __init__(self, reason: str, shown: list[tuple[str, dict[str, Any] | None]] | None = None) -> None:
+    def __init__(
+        self, reason: str, shown: list[tuple[str, dict[str, Any] | None]] | None = None, calls: Calls | None = None
+    ) -> None:
         super().__init__(reason)
         self.shown = shown
+        self.calls = calls
 
 
 def well_formed(found: Iterable[tuple[Any, Any]]) -> Calls:
@@ -45,7 +49,8 @@ def well_formed(found: Iterable[tuple[Any, Any]]) -> Calls:
     for name, arguments in pairs:
         if type(arguments) is not dict or type(name) is not str:
             shown = [(str(each), value if type(value) is dict else None) for each, value in pairs]
-            raise WrongFormat(f"the arguments of {name} are not an object", shown)
+            named = pairs if all(type(each) is str for each, _ in pairs) else None
+            raise WrongFormat(f"the arguments of {name} are not an object", shown, named)
     return pairs
 
 

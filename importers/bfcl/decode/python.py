@@ -1,8 +1,8 @@
 """Prompt-mode text in Python syntax, `[f(a=1), g.h(b='x')]`, to calls (the evaluator's `ast_parse`).
 
-`parse_calls` reads the text as one Python expression, cleaned up as the generation does. In V1 and V2 a call without
+`parse_calls` reads the text as one Python expression, cleaned up as the generation does. In V1 a call without
 any keyword argument is not taken as a call, so the whole output has the wrong format, and a call that is not in a list
-is a failure. V3 removed the outer brackets and quotes, so that a line break between calls ends the expression.
+is a failure. V2 and V3 removed the outer brackets and quotes, so that a line break between calls ends the expression.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ def prompt_text(text: str) -> str:
 
 
 def parse_calls(text: str, rules: str = "V4") -> Calls:
-    """Calls of `[f(a=1), ...]`; from V3 on also of a bare `f(a=1)`. Raises Undecodable and WrongFormat."""
-    v1 = rules in ("V1", "V2")
+    """Calls of `[f(a=1), ...]`; from V2 on also of a bare `f(a=1)`. Raises Undecodable and WrongFormat."""
+    v1, stripped = rules == "V1", rules in ("V2", "V3")
     listed = text
-    if rules == "V3":
+    if stripped:
         text = text.strip("[]'")
         if not text:
             raise Undecodable("nothing is left without brackets and quotes")
         listed = f"[{text}]"
     elif not v1:
         text = listed = text.strip().strip("'")
-    calls = None if rules == "V3" and (text[0] == " " or "\n" in text) else parse_simple(listed)
+    calls = None if stripped and (text[0] == " " or "\n" in text) else parse_simple(listed)
     if calls is None:
         if is_prose(listed):
             raise Undecodable("prose, not calls")

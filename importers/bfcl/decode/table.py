@@ -102,7 +102,7 @@ V4: Rows = (
     ("ThinkAgents_ThinkAgent-1B", "THINK"),
     ("firefunction-v2-FC palmyra-x-004 qwen3-235b-a22b-instruct-2507-FC", "FC-DOTTED"),
 )
-ROWS: Mapping[str, Rows] = {"V1": V1, "V2": V1, "V3": V3, "V4": V4}
+ROWS: Mapping[str, Rows] = {"V1": V1, "V2": V3, "V3": V3, "V4": V4}
 
 PROMPTED = (
     "gpt-* o1* o3* o4* claude-* gemini-* mistral* open-mi* command-* nova-* amazon* grok* xai* palmyra* phronetic*"
@@ -113,7 +113,7 @@ PROMPTED = (
 )
 """Makers and models of the published leaderboards: what no row names was asked for Python syntax or, with `-FC` in V4,
 called natively. Of other names nobody knows."""
-OTHERWISE = {"V1": "BRACKET", "V2": "BRACKET", "V3": "PROMPT", "V4": "PROMPT"}
+OTHERWISE = {"V1": "BRACKET", "V2": "PROMPT", "V3": "PROMPT", "V4": "PROMPT"}
 
 
 @lru_cache(maxsize=1024)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.check.evaluate import evaluate
+from fcreview.importers.bfcl.decode.decoders import BY_NAME, early
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model import Item
 
@@ -30,15 +32,21 @@ def verdict(result: Any, model: str, **how: Any) -> tuple[bool | None, str | Non
 
 
 def test_objects_of_a_native_javascript_call_are_no_source_text() -> None:
-    result = [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}]
-    for model in ("command-r-plus-FC", "command-r-plus-FC-optimized", "claude-3-opus-20240229-FC"):
-        assert verdict(result, model) == (False, "type_error:js")
+    options = {"options": {"kind": "bar", "limit": 10}}
+    for model in ("command-r-plus-FC", "command-r-plus-FC-optimized"):
+        assert verdict([{"drawChart": options}], model) == (False, "type_error:js")
+    result = [{"drawChart": json.dumps(options)}]
+    assert verdict(result, "claude-3-opus-20240229-FC") == (False, "type_error:js")
 
 
 def test_before_the_middle_of_july_2024_they_were_turned_into_it() -> None:
     result = [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}]
-    assert verdict(result, "command-r-plus-FC", early=True) == (True, None)
-    assert verdict([{"drawChart": {"options": "{kind: 'pie', limit: 10}"}}], "command-r-plus-FC", early=True) == (
+    assert verdict(result, "command-r-plus-FC", decoder=early(BY_NAME["FC-O"], "V1")) == (True, None)
+    assert verdict(
+        [{"drawChart": {"options": "{kind: 'pie', limit: 10}"}}],
+        "command-r-plus-FC",
+        decoder=early(BY_NAME["FC-O"], "V1"),
+    ) == (
         False,
         "value_error:dict_value",
     )

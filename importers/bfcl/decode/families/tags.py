@@ -50,7 +50,7 @@ def granite(result: Any, how: How) -> Calls:  # noqa: ARG001
         else:
             calls.append((name, found.get("arguments", {})))
     if prose:
-        raise WrongFormat(prose, well_formed(calls))
+        raise WrongFormat(prose, list(well_formed(calls)))
     return well_formed(calls)
 
 

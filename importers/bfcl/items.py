@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -71,6 +72,8 @@ class Known:
     file: str
     stands: Record
     """Line, offset and length in the file."""
+    again: Sequence[scores.Entry] = ()
+    """Further score entries of the item: what failed after the first cause."""
 
 
 def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
@@ -109,9 +112,7 @@ def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
     if "traceback" in record:
         item.extra.more["traceback"] = record["traceback"]
     if official is not None:
-        item.verdicts.append(
-            Verdict("official", True, by=context.by) if official else _failed(item, known.entry, context)
-        )
+        item.verdicts.append(Verdict("official", True, by=context.by) if official else _failed(item, known, context))
     if context.kind == "single":
         _single(item, context, record, known)
     else:
@@ -119,14 +120,18 @@ def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
     return item
 
 
-def _failed(item: Item, entry: scores.Entry | None, context: Context) -> Verdict:
-    """The official verdict of a failing entry, in the evaluator's words."""
+def _failed(item: Item, known: Known, context: Context) -> Verdict:
+    """The official verdict of a failing entry, in the evaluator's words; of several, the first is the cause."""
+    entry = known.entry
     if entry is None:
         return Verdict("official", False, by=context.by)
     item.error_type = scores.error_type(entry.record)
     if entry.length:
         item.extra.score_record = RecordPlace(context.score_file, entry.line, entry.offset, entry.length)
-    return Verdict("official", False, "item", "correct", item.error_type, scores.rationale(entry.record), context.by)
+    told = [scores.rationale(entry.record)]
+    told += [f"then {scores.error_type(one.record)}: {scores.rationale(one.record) or ''}" for one in known.again]
+    rationale = "\n".join(filter(None, told)) or None
+    return Verdict("official", False, "item", "correct", item.error_type, rationale, context.by)
 
 
 def _single(item: Item, context: Context, record: dict[str, Any], known: Known) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fcreview.store.reviews.effective import EFFECTIVE
+from fcreview.text.words import official_rate
 
 if TYPE_CHECKING:
     from fcreview.model import Item, Run
@@ -86,6 +87,15 @@ class RunRow:
     """One a category: {category, n} and pass and known counts by official, rule and effective, named as above."""
     yours: int = 0
     """Items with a current verdict of the annotator who asks."""
+    stated_pass: int = 0
+    stated_of: int = 0
+    """What the headers of score files say of categories whose results are missing; these have no official verdicts
+    counted."""
+
+    @property
+    def official_rate(self) -> str:
+        """For people: `71.3 %`, or what the score files say."""
+        return official_rate(self.official_pass, self.official_known, self.stated_pass, self.stated_of)
 
 
 @dataclass(slots=True)

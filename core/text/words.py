@@ -22,6 +22,13 @@ def rate(passed: int, known: int) -> str:
     return f"{100 * passed / known:.1f} %" if known else NOTHING
 
 
+def official_rate(passed: int, known: int, stated_pass: int, stated_of: int) -> str:
+    """`71.3 %`; `86.0 % stated` where only the headers of score files say it, the results being missing."""
+    if known or not stated_of:
+        return rate(passed, known)
+    return f"{rate(stated_pass, stated_of)} stated"
+
+
 def word(value: Any, criterion: str = CORRECT) -> str:
     """A verdict: pass, fail, or yes, no where true does not mean right; `-` for none, unsure, disputed, a number or
     labels. Visible text."""

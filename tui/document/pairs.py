@@ -35,7 +35,7 @@ def pair_blocks(of: Scene, turn: int, options: Options) -> list[Block]:
     pairs = of.pairs.get(turn, [])
     parent = turn_address(turn) if of.long else None
     if not pairs:
-        return [] if of.context(turn) else [_no_calls(of, turn, parent)]
+        return [] if of.context(turn) or of.alone(turn) else [_no_calls(of, turn, parent)]
     blocks: list[Block] = []
     for position, pair in enumerate(pairs):
         blocks += _pair(of, pair, position, len(pairs), options, parent)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fcreview.model import Call, Message
 from fcreview.sanitise import clip, visible
 from fcreview.targets import turn_address
+from fcreview.text.words import count_of
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.calls import call_text
 from fcreview.tui.document.pairs import pair_blocks
@@ -72,7 +73,11 @@ def turn_heading(of: Scene, turn: int, folded: bool, hidden: bool, cells: int) -
     golden = sum(pair.golden is not None for pair in pairs)
     predicted = sum(pair.predicted is not None for pair in pairs)
     parts: list[Part] = [(f"turn {turn + 1} of {of.turns}", "strong")]
-    if not of.context(turn):
+    alone = of.alone(turn)
+    if alone:
+        steps = len({call.step for call in alone})
+        parts.append((f" · {count_of(len(alone), 'call')} in {count_of(steps, 'step')}", ""))
+    elif not of.context(turn):
         parts.append((f" · calls: {golden} golden, {predicted} predicted", ""))
     counts = [f"{state}{n}" for state in "=~!-+" if (n := sum(pair.state == state for pair in pairs))]
     parts.append((f" · {' '.join(counts)}" if counts else "", "dim"))

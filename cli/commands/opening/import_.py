@@ -14,14 +14,14 @@ from fcreview.cli.finding.decoders import checked
 from fcreview.cli.finding.telling import tell_missing
 from fcreview.cli.options import AsJson, Data, DecoderOption, Format, PathArguments, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_json, text_of
-from fcreview.text.words import count_of, rate
+from fcreview.text.words import count_of, official_rate
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 SHOWN = 30
 """Kinds of issue that are listed; --json has every single one."""
-UNSCORED = {"official_pass": 0, "official_known": 0}
+UNSCORED = {"official_pass": 0, "official_known": 0, "stated_pass": 0, "stated_of": 0}
 SEVERITIES = ("error", "warning", "notice")
 
 
@@ -66,16 +66,14 @@ def import_(
 
 
 def _scores(home: Workspace) -> dict[int, dict[str, int]]:
-    """{official_pass, official_known} by run, of what is in the store."""
+    """{official_pass, official_known, stated_pass, stated_of} by run, of what is in the store."""
     from fcreview.store.store import Store
 
     if not home.store.exists():
         return {}
     store = Store.open(home)
     try:
-        return {
-            row.run: {"official_pass": row.official_pass, "official_known": row.official_known} for row in store.runs()
-        }
+        return {row.run: {name: getattr(row, name) for name in UNSCORED} for row in store.runs()}
     finally:
         store.close()
 
@@ -85,7 +83,7 @@ def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, 
         table = [
             [
                 f"{row['benchmark']} {row['generation']}".strip(), text_of(row["model"]), f"{row['items']:,}",
-                rate(row["official_pass"], row["official_known"]), f"{row['issues']:,}", row["status"],
+                official_rate(*(row[name] for name in UNSCORED)), f"{row['issues']:,}", row["status"],
             ]
             for row in rows
         ]  # fmt: skip

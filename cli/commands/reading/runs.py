@@ -37,7 +37,7 @@ def runs(
         table = [
             [
                 str(row.run), kind_of(row), text_of(row.info.model),
-                f"{row.n_items:,}", rate(row.official_pass, row.official_known), rate(row.rule_pass, row.rule_known),
+                f"{row.n_items:,}", row.official_rate, rate(row.rule_pass, row.rule_known),
                 rate(row.effective_pass, row.effective_known), f"{row.reviewed:,}", f"{row.n_issues:,}",
             ]
             for row in session.runs

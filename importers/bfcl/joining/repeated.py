@@ -30,7 +30,8 @@ def in_order(replies: Sequence[Any], cases: Sequence[Case]) -> list[int]:
     def answered(order: tuple[int, ...]) -> int:
         return sum(_names(texts[place], cases[order[place]]) for place in places)
 
-    return list(max(permutations(places), key=answered))  # of equal ones the first: the order they stand in
+    best: tuple[int, ...] = max(permutations(places), key=answered)  # of equal ones the first: as they stand
+    return list(best)
 
 
 def _names(text: str, case: Case) -> bool:

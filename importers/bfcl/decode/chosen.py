@@ -40,8 +40,8 @@ def decoder_for(plan: RunPlan) -> tuple[Decoder, list[ImportIssue]]:
     issues = []
     if choice.decoder.name not in (guess.name, "FC", "LIST", "PROMPT", "BRACKET"):
         what = (
-            f"no table names the model {model}: its replies are read by the decoder {choice.decoder.name}, which finds "
-            f"calls in {choice.read} of {choice.of}; --decoder NAME chooses another"
+            f"no table is sure of the model {model}: its replies are read by the decoder {choice.decoder.name}, which "
+            f"finds calls in {choice.read} of {choice.of}; --decoder NAME chooses another"
         )
         issues.append(ImportIssue(plan.run.path, None, what, severity="notice"))
     return choice.decoder, issues

@@ -1,11 +1,11 @@
-# make demo: set up and open the sample runs.  make quick: while you work.  make test: every test.  make check: all that CI asks.
+# make demo: set up and open the sample runs.  make quick: while you work.  make test: the tests.  make sweep: the long ones.  make check: all that CI asks.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 
-.PHONY: demo quick test lint types layers check snapshots bench clean
+.PHONY: demo quick test sweep lint types layers check snapshots bench clean
 
 demo: $(STAMP)
 	$(BIN)/fcreview demo
@@ -14,10 +14,14 @@ demo: $(STAMP)
 QUICK := tests/test_*.py tests/core tests/store/filters tests/store/reviews tests/importers/bfcl tests/importers/common \
          tests/tui/document tests/tui/text tests/tui/item
 quick: lint layers
-	FCREVIEW_EXAMPLES=quick $(PYTEST) -m "not process and not bench and not slow" $(QUICK)
+	FCREVIEW_EXAMPLES=quick $(PYTEST) -m "not process and not bench and not slow and not sweep" $(QUICK)
 
 test: $(STAMP)
-	$(PYTEST)
+	$(PYTEST) -m "not sweep"
+
+# Whole published runs and hundreds of random cases: what takes minutes and seldom finds more than `test` does. CI asks it too.
+sweep: $(STAMP)
+	$(PYTEST) -m sweep
 
 # One link a room, so that the type checker sees the package as it is installed.
 types: $(STAMP)
@@ -33,7 +37,7 @@ lint: $(STAMP)
 layers: types
 	PYTHONPATH=.types $(BIN)/lint-imports --no-cache
 
-check: lint types layers test
+check: lint types layers test sweep
 
 # The pictures of the screens as they are now; look at what changed before you commit them.
 snapshots: $(STAMP)

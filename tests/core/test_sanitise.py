@@ -68,7 +68,7 @@ def test_every_character_is_drawn_safely_and_as_wide_as_the_screen_library_says(
         assert width(drawn) == cell_len(drawn), hex(block)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_no_character_alone_joins_what_stands_before_it() -> None:
     for code in range(sys.maxunicode + 1):
         drawn = visible(chr(code))

@@ -108,7 +108,7 @@ SAID = st.builds(
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=st.lists(st.tuples(st.sampled_from(PEOPLE), st.integers(0, 3), SAID), min_size=1, max_size=8))
 @pytest.mark.parametrize("name", ["jsonl", "labelstudio"])
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_whatever_is_said_comes_back(
     imported: Imported, tmp_path_factory: pytest.TempPathFactory, name: str, acts: list[tuple[str, int, Said]]
 ) -> None:

@@ -42,6 +42,7 @@ def test_confirming_changes_no_figure_of_the_sample_runs(samples: Path, opened: 
     confirm_subsets(opened([samples / name]), 0.25)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", BENCH)
 def test_confirming_changes_no_figure_of_whole_runs(bench: Path, opened: Opened, name: str) -> None:
     confirm_subsets(opened([bench / name]), 0.02)

@@ -25,7 +25,10 @@ def real(bench: Path, name: str) -> list[tuple[Any, list[Item], list[Any]]]:
     return runs
 
 
-@pytest.fixture(scope="module", params=["bfcl_v1", "bfcl_v1_panel", "bfcl_v4"])
+LARGE = [pytest.param(name, marks=pytest.mark.sweep) for name in ("bfcl_v1_panel", "bfcl_v4")]
+
+
+@pytest.fixture(scope="module", params=["bfcl_v1", *LARGE])
 def runs(request: pytest.FixtureRequest, bench: Path) -> list[tuple[Any, list[Item], list[Any]]]:
     return real(bench, request.param)
 

@@ -46,6 +46,7 @@ def test_confirming_moves_no_figure_of_a_flat_log(flat: Reviewed, share: float) 
     assert flat.moved(before) == {}
 
 
+@pytest.mark.sweep
 def test_confirming_moves_no_figure_of_conversations(judged: Reviewed) -> None:
     before = judged.figures()
     assert judged.confirm(5, 1.0) > 8000

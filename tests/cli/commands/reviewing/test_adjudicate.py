@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -20,9 +21,18 @@ def say(cli: Cli, run: Path, who: str, number: int, *said: str) -> None:
     assert done.code == 0, done.err
 
 
-def verdicts(cli: Cli, run: Path, number: int, *more: str, **said: str) -> None:
-    for who, verdict in said.items():
-        say(cli, run, who, number, "--verdict", verdict, *more)
+def all_say(cli: Cli, run: Path, *said: tuple[str, int, dict[str, Any]]) -> None:
+    """Annotator, number and what is said; a command for each annotator."""
+    for who in dict.fromkeys(who for who, *_ in said):
+        rows = [{"id": f"simple_python_{number}"} | fields for name, number, fields in said if name == who]
+        written = run.parent / f"{who}.jsonl"
+        written.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        done = cli("label", run, "--from", written, "--annotator", who)
+        assert done.code == 0, done.err
+
+
+def verdicts(number: int, more: dict[str, Any] | None = None, **said: Any) -> list[tuple[str, int, dict[str, Any]]]:
+    return [(who, number, {"value": value} | (more or {})) for who, value in said.items()]
 
 
 def listed(cli: Cli, run: Path, *arguments: str) -> list[tuple[str, str, str]]:
@@ -33,14 +43,19 @@ def listed(cli: Cli, run: Path, *arguments: str) -> list[tuple[str, str, str]]:
 @pytest.fixture
 def disputed(cli: Cli, known_run: Path) -> Path:
     """Differs: 1 in the verdict, 2 in the fault of a pass, 4 on another criterion, 5 on a call. Does not: 0, 3."""
-    verdicts(cli, known_run, 0, alice="pass", bob="pass", carol="unsure")
-    say(cli, known_run, "alice", 1, "--verdict", "pass", "--reason", "Rome will do", "--tag", "city")
-    verdicts(cli, known_run, 1, bob="fail", carol="fail", dora="unsure")
-    verdicts(cli, known_run, 2, alice="golden-wrong", bob="pass")
-    say(cli, known_run, "alice", 3, "--verdict", "fail", "--fault", "model")
-    say(cli, known_run, "bob", 3, "--verdict", "fail", "--fault", "question")
-    verdicts(cli, known_run, 4, "--criterion", "completeness", alice="0", bob="2")
-    verdicts(cli, known_run, 5, "--target", CALL, "--criterion", "equivalent", alice="pass", bob="fail")
+    all_say(
+        cli,
+        known_run,
+        *verdicts(0, alice=True, bob=True, carol="unsure"),
+        ("alice", 1, {"value": True, "note": "Rome will do", "tags": ["city"]}),
+        *verdicts(1, bob=False, carol=False, dora="unsure"),
+        *verdicts(2, alice=True, bob=True),
+        ("alice", 2, {"fault": "golden"}),
+        ("alice", 3, {"value": False, "fault": "model"}),
+        ("bob", 3, {"value": False, "fault": "question"}),
+        *verdicts(4, {"criterion": "completeness"}, alice=0, bob=2),
+        *verdicts(5, {"target": CALL, "criterion": "equivalent"}, alice=True, bob=False),
+    )
     return known_run
 
 
@@ -79,9 +94,13 @@ def test_a_line_of_json_has_what_is_needed_to_settle_it_and_no_names(cli: Cli, d
 
 
 def test_letters_do_not_tell_who_gave_which_answer(cli: Cli, two_known_runs: Path) -> None:
-    for run in ("maple", "birch"):
-        for number in range(6):
-            verdicts(cli, two_known_runs, number, "--run", run, alice="pass", bob="fail")
+    said = [
+        each
+        for model in ("maple", "birch")
+        for number in range(6)
+        for each in verdicts(number, {"model": model}, alice=True, bob=False)
+    ]
+    all_say(cli, two_known_runs, *said)
     found = cli("adjudicate", two_known_runs, "--json").objects
     assert len(found) == 12
     assert len({each["answers"][0]["value"] for each in found}) == 2
@@ -125,12 +144,12 @@ def test_what_is_settled_comes_back_only_when_the_answer_changes(cli: Cli, dispu
     results = disputed / "result/maple/non_live/BFCL_v4_simple_python_result.json"
     results.write_text(results.read_text().replace("Rome", "Bergen"))
     assert listed(cli, disputed) == [("4", "item", "completeness")]  # what was said is of another answer
-    verdicts(cli, disputed, 1, alice="fail", bob="pass")
+    all_say(cli, disputed, *verdicts(1, alice=False, bob=True))
     assert listed(cli, disputed)[0] == ("1", "item", "correct")
 
 
 def test_nobody_differs(cli: Cli, known_run: Path) -> None:
-    verdicts(cli, known_run, 0, alice="pass", bob="unsure")
+    all_say(cli, known_run, *verdicts(0, alice=True, bob="unsure"))
     for arguments in ([], ["--json"]):
         done = cli("adjudicate", known_run, *arguments)
         assert (done.code, done.out, done.err) == (0, "", "nothing is disputed\n")

@@ -15,6 +15,7 @@ import orjson
 import pytest
 from nltk.metrics.agreement import AnnotationTask
 
+from fcreview.review import ItemKey
 from fcreview.store.reviews.lines import digest
 from tests.commands import Done, environment, in_this_process
 from tests.sources import ROOT
@@ -56,10 +57,11 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Labelled:
         return done
 
     draw = random.Random(4)
-    for criterion, where, extra in (
-        ("correct", "benchmark:acebench language:en", []),
-        ("correct", "benchmark:complexfuncbench", []),
-        ("completeness", "benchmark:complexfuncbench", ["--target", "response"]),
+    written: dict[str, list[dict[str, Any]]] = {who: [] for who in ANNOTATORS}
+    for criterion, where, more in (
+        ("correct", "benchmark:acebench language:en", {}),
+        ("correct", "benchmark:complexfuncbench", {}),
+        ("completeness", "benchmark:complexfuncbench", {"target": "response"}),
     ):
         for item in cli("items", made.runs, "--json", "--where", where, "--limit", 7).objects:
             unit: dict[str, Any] = {}
@@ -68,11 +70,16 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Labelled:
                 if who == "carol" and draw.random() < 0.3:
                     continue
                 word = common if draw.random() < 0.6 else draw.choice(list(VALUES[criterion]))
-                given = ["--verdict", word, "--criterion", criterion, "--annotator", who, *extra]
-                cli("label", made.runs, item["id"], "--run", item["run"], *given)
+                key = {name: item[name] for name in ItemKey._fields}
+                written[who].append(
+                    key | {"criterion": criterion, "value": VALUES[criterion][word], "blind": False} | more
+                )
                 if word != "unsure":
                     unit[who] = VALUES[criterion][word]
             made.said.setdefault((item["benchmark"], criterion), []).append(unit)
+    for who, rows in written.items():
+        (home / who).write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+        cli("label", made.runs, "--from", home / who, "--annotator", who)
     return made
 
 

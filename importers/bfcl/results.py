@@ -49,7 +49,7 @@ def load(paths: list[Path], category: str, data: Dataset | None = None, total: i
             several.setdefault(_item_id(stated, place, base, category), []).append((path, record))
     all_scored = total == sum(map(len, several.values()))
     for item, there in several.items():
-        if len(there) == 1:
+        if len(there) == 1 and (data is None or item not in data.repeated):
             results.found[item] = there[0]
         else:
             _add(results, item, there, data or Dataset(), all_scored=all_scored)

@@ -118,8 +118,8 @@ OTHERWISE = {"V1": "BRACKET", "V2": "PROMPT", "V3": "PROMPT", "V4": "PROMPT"}
 
 @lru_cache(maxsize=1024)
 def decoder_name(model: str, rules: str) -> tuple[str, bool]:
-    """The name of the decoder of a model folder, and whether that is certain: the models of `LATE_V3` may have been read
-    otherwise before March 2025; of models that no row names it is a guess by the name, or AUTO."""
+    """The name of the decoder of a model folder, and whether that is certain: the models of `LATE_V3` may have been
+    read otherwise before March 2025; of models that no row names it is a guess by the name, or AUTO."""
     for row in ROWS[rules]:
         names, decoder = row
         if _fits(model, names):

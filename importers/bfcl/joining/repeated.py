@@ -48,6 +48,9 @@ def names_of(item: str, replies: Sequence[Any], data: Dataset, *, all_scored: bo
     names = data.repeated.get(item)
     if names is None:
         return [name_of(item, n) for n in range(len(replies))] if all_scored and not data.cases else None
+    if len(replies) == 1:
+        text = as_json(replies[0])
+        return [next((name for name in names if _names(text, data.cases[name])), names[0])]
     if len(names) != len(replies):
         return None
     return [names[place] for place in in_order(replies, [data.cases[name] for name in names])]

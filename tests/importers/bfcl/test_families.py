@@ -84,21 +84,21 @@ def test_runs_of_result_bfcl_are_early(tmp_path: Path, lines: Any) -> None:
         assert [one.rule for one in read_plan(plan) if isinstance(one, Item)] == [expected]
 
 
-@pytest.mark.parametrize(
-    ("run", "data", "categories", "count"),
-    [
-        ("v1/result/NousResearch_Hermes-2-Pro-Mistral-7B", "bfcl_v1/data", ("java", "javascript"), 150),
-        ("v3/result/THUDM_glm-4-9b-chat", "bfcl_families/v3_data", None, 1706),
-    ],
-)
-def test_published_runs_agree(bench: Path, run: str, data: str, categories: Any, count: int) -> None:
-    folder = bench / "bfcl_families" / run
+@pytest.mark.sweep
+@pytest.mark.parametrize(("generation", "data", "runs", "count"), [
+    ("v1", "bfcl_v1/data", 10, 13_060), ("v3", "bfcl_families/v3_data", 16, 31_166),
+])  # fmt: skip
+def test_published_runs_of_every_family_agree(bench: Path, generation: str, data: str, runs: int, count: int) -> None:
+    folder = bench / "bfcl_families" / generation
     if not folder.is_dir():
         pytest.skip("no published runs of these families here")
-    (plan,) = discover([folder], data=[bench / data]).plans
-    items = [one for one in read_plan(plan) if isinstance(one, Item)]
-    items = [item for item in items if categories is None or item.category in categories]
-    known = [item for item in items if item.official is not None and item.rule is not None]
-    assert len(items) >= count - 1  # one id stands twice in the V3 dataset
-    assert len(known) == len(items)
-    assert [i.id for i in known if (i.official, i.error_type) != (i.rule, i.rule_error_type)] == []
+    plans = discover([folder / "result"], data=[bench / data]).plans
+    compared, differing = 0, []
+    for plan in plans:
+        for item in read_plan(plan):
+            if isinstance(item, Item) and item.official is not None and item.rule is not None:
+                compared += 1
+                if (item.official, item.error_type) != (item.rule, item.rule_error_type):
+                    differing.append((plan.run.model, item.id))
+    assert (len(plans), compared) == (runs, count)
+    assert differing == []

@@ -61,6 +61,14 @@ def test_both_records_of_an_id_are_items_with_their_own_question(
     assert not any(item.issues for item in found)
 
 
+def test_the_only_result_of_an_id_answers_the_question_whose_function_it_names(
+    twice: Any, plans: Any, items: Any
+) -> None:
+    (plan,) = plans(twice(["[room.design(x='a')]"], []))
+    found, _ = items(plan)
+    assert [(item.id, item.question) for item in found] == [(f"{TWICE}#2", DESIGN)]
+
+
 def test_without_the_dataset_the_count_of_scored_records_tells(twice: Any, plans: Any, items: Any) -> None:
     run = twice(["[weather.rain(x='Rome')]", "No."], [entry(DESIGN, "room.design", "No.")], data=False)
     (plan,) = plans(run)

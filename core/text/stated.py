@@ -26,8 +26,8 @@ class Stated:
 
 def stated(header: Any, items: int, passed: int) -> Stated | None:
     """The header's figure, `{"correct_count": 344, "total_count": 400, ...}`, if the items of the category, none of
-    which passed, are just the failures that it counts; else None."""
+    which passed, are no more than the failures that it counts; else None."""
     correct, total = (header.get("correct_count"), header.get("total_count")) if isinstance(header, dict) else (0, 0)
     if not isinstance(correct, int) or not isinstance(total, int) or passed:
         return None
-    return Stated(correct, total) if 0 < correct < total and items == total - correct else None
+    return Stated(correct, total) if 0 < correct < total and items <= total - correct else None

@@ -39,15 +39,16 @@ def choose(guess: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, s
 
     `replies` are `result`s, `scored` replies with the error types of their score entries.
     """
+    native = bool(replies) and type(replies[0]) is list
+    usual = [BY_NAME[name] for name in (("FC", "LIST") if native else (OTHERWISE[how.rules],))]
     best = _Measured.of(guess, replies, scored, how)
     if best.read < ENOUGH * len(replies) or best.alike < len(scored):
-        for decoder in DECODERS:
+        for decoder in (*usual, *DECODERS):  # of those that do as well, the first
             other = _Measured.of(decoder, replies, scored, how)
             if other.better_than(best, twice=best.decoder is guess):
                 best = other
     if best.decoder.name == "AUTO":
-        usual = ("FC", "LIST") if replies and type(replies[0]) is list else (OTHERWISE[how.rules],)
-        alternatives = [_Measured.of(BY_NAME[name], replies, scored, how) for name in usual]
+        alternatives = [_Measured.of(decoder, replies, scored, how) for decoder in usual]
         best = next((one for one in alternatives if (one.alike, one.read) == (best.alike, best.read)), best)
     decoder = best.decoder
     if guess.names == "either" and decoder.names == "flat":

@@ -166,3 +166,19 @@ def test_without_scores_a_date_in_the_path_tells(
     (plan,) = plans(tmp_path / date, data=[tmp_path / "data"])
     (item,), _ = items(plan)
     assert item.rule is expected
+
+
+@pytest.mark.parametrize(
+    ("error", "decoder"), [("ast_decoder:decoder_failed", "PROMPT"), ("value_error:others", "PHI")]
+)
+def test_scores_tell_how_a_model_of_late_v3_was_read(
+    tmp_path: Path, plans: Any, items: Any, lines: Any, header: Any, failing: Any, error: str, decoder: str
+) -> None:
+    reply = "```python\n[area(base=11, height=5)]\n```"
+    name, item = "BFCL_v3_simple", "simple_0"
+    lines(tmp_path / f"result/microsoft_phi-4/{name}_result.json", {"id": item, "result": reply})
+    entry = failing(item, error_type=error, model_result_raw=reply)
+    lines(tmp_path / f"score/microsoft_phi-4/{name}_score.json", header(0, 1), entry)
+    (plan,) = plans(tmp_path)
+    (found,), _ = items(plan)
+    assert found.extra.more[DECODER] == decoder

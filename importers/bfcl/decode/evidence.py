@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fcreview.importers.bfcl.decode.decoder import Decoder, How
-from fcreview.importers.bfcl.decode.decoders import BY_NAME, DECODERS
+from fcreview.importers.bfcl.decode.decoders import BY_NAME, DECODERS, asked_for
 from fcreview.importers.bfcl.decode.decoding import Undecodable, WrongFormat
 from fcreview.importers.bfcl.decode.table import OTHERWISE
 
@@ -43,7 +43,8 @@ def choose(guess: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, s
     usual = [BY_NAME[name] for name in (("FC", "LIST") if native else (OTHERWISE[how.rules],))]
     best = _Measured.of(guess, replies, scored, how)
     if best.read < ENOUGH * len(replies) or best.alike < len(scored):
-        for decoder in (*usual, *DECODERS):  # of those that do as well, the first
+        named = [asked_for(decoder.name, how.rules) or decoder for decoder in DECODERS]
+        for decoder in (*usual, *named):  # of those that do as well, the first
             other = _Measured.of(decoder, replies, scored, how)
             if other.better_than(best, twice=best.decoder is guess):
                 best = other

@@ -31,8 +31,6 @@ class RunPlan:
     """Key of the importer that reads it, as in `--format`."""
     needs_scores: bool = True
     """False where verdicts stand in the results, or no program writes any: no score file is missing then."""
-    needs_data: bool = True
-    """False where questions and golden answers stand in the results."""
     decoder: str = ""
     """What is to read the model's replies, where a person said so (`--decoder`); else the importer decides."""
     version: int = 1

@@ -9,6 +9,7 @@ from fcreview.review import CORRECT
 from fcreview.sanitise import visible
 
 NOTHING = "-"
+NO_DATASET = "no dataset: golden answers and questions missing; --data DIR"
 _WORDS = {True: "pass", False: "fail", None: NOTHING}
 
 
@@ -22,10 +23,21 @@ def rate(passed: int, known: int) -> str:
     return f"{100 * passed / known:.1f} %" if known else NOTHING
 
 
-def official_rate(passed: int, known: int, stated_pass: int, stated_of: int) -> str:
-    """`71.3 %`; `86.0 % stated` where only the headers of score files say it, the results being missing."""
+def rate_of(passed: int, known: int, items: int) -> str:
+    """`71.3 %`, and where some items have no such verdict the number of those that have: `71.3 % of 998`."""
+    return rate(passed, known) + (f" of {known:,}" if 0 < known < items else "")
+
+
+def recomputed(passed: int, known: int, items: int) -> str:
+    """A rate only where every item could be judged anew, else how many could: `34.3 %`, `· (61 of 1,000)`. Which those
+    are is no accident (without a dataset only failing items carry a golden answer), so that a rate misleads."""
+    return rate(passed, known) if known in (0, items) else f"· ({known:,} of {items:,})"
+
+
+def official_rate(passed: int, known: int, items: int, *, stated_pass: int = 0, stated_of: int = 0) -> str:
+    """As `rate_of`; `86.0 % stated` where only the headers of score files say it, the results being missing."""
     if known or not stated_of:
-        return rate(passed, known)
+        return rate_of(passed, known, items)
     return f"{rate(stated_pass, stated_of)} stated"
 
 

@@ -78,12 +78,17 @@ def _scores(home: Workspace) -> dict[int, dict[str, int]]:
         store.close()
 
 
+def _official(row: dict[str, Any]) -> str:
+    stated = {name: row[name] for name in ("stated_pass", "stated_of")}
+    return official_rate(row["official_pass"], row["official_known"], row["items"], **stated)
+
+
 def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, seconds: float) -> None:
     if rows:
         table = [
             [
                 f"{row['benchmark']} {row['generation']}".strip(), text_of(row["model"]), f"{row['items']:,}",
-                official_rate(*(row[name] for name in UNSCORED)), f"{row['issues']:,}", row["status"],
+                _official(row), f"{row['issues']:,}", row["status"],
             ]
             for row in rows
         ]  # fmt: skip

@@ -33,6 +33,6 @@ def test_elsewhere_the_items_do(header: Any, items: int, passed: int) -> None:
 
 
 def test_a_rate_over_items_comes_before_what_is_stated() -> None:
-    assert official_rate(3, 4, 344, 400) == "75.0 %"
-    assert official_rate(0, 0, 344, 400) == "86.0 % stated"
-    assert official_rate(0, 0, 0, 0) == "-"
+    assert official_rate(3, 4, 4, stated_pass=344, stated_of=400) == "75.0 %"
+    assert official_rate(0, 0, 4, stated_pass=344, stated_of=400) == "86.0 % stated"
+    assert official_rate(0, 0, 4) == "-"

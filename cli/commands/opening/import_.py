@@ -80,7 +80,7 @@ def _scores(home: Workspace) -> dict[int, dict[str, int]]:
 
 def _official(row: dict[str, Any]) -> str:
     stated = {name: row[name] for name in ("stated_pass", "stated_of")}
-    return official_rate(row["official_pass"], row["official_known"], row["items"], **stated)
+    return official_rate(row["official_pass"], row["official_known"], row["official_known"], **stated)
 
 
 def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, seconds: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 
 from fcreview.sanitise import clip, visible
 
@@ -12,10 +13,15 @@ PAUSE = 0.1
 """Seconds between two updates: few writes over a slow link. What takes less shows nothing."""
 
 
-class Progress:
-    """What `import_runs` calls with (what, bytes done, bytes in all)."""
+def megabytes(count: int) -> str:
+    return f"{count / 1e6:.0f} MB"
 
-    def __init__(self) -> None:
+
+class Progress:
+    """What `import_runs` calls with (what, bytes done, bytes in all); others with what they count."""
+
+    def __init__(self, doing: str = "importing", amount: Callable[[int], str] = megabytes) -> None:
+        self._doing, self._amount = doing, amount
         self._shown = False
         self._next = time.monotonic() + PAUSE
         self._on = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
@@ -25,8 +31,9 @@ class Progress:
         if not self._on or now < self._next:
             return
         self._next = now + PAUSE
-        share = f"{100 * done // total:3d} % of " if total else f"{done / 1e6:.0f} of "
-        sys.stderr.write("\r" + clip(f"importing {share}{total / 1e6:.0f} MB  {visible(what)}", 78) + "\x1b[K")
+        share = f"{100 * done // total:3d} %" if total else self._amount(done)
+        line = f"{self._doing} {share} of {self._amount(total)}  {visible(what)}"
+        sys.stderr.write("\r" + clip(line, 78) + "\x1b[K")
         sys.stderr.flush()
         self._shown = True
 

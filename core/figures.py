@@ -48,6 +48,12 @@ class Scored:
     tokens_out: int | None = None
     latency: float | None = None
     """Seconds, over all steps."""
+    times: int = 1
+    """How many items the row stands for: those of a category of which every source says the same, given as one to
+    figures that count them so (`Plugin.counts`). `id` is then the first one's, tokens are summed, `latencies` holds
+    what `latency` does not; `group` and the numbers of calls, functions and turns say nothing."""
+    latencies: Sequence[float] = ()
+    """Of the items of such a row, those that have one."""
     tags: Sequence[str] = ()
     """What people tagged the item and its parts with, each once; of the corrected source only."""
 
@@ -86,14 +92,14 @@ class Figure:
 
 def pass_rate(rows: Sequence[Scored]) -> float | None:
     """Share of passes among the items with a verdict; None if there are none."""
-    known = [row.valid for row in rows if row.valid is not None]
-    return sum(known) / len(known) if known else None
+    known = sum(row.times for row in rows if row.valid is not None)
+    return sum(row.times for row in rows if row.valid) / known if known else None
 
 
 def rated(table: str, name: str, rows: Sequence[Scored], level: int = 0) -> Figure:
     """A pass rate with its denominator."""
-    known = sum(row.valid is not None for row in rows)
-    return Figure(table, name, pass_rate(rows), level=level, n=known, of=len(rows))
+    known = sum(row.times for row in rows if row.valid is not None)
+    return Figure(table, name, pass_rate(rows), level=level, n=known, of=sum(row.times for row in rows))
 
 
 def tag_counts(rows: Sequence[Scored], known: Sequence[str] = ()) -> list[Figure]:

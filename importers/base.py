@@ -32,6 +32,9 @@ class Importer(Protocol):
     """Raised when the same files would now give other items, so that runs are read again."""
     combines: bool
     """Whether it publishes figures over several runs of one model."""
+    counts: bool
+    """Whether its figures look at nothing of an item but its category, verdicts, error type, `more`, tokens and
+    latency, in no order, and count a row as `Scored.times` items: then equal ones are given as one."""
     tags: tuple[str, ...]
     """What reviewers are offered to tag an item with: the words of the benchmark's own error taxonomy."""
 
@@ -97,6 +100,7 @@ class Plugin:
     version: int = 1
     combines: bool = False
     """Its `figures` has a function `combined` as well."""
+    counts: bool = False
     tags: tuple[str, ...] = ()
 
     def find(self, files: Sequence[Path], data: Sequence[Path]) -> Found:

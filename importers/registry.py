@@ -20,6 +20,7 @@ PLUGINS = (
         "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
         version=4,
+        counts=True,
         tags=TAGS["bfcl"],
     ),
     Plugin(
@@ -51,7 +52,7 @@ PLUGINS = (
         version=2,
         tags=TAGS["complexfuncbench"],
     ),
-    Plugin("generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs", version=2),
+    Plugin("generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs", version=2, counts=True),
 )
 """Adding a benchmark is one line here and the folder of that name."""
 
@@ -160,8 +161,16 @@ def _nothing(paths: Sequence[Path], importers: Sequence[Importer]) -> ImportIssu
 def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
     """The run's published figures from items as one source sees them, by its benchmark's importer, else by the generic
     one; and how often people gave each tag."""
-    importer = IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"]
-    return [*importer.figures(rows, run), *tag_counts(rows, run.tags)]
+    return [*_figuring(run).figures(rows, run), *tag_counts(rows, run.tags)]
+
+
+def counts(run: Run) -> bool:
+    """Whether the run's figures may be computed from rows that stand for several items; see `Importer.counts`."""
+    return _figuring(run).counts
+
+
+def _figuring(run: Run) -> Importer:
+    return IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"]
 
 
 def combined(parts: Sequence[RunItems]) -> list[Figure]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked for: the first rows do not wait
@@ -40,6 +41,15 @@ class Told:
         from fcreview.store.queries.scored import scored
 
         return self._asked(lambda: scored(self._connection, run))
+
+    def counted(self, runs: Sequence[int]) -> Iterator[tuple[int, dict[FigureSource, list[Scored]]]]:
+        """The same of each of these runs, with items that are alike as one: for figures that count
+        (`Importer.counts`). Others may use the store in between."""
+        from fcreview.store.queries.scored import TOGETHER, counted
+
+        for start in range(0, len(runs), TOGETHER):
+            part = runs[start : start + TOGETHER]
+            yield from self._asked(partial(counted, self._connection, part)).items()
 
     def agreement_rows(self, view: View) -> list[Rating]:
         """What annotators said of the view's items; see `queries.agreement.ratings`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,28 +26,44 @@ RECORDED: dict[FigureSource, tuple[Source, ...]] = {
     "corrected": ("judge", "rule", "official"),
 }
 """Whose values count for a source, later ones over earlier: a judge's are recorded with both. People's come on top."""
-_ITEMS = """
-SELECT i.item, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type,
+_BESIDES = "list_filter(i.verdicts, lambda v: v.target <> 'item' OR v.criterion <> 'correct')"
+"""Automatic verdicts that have no column of their own."""
+_ITEMS = f"""
+SELECT i.item, i.run, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type,
        i.extra->'$.more', i.n_golden, i.n_predicted, i.n_turns, coalesce(len(i.functions), 0),
        i.tokens_in, i.tokens_out, i.latency,
-       list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)])
-FROM item_rows i WHERE i.run = ? ORDER BY i.seq
+       list_transform({_BESIDES}, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)])
+FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND {{only}} ORDER BY i.item
+"""
+_SPECIAL = f"(i.item IN (SELECT item FROM human_labels) OR len({_BESIDES}) > 0)"
+"""What somebody spoke of, or has verdicts besides the one on the whole: not counted together with others."""
+_ALIKE = f"""
+SELECT min(i.item), i.run, arg_min(i.id, i.item), i.category, NULL, i.official, i.rule, i.judge, i.error_type,
+       i.rule_error_type, i.extra->'$.more' AS more, 0, 0, 1, 0, sum(i.tokens_in)::BIGINT, sum(i.tokens_out)::BIGINT,
+       any_value(i.latency), NULL, count(*), list(i.latency) FILTER (i.latency IS NOT NULL)
+FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND NOT {_SPECIAL}
+GROUP BY i.run, i.category, i.official, i.rule, i.judge, i.error_type, i.rule_error_type, more
 """
 _PEOPLE = """
 SELECT h.item, h.target, h.criterion, h.human, h.decided_by FROM human_labels h JOIN item_rows i USING (item)
-WHERE i.run = ? AND h.decided_by IS NOT NULL
+WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND h.decided_by IS NOT NULL
 """
 _TAGS = """
 SELECT h.item, list_distinct(flatten(list(h.tags ORDER BY h.target, h.criterion)))
-FROM human_labels h JOIN item_rows i USING (item) WHERE i.run = ? AND len(h.tags) > 0 GROUP BY h.item
+FROM human_labels h JOIN item_rows i USING (item)
+WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND len(h.tags) > 0 GROUP BY h.item
 """
+TOGETHER = 50
+"""Runs to be counted at a time: their latencies are in memory."""
+Sourced = dict[FigureSource, list[Scored]]
 
 
 @dataclass(slots=True)
 class _Stored:
-    """A row of `_ITEMS`."""
+    """A row of `_ITEMS` or `_ALIKE`."""
 
     item: int
+    run: int
     id: str
     category: str
     group: str | None
@@ -66,7 +82,9 @@ class _Stored:
     tokens_out: int | None
     latency: float | None
     said: list[tuple[str, str, str, str]] | None
-    """(source, target, criterion, value as JSON text) of every automatic verdict."""
+    """(source, target, criterion, value as JSON text) of every other automatic verdict."""
+    times: int = 1
+    latencies: list[float] | None = None
 
 
 @dataclass(slots=True)
@@ -79,16 +97,38 @@ class _Human:
     decided_by: DecidedBy
 
 
-def scored(connection: DuckDBPyConnection, run: int) -> dict[FigureSource, list[Scored]]:
+def scored(connection: DuckDBPyConnection, run: int) -> Sourced:
     """The run's items in dataset order, as seen officially, by recomputation, and after reviews."""
-    rows = [_Stored(*row) for row in connection.execute(_ITEMS, [run]).fetchall()]
-    human: defaultdict[int, list[_Human]] = defaultdict(list)
-    for item, target, criterion, value, decided_by in connection.execute(_PEOPLE, [run]).fetchall():
-        human[item].append(_Human(target, criterion, _json(value), decided_by))
-    found = {source: [_row(row, source, human.get(row.item, [])) for row in rows] for source in SOURCES}
-    tags = dict(connection.execute(_TAGS, [run]).fetchall())
+    rows = [_Stored(*row) for row in connection.execute(_ITEMS.format(only="true"), [[run]]).fetchall()]
+    return _sourced(rows, _People(connection, [run]))
+
+
+def counted(connection: DuckDBPyConnection, runs: Sequence[int]) -> dict[int, Sourced]:
+    """The same by run, but items of which nothing tells them apart as one row: see `Scored.times`."""
+    rows: dict[int, list[_Stored]] = {run: [] for run in runs}
+    for query in (_ITEMS.format(only=_SPECIAL), _ALIKE):
+        for values in connection.execute(query, [list(runs)]).fetchall():
+            rows[values[1]].append(_Stored(*values))
+    people = _People(connection, list(runs))
+    for stored in rows.values():
+        stored.sort(key=lambda row: row.item)  # categories are listed in the order of their first items
+    return {run: _sourced(stored, people) for run, stored in rows.items()}
+
+
+class _People:
+    """What was said of the items of some runs, by item."""
+
+    def __init__(self, connection: DuckDBPyConnection, runs: list[int]) -> None:
+        self.said: defaultdict[int, list[_Human]] = defaultdict(list)
+        for item, target, criterion, value, decided_by in connection.execute(_PEOPLE, [runs]).fetchall():
+            self.said[item].append(_Human(target, criterion, _json(value), decided_by))
+        self.tags: dict[int, list[str]] = dict(connection.execute(_TAGS, [runs]).fetchall())
+
+
+def _sourced(rows: list[_Stored], people: _People) -> Sourced:
+    found = {source: [_row(row, source, people.said.get(row.item, [])) for row in rows] for source in SOURCES}
     for row, seen in zip(rows, found["corrected"], strict=True):
-        seen.tags = sorted(tags.get(row.item, ()))
+        seen.tags = sorted(people.tags.get(row.item, ()))
     return found
 
 
@@ -124,6 +164,8 @@ def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
         tokens_in=row.tokens_in,
         tokens_out=row.tokens_out,
         latency=row.latency,
+        times=row.times,
+        latencies=row.latencies or (),
     )
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fcreview.cli.common import Place, opened
+from fcreview.cli.opened import Opened
 from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import alert, aligned, emit, emit_json, text_of
+from fcreview.cli.progress import Progress
 from fcreview.figures import SOURCES, Figure, FigureSource, Key, RunItems, Scored, Unit
 from fcreview.text.numbers import number
 from fcreview.text.words import NO_DATASET, count_of
@@ -71,18 +73,35 @@ def report(
     with opened(Place([path], data, workspace, policy=policy)) as session:
         session.head(as_json=as_json)
         together: dict[tuple[str, str, str], list[Part]] = {}
-        for row in session.runs:
-            if run is None or row.run == run:
-                part = Part(row, session.store.told.scored(row.run))
-                show_it(_head(row), figures_of(part.rows, row.info))
-                if row.info.lacks_dataset:
-                    alert(f"run {row.run}: {NO_DATASET}")
-                importer = IMPORTERS.get(row.info.benchmark)
-                if importer is not None and importer.combines:
-                    together.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
+        for part in parts_of(session, [row for row in session.runs if run is None or row.run == run]):
+            row = part.row
+            show_it(_head(row), figures_of(part.rows, row.info))
+            if row.info.lacks_dataset:
+                alert(f"run {row.run}: {NO_DATASET}")
+            importer = IMPORTERS.get(row.info.benchmark)
+            if importer is not None and importer.combines:
+                together.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
         for parts in together.values():
             if lines := combined_of(parts):
                 show_it(_head_of(parts), lines)
+
+
+def parts_of(session: Opened, runs: Sequence[RunRow]) -> Iterator[Part]:
+    """The runs with their items, in order; of those whose figures count, with items that are alike as one."""
+    from fcreview.importers.registry import counts
+
+    told, progress = session.store.told, Progress("counting", lambda count: count_of(count, "item"))
+    total, done = sum(row.n_items for row in runs), 0
+    counted = told.counted([row.run for row in runs if counts(row.info)])
+    try:
+        for row in runs:
+            progress(row.info.model, done, total)
+            rows = next(counted)[1] if counts(row.info) else told.scored(row.run)
+            progress.close()
+            yield Part(row, rows)
+            done += row.n_items
+    finally:
+        progress.close()
 
 
 def figures_of(rows: Sourced, info: Run) -> list[FigureLine]:

@@ -7,6 +7,9 @@ of a multi-turn item counts for itself, and what was recorded as 0 does not coun
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
+from math import fsum
 from statistics import fmean, stdev
 
 from fcreview.figures import Figure, Scored
@@ -22,7 +25,7 @@ STEPS = "latency by step"
 def cost_and_latency(rows: Sequence[Scored], run: Run) -> list[Figure]:
     """Dollars and seconds; what the files do not say is left out. Verdicts do not matter here."""
     used = [row for row in rows if row.category not in APART[1:]]
-    seconds = [second for row in used for second in _seconds(row)]
+    seconds = list(chain.from_iterable(map(_seconds, used)))
     tokens_in, tokens_out = sum(row.tokens_in or 0 for row in used), sum(row.tokens_out or 0 for row in used)
     lines = [Figure(TABLE, "input tokens", tokens_in, "count"), Figure(TABLE, "output tokens", tokens_out, "count")]
     found = [line for line in lines if line.value]
@@ -31,20 +34,27 @@ def cost_and_latency(rows: Sequence[Scored], run: Run) -> list[Figure]:
     if not seconds:
         return found
     steps = len(seconds)
-    times = {
-        "latency mean": fmean(seconds),
-        "latency standard deviation": stdev(seconds) if steps > 1 else None,
-        "latency 95th percentile": percentile(seconds, 95),
-    }
     return found + [
         Figure(TABLE, name, value, "seconds", n=steps, of=steps, counted="steps", digits=2)
-        for name, value in times.items()
+        for name, value in _spread(tuple(sorted(seconds))).items()
     ]
+
+
+@lru_cache(maxsize=1)
+def _spread(seconds: tuple[float, ...]) -> dict[str, float | None]:
+    """In any order the same. Asked for every source in turn, and takes long."""
+    return {
+        "latency mean": fmean(seconds),
+        "latency standard deviation": stdev(seconds) if len(seconds) > 1 else None,
+        "latency 95th percentile": percentile(seconds, 95),
+    }
 
 
 def _seconds(row: Scored) -> list[float]:
     steps = row.more.get(STEPS)
-    every = steps if isinstance(steps, list) else [row.latency]
+    if row.times > 1 and not isinstance(steps, list):
+        return list(filter(None, row.latencies))
+    every = steps * row.times if isinstance(steps, list) else [row.latency]
     return [float(one) for one in every if isinstance(one, (int, float)) and not isinstance(one, bool) and one]
 
 
@@ -56,7 +66,7 @@ def _cost(model: str, tokens_in: int, tokens_out: int, seconds: Sequence[float])
         note = f"{of[0]} and {of[1]} $ a million tokens, the official program's prices of March 2026"
         return [Figure(TABLE, "cost", dollars, "dollars", note=note, digits=2)] if tokens_in and tokens_out else []
     note = f"no price in the official program: machine time at {GPU_HOUR} $ an hour for {REQUESTS} requests at once"
-    dollars = sum(seconds) / 3600 * GPU_HOUR / REQUESTS
+    dollars = fsum(seconds) / 3600 * GPU_HOUR / REQUESTS
     return [Figure(TABLE, "cost", dollars, "dollars", note=note, digits=2)] if seconds else []
 
 

@@ -49,10 +49,10 @@ def rates_of(rows: Iterable[Scored], headers: Mapping[str, Any]) -> dict[str, Ra
     counts: dict[str, list[int]] = {}
     for row in rows:
         count = counts.setdefault(row.category, [0, 0, 0])
-        count[2] += 1
+        count[2] += row.times
         if row.valid is not None:
-            count[0] += row.valid
-            count[1] += 1
+            count[0] += row.times if row.valid else 0
+            count[1] += row.times
     rates = {}
     for name, (passed, known, items) in counts.items():
         said = stated(headers.get(name), items, passed)

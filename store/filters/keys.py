@@ -138,13 +138,14 @@ def number(column: str) -> Callable[[Term], Sql]:
     return sql
 
 
-def contains(columns: str, table: str = "") -> Callable[[Term], Sql]:
-    """Some text of the item has this in it, without regard to case."""
-    names = columns.split()
+def contains(texts: str, among: str = "") -> Callable[[Term], Sql]:
+    """Some text of the item has this in it, without regard to case. `among`: a column that lists what has the texts;
+    looked through in its place, as joining items with the lists taken apart takes a third more."""
+    names = texts.split()
 
     def one(value: Value) -> Sql:
-        hits = " OR ".join(f"contains(lower({name}), lower(?))" for name in names)
-        text = f"i.item IN (SELECT item FROM {table} WHERE {hits})" if table else f"({hits})"
+        hits = " OR ".join(f"contains(lower({'one.' if among else ''}{name}), lower(?))" for name in names)
+        text = f"len(list_filter({among}, lambda one: {hits})) > 0" if among else f"({hits})"
         return text, [value.text] * len(names)
 
     return lambda term: any_of(term, one)
@@ -152,11 +153,11 @@ def contains(columns: str, table: str = "") -> Callable[[Term], Sql]:
 
 def everywhere(term: Term) -> Sql:
     """Question, messages and calls."""
-    searched = (("i.question", ""), ("content", "messages"), ("name arguments raw", "calls"))
+    searched = (("i.question", ""), ("content", "i.messages"), ("name arguments raw", "i.calls"))
 
     def one(value: Value) -> Sql:
         single = Term(term.key, ":", (value,), value.position)
-        parts = [contains(columns, table)(single) for columns, table in searched]
+        parts = [contains(texts, among)(single) for texts, among in searched]
         return " OR ".join(sql for sql, _ in parts), [bound for _, values in parts for bound in values]
 
     return any_of(term, one)

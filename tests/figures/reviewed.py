@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from fcreview.cli.commands.reading.report import Part as RunPart
-from fcreview.cli.commands.reading.report import combined_of, figures_of
+from fcreview.cli.commands.reading.report import combined_of, figures_of, parts_of
 from fcreview.figures import FigureSource, Key
 from fcreview.review import OWN, Event, ItemKey
 from fcreview.rollup import SCORING
@@ -91,8 +91,8 @@ class Reviewed:
         self.store.reviews.replace(events)
         values: Values = {}
         groups: dict[tuple[str, str, str], list[RunPart]] = {}
-        for row in self.store.runs():
-            part = RunPart(row, self.store.told.scored(row.run))
+        for part in parts_of(self.store.told, self.store.runs()):
+            row = part.row
             groups.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
             for line in figures_of(part.rows, row.info):
                 for source, value in line.values.items():

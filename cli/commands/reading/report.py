@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.common import Place, opened
-from fcreview.cli.opened import Opened
 from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import alert, aligned, emit, emit_json, text_of
 from fcreview.cli.progress import Progress
@@ -20,6 +19,7 @@ from fcreview.text.words import NO_DATASET, count_of
 if TYPE_CHECKING:
     from fcreview.model import Run
     from fcreview.store.rows import RunRow
+    from fcreview.store.told import Told
 
 RunOption = Annotated[int | None, typer.Option("--run", help="Only this run (its number in `fcreview runs`).")]
 
@@ -73,7 +73,7 @@ def report(
     with opened(Place([path], data, workspace, policy=policy)) as session:
         session.head(as_json=as_json)
         together: dict[tuple[str, str, str], list[Part]] = {}
-        for part in parts_of(session, [row for row in session.runs if run is None or row.run == run]):
+        for part in parts_of(session.store.told, [row for row in session.runs if run is None or row.run == run]):
             row = part.row
             show_it(_head(row), figures_of(part.rows, row.info))
             if row.info.lacks_dataset:
@@ -86,11 +86,11 @@ def report(
                 show_it(_head_of(parts), lines)
 
 
-def parts_of(session: Opened, runs: Sequence[RunRow]) -> Iterator[Part]:
+def parts_of(told: Told, runs: Sequence[RunRow]) -> Iterator[Part]:
     """The runs with their items, in order; of those whose figures count, with items that are alike as one."""
     from fcreview.importers.registry import counts
 
-    told, progress = session.store.told, Progress("counting", lambda count: count_of(count, "item"))
+    progress = Progress("counting", lambda count: count_of(count, "item"))
     total, done = sum(row.n_items for row in runs), 0
     counted = told.counted([row.run for row in runs if counts(row.info)])
     try:

@@ -1,0 +1,54 @@
+"""Figures are the same whether every item is a row of its own or items that are alike are one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from fcreview.cli.commands.reading.report import figures_of
+from fcreview.figures import SOURCES, Scored
+from fcreview.importers.registry import counts
+from fcreview.review import OWN
+from tests.figures.reviewed import Reviewed, Said
+
+Opened = Callable[[Sequence[Path]], Reviewed]
+
+
+def rows_by_run(runs: Reviewed) -> dict[int, tuple[list[Scored], list[Scored]]]:
+    """Of the corrected source, one by one and counted, after the figures of both were found to be equal."""
+    found = {}
+    rows = [row for row in runs.store.runs() if counts(row.info)]
+    for (run, alike), row in zip(runs.store.told.counted([row.run for row in rows]), rows, strict=True):
+        each = runs.store.told.scored(run)
+        assert run == row.run
+        assert figures_of(alike, row.info) == figures_of(each, row.info)  # to the last digit, and in the same order
+        for source in SOURCES:
+            assert sum(one.times for one in alike[source]) == len(each[source]) == row.n_items
+        found[run] = each["corrected"], alike["corrected"]
+    return found
+
+
+@pytest.mark.parametrize("benchmark", ["bfcl", "generic"])
+def test_samples_before_and_after_reviews(samples: Path, opened: Opened, benchmark: str) -> None:
+    runs = opened([samples / benchmark])
+    assert rows_by_run(runs)
+    said = [Said(one.item, one.target, one.criterion, not one.value) for one in runs.automatic()[::3]
+            if isinstance(one.value, bool)]  # fmt: skip
+    runs.store.reviews.replace(runs.says(said))
+    assert rows_by_run(runs)
+
+
+def test_a_run_of_items_that_are_alike_is_a_handful_of_rows(tmp_path: Path, opened: Opened) -> None:
+    """Every fourth of 400 fails; a verdict of people takes its item out of the rest."""
+    from benchmarks.synthetic import write_run
+
+    runs = opened([write_run(tmp_path / "run", 400)])
+    [(each, alike)] = rows_by_run(runs).values()
+    assert (len(each), [one.times for one in alike]) == (400, [300, 100])
+    assert alike[0].tokens_in == 300 * 300
+    assert len(alike[0].latencies) == 300
+    runs.store.reviews.replace(runs.says([Said(runs.item("simple_python_3", 1), *OWN, True)]))
+    [(_, alike)] = rows_by_run(runs).values()
+    assert [(one.times, one.valid) for one in alike] == [(300, True), (1, True), (99, False)]

@@ -63,6 +63,7 @@ class Builder:
         if keep:
             shutil.copyfile(workspace.store, self._path)
         self._connection = duckdb.connect()
+        self._run("SET enable_progress_bar = false")  # it would stand between lines of JSON
         self._run(f"SET memory_limit = '{MEMORY}'")
         self._run("SET threads = 1")  # more load no faster, take a quarter more work, and other processes are reading
         self._run("SET temp_directory = ?", [os.fspath(folder)])

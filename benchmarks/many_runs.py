@@ -1,0 +1,95 @@
+"""A workspace of many runs: what reading commands, an export and the first screen take.
+
+Usage: python benchmarks/many_runs.py [--runs 300] [--items 1600] [--keep FOLDER]
+The runs are copies of one synthetic run under other names, each opened by its path, so that every run's number is in
+what is asked. Every figure is processor seconds of the whole command, and its ratio to a bare scan of the same store
+(counting its items by category in a process of its own); the pseudo-terminal is clocked, as a person would.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from synthetic import write_run
+from terminal import Terminal
+
+FCREVIEW = str(Path(sys.executable).with_name("fcreview"))
+TIMES = 3
+SCAN = "import duckdb, sys; duckdb.connect(sys.argv[1], read_only=True).execute({query!r}).fetchall()"
+QUERY = "SELECT run, category, count(*), count(*) FILTER (official) FROM item_rows GROUP BY ALL"
+
+
+def write_runs(folder: Path, runs: int, items: int) -> Path:
+    """`runs` runs of `items` items each. Returns the folder of their results."""
+    write_run(folder, items)
+    for number in range(1, runs):
+        for kind in ("result", "score"):
+            shutil.copytree(folder / kind / "synthetic", folder / kind / f"synthetic-{number:04d}")
+    return folder / "result"
+
+
+def processor_seconds(command: list[str], times: int = TIMES) -> float:
+    """Of a command that succeeds; the median of several."""
+    taken = []
+    for _ in range(times):
+        before = os.times()
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        after = os.times()
+        taken.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    return median(taken)
+
+
+def measure(folder: Path, results: Path, items: int) -> None:
+    path = str(results)
+    store = str(folder / ".fcreview" / "store.duckdb")
+    bare = processor_seconds([sys.executable, "-c", SCAN.format(query=QUERY), store])
+    print(f"  bare scan          {bare:6.2f} s")
+    for label, arguments in (
+        ("--version", ["--version"]),
+        ("runs", ["runs", path]),
+        ("triage", ["triage", path]),
+        ("report", ["report", path]),
+        ("filter: a column", ["items", path, "--where", "effective:fail function:stock.reserve", "--limit", "5"]),
+        ("filter: a text", ["items", path, "--where", f"text:A-{items - 1:06d}", "--limit", "5"]),
+        ("export, JSON Lines", ["export", path, "--format", "jsonl", "-o", "-"]),
+    ):
+        taken = processor_seconds([FCREVIEW, *arguments])
+        print(f"  {label:<18} {taken:6.2f} s   {taken / bare:5.1f} scans", flush=True)
+
+
+def open_it(results: Path) -> None:
+    """Opened by the path of its results, so that the screen is asked for each run by number."""
+    with Terminal([FCREVIEW, "open", str(results)]) as terminal:
+        print(f"  first rows         {terminal.wait_for('simple_python_'):6.2f} s on the clock")
+        for key, there in (("c", "share"), ("escape", "simple_python_"), ("r", "synthetic-0001")):
+            terminal.press(key)
+            terminal.wait_for(there)
+            print(f"  key {key:<8}       answered")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--items", type=int, default=1600, help="of each run")
+    parser.add_argument("--keep", type=Path, help="where the runs are, or are to be written; else a temporary folder")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = asked.keep or Path(temporary) / "runs"
+        results = folder / "result"
+        if not results.is_dir():
+            write_runs(folder, asked.runs, asked.items)
+        print(f"{asked.runs} runs of {asked.items:,} items")
+        print(f"  import             {processor_seconds([FCREVIEW, 'import', str(results)], 1):6.2f} s")
+        measure(folder, results, asked.items)
+        open_it(results)
+
+
+if __name__ == "__main__":
+    main()

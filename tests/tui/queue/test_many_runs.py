@@ -1,0 +1,51 @@
+"""300 runs opened by their paths: each run's number is in what is asked, and everything works."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fcreview.store.rows import View
+from fcreview.tui.screens.queue import QueueScreen
+
+MANY = 300
+RUNS: dict[str, list[dict[str, Any]]] = {f"maple-{number:03d}": [{}, {"official": True}] for number in range(MANY)}
+OTHER = {"oak-1b": [{"question": "not opened"}]}
+OPENED = tuple(range(1, MANY + 1))
+SIZE = (100, 24)
+
+
+async def test_the_queue_its_groups_and_a_filter(make_app: Any, settled: Any) -> None:
+    async with make_app(runs=RUNS | OTHER, view=View(runs=OPENED)).run_test(size=SIZE) as pilot:
+        assert "0 of 600 reviewed" in "\n".join(await settled(pilot))
+        await pilot.press("c")
+        text = "\n".join(await settled(pilot))
+        assert "300" in text and "value_error:string" in text
+        await pilot.press("enter")
+        text = "\n".join(await settled(pilot))
+        assert isinstance(pilot.app.screen, QueueScreen) and "300 " in text and "reading" not in text
+        await pilot.press("F", "f", *"text:kangaroo", "enter")
+        assert "0 of" in "\n".join(await settled(pilot)) or "no item" in "\n".join(await settled(pilot))
+
+
+async def test_a_run_is_chosen_among_them(make_app: Any, settled: Any) -> None:
+    async with make_app(runs=RUNS | OTHER, view=View(runs=OPENED)).run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("r")
+        text = "\n".join(await settled(pilot))
+        assert "300 runs" in text and "oak-1b" not in text
+        await pilot.press("end", "enter")
+        text = "\n".join(await settled(pilot))
+        assert "maple-299" in text and "0 of 2 reviewed" in text
+
+
+def test_what_the_store_says_of_them(make_app: Any) -> None:
+    make_app(runs=RUNS | OTHER)
+    store = make_app.stores[-1]
+    view = View("effective:fail text:celsius", "dataset", runs=OPENED)
+    assert (store.count(view), store.count(replace(view, runs=()))) == (MANY, MANY + 1)
+    assert sum(cluster.count for cluster in store.clusters(view)) == MANY
+    assert dict(store.facets(view)["category"]) == {"simple": MANY}
+    assert sum(map(len, store.labels(view))) == MANY
+    assert len(store.page(view, 290, 256)) == 10
+    assert [run for run, _ in store.told.counted(OPENED)] == list(OPENED)

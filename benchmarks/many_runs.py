@@ -68,7 +68,7 @@ def open_it(results: Path) -> None:
     """Opened by the path of its results, so that the screen is asked for each run by number."""
     with Terminal([FCREVIEW, "open", str(results)]) as terminal:
         print(f"  first rows         {terminal.wait_for('simple_python_'):6.2f} s on the clock")
-        for key, there in (("c", "share"), ("escape", "simple_python_"), ("r", "synthetic-0001")):
+        for key, there in (("c", "share"), ("escape", "simple_python_"), ("r", "all runs")):
             terminal.press(key)
             terminal.wait_for(there)
             print(f"  key {key:<8}       answered")

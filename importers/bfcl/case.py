@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.model import Call
+from fcreview.model import Call, Message
 
 
 @dataclass(slots=True)
@@ -23,6 +23,8 @@ class Case:
     golden: list[Call] = field(default_factory=list)
     """`answer` as golden calls of the vocabulary, for display and comparison. Shared by all runs: never changed."""
     golden_hash: str = ""
+    opening: list[Message] = field(default_factory=list)
+    """The messages that open each turn. Shared by all runs: never changed."""
     question: str = ""
     """One line for lists."""
     extra: dict[str, Any] = field(default_factory=dict)

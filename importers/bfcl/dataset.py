@@ -7,7 +7,7 @@ A dataset folder holds `BFCL_v4_CATEGORY.json` (or V1's names), the golden answe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -16,8 +16,9 @@ from typing import Any
 import orjson
 
 from fcreview.importers.bfcl.case import Case
+from fcreview.importers.bfcl.cases import KEPT, Cases
 from fcreview.importers.bfcl.golden import golden_calls
-from fcreview.importers.common.jsonl import Record, records
+from fcreview.importers.common.jsonl import Record, records, reread
 from fcreview.model import ImportIssue, Message
 from fcreview.text.redact import redact
 from fcreview.values import json_safe
@@ -51,17 +52,12 @@ class Source:
 
 @dataclass(slots=True)
 class Dataset:
-    """`cases` by dataset id, in dataset order; `messages` the opening messages of each, ready for items."""
+    """`cases` by dataset id, in dataset order."""
 
-    cases: dict[str, Case] = field(default_factory=dict)
-    messages: dict[str, list[Message]] = field(default_factory=dict)
+    cases: Cases = field(default_factory=Cases)
     issues: list[ImportIssue] = field(default_factory=list)
     repeated: dict[str, list[str]] = field(default_factory=dict)
     """Ids that stand several times, and the names of their cases in order, `[id, "id#2"]`."""
-
-    def add(self, case: Case) -> None:
-        self.cases[case.id] = case
-        self.messages[case.id] = opening_messages(case)
 
 
 def load(source: Source, generation: str, category: str) -> Dataset:
@@ -71,17 +67,25 @@ def load(source: Source, generation: str, category: str) -> Dataset:
 
 @lru_cache(maxsize=64)
 def _load(source: Source, generation: str, category: str, stamps: tuple[Any, ...]) -> Dataset:  # noqa: ARG001
-    dataset = Dataset()
-    answers = list(_records(source.answers, dataset.issues)) if source.answers else []
-    by_id: dict[str, list[dict[str, Any]]] = {}
-    for one in answers:
-        if isinstance(one.get("id"), str):
-            by_id.setdefault(one["id"], []).append(one)
+    def made(name: str, question: Record, answer: Record | None) -> Case:
+        documents = _class_documents(source.documents, question.value.get("involved_classes"), category)
+        return make_case(name, category, generation, question.value, answer.value if answer else None, documents)
+
+    def again(name: str, question: Record, answer: Record | None) -> Case:
+        question.value = reread(source.questions, question)
+        if answer is not None and source.answers is not None:
+            answer.value = reread(source.answers, answer)
+        if not isinstance(question.value, dict) or (answer is not None and not isinstance(answer.value, dict)):
+            raise KeyError(name)
+        return made(name, question, answer)
+
+    dataset = Dataset(Cases(again))
+    answers, by_id = _answers(source.answers, dataset.issues)
     for place, record in enumerate(_records(source.questions, dataset.issues)):
-        item = record.get("id")
+        item = record.value.get("id")
         if not isinstance(item, str):
             item = f"{category}_{place}"
-        given = by_id.get(item, [])
+        given = by_id.get(item, ())
         number = 0
         if item in dataset.cases:
             names = dataset.repeated.setdefault(item, [item])
@@ -90,16 +94,31 @@ def _load(source: Source, generation: str, category: str, stamps: tuple[Any, ...
             what = f"{item} stands in the dataset twice: the later record is called {names[-1]}"
             dataset.issues.append(ImportIssue(str(source.questions), None, what, item=names[-1]))
             item = names[-1]
-        answer = given[min(number, len(given) - 1)] if given else None
+        answer = answers[given[min(number, len(given) - 1)]] if given else None
         if answer is None and not by_id and place < len(answers):
             answer = answers[place]
-        documents = _class_documents(source.documents, record.get("involved_classes"), category)
         try:
-            dataset.add(make_case(item, category, generation, record, answer, documents))
+            if answer is not None and answer.value is None and source.answers is not None:
+                answer = replace(answer, value=reread(source.answers, answer))
+            dataset.cases.add(made(item, record, answer), record, answer)
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             what = f"{item} of the dataset could not be interpreted: {type(error).__name__}: {error}"
             dataset.issues.append(ImportIssue(str(source.questions), None, what, item=item, severity="error"))
     return dataset
+
+
+def _answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[Record], dict[str, tuple[int, ...]]]:
+    """The answers' records, and the places in the list of those with an id. Values beyond the first are let go."""
+    answers: list[Record] = []
+    by_id: dict[str, tuple[int, ...]] = {}
+    for one in _records(path, issues) if path is not None else ():
+        item = one.value.get("id")
+        if isinstance(item, str):
+            by_id[item] = (*by_id.get(item, ()), len(answers))
+        if len(answers) >= KEPT:
+            one.value = None
+        answers.append(one)
+    return answers, by_id
 
 
 def _stamp(path: Path) -> tuple[str, int, int]:
@@ -110,12 +129,13 @@ def _stamp(path: Path) -> tuple[str, int, int]:
     return str(path), status.st_mtime_ns, status.st_size
 
 
-def _records(path: Path, issues: list[ImportIssue]) -> Iterator[dict[str, Any]]:
+def _records(path: Path, issues: list[ImportIssue]) -> Iterator[Record]:
+    """Those that are objects."""
     for record in records(path):
         if isinstance(record, ImportIssue):
             issues.append(record)
         elif isinstance(record.value, dict):
-            yield record.value
+            yield record
         else:
             issues.append(ImportIssue(str(path), record.line, "a dataset record is not an object"))
 
@@ -147,6 +167,7 @@ def make_case(
         case.golden = golden_calls(truth, category, generation, documents)
     if truth is not None:
         case.golden_hash = content_hash(truth)
+    case.opening = opening_messages(case)
     return case
 
 
@@ -251,7 +272,7 @@ def merged(parts: Iterable[Dataset]) -> Dataset:
     """Several categories as one dataset, as format sensitivity needs it."""
     whole = Dataset()
     for part in parts:
-        whole.cases.update(part.cases)
-        whole.messages.update(part.messages)
+        for case in part.cases.values():
+            whole.cases.add(case)
         whole.issues.extend(part.issues)
     return whole

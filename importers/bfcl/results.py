@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,9 @@ from typing import Any
 from fcreview.importers.bfcl import files
 from fcreview.importers.bfcl.dataset import Dataset
 from fcreview.importers.bfcl.joining.repeated import names_of
-from fcreview.importers.common.jsonl import Record, excerpt, records, reread
+from fcreview.importers.common.jsonl import Record, excerpt, is_large, records, reread
 from fcreview.model import ImportIssue
 from fcreview.text.redact import redact
-
-KEEP = 32 * 1024 * 1024
-"""Bytes. Records of larger files are let go after the ids are known, and read again one at a time."""
 
 
 @dataclass(slots=True)
@@ -41,12 +39,14 @@ def load(paths: list[Path], category: str, data: Dataset | None = None, total: i
     """The records of one category. Of several with one id the last wins, with an issue, unless the dataset has as many
     questions with that id, or there is no dataset and `total`, how many were scored, counts every one of them."""
     results = Results(category)
-    several: dict[str, list[tuple[Path, Record]]] = {}
+    several: dict[str, tuple[tuple[Path, Record], ...]] = {}
     for path in paths:
         read = _file(path, results)
         base = _first_number([stated for stated, _ in read])
         for place, (stated, record) in enumerate(read):
-            several.setdefault(_item_id(stated, place, base, category), []).append((path, record))
+            item = _item_id(stated, place, base, category)
+            several[item] = (*several.get(item, ()), (path, record))
+        del read
     all_scored = total == sum(map(len, several.values()))
     for item, there in several.items():
         if len(there) == 1 and (data is None or item not in data.repeated):
@@ -59,10 +59,7 @@ def load(paths: list[Path], category: str, data: Dataset | None = None, total: i
 
 def _file(path: Path, results: Results) -> list[tuple[Any, Record]]:
     """(stated id, record) of every usable line."""
-    try:
-        keep = path.stat().st_size <= KEEP
-    except OSError:
-        keep = True
+    keep = not is_large(path)
     read: list[tuple[Any, Record]] = []
     unnamed = 0
     for record in records(path):
@@ -103,7 +100,7 @@ def _item_id(stated: Any, place: int, base: int, category: str) -> str:
     return f"{category}_{place}"
 
 
-def _add(results: Results, item: str, there: list[tuple[Path, Record]], data: Dataset, *, all_scored: bool) -> None:
+def _add(results: Results, item: str, there: Sequence[tuple[Path, Record]], data: Dataset, *, all_scored: bool) -> None:
     names = names_of(item, [_reply(*place) for place in there], data, all_scored=all_scored)
     if names is not None:
         results.shared[item] = names

@@ -11,7 +11,7 @@ from typing import Any
 
 from fcreview.extra import Extra, StateDifference
 from fcreview.importers.bfcl import files
-from fcreview.importers.common.jsonl import excerpt, records
+from fcreview.importers.common.jsonl import Record, excerpt, is_large, records, reread
 from fcreview.model import ImportIssue
 from fcreview.text.redact import redact
 
@@ -31,7 +31,16 @@ class Entry:
     line: int
     offset: int
     length: int
-    record: dict[str, Any]
+    kept: dict[str, Any] | None
+    again: Callable[[int, int, int], dict[str, Any]] | None = None
+    """Reads the record anew by line, offset and length, where it was let go."""
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Empty if its file no longer holds it."""
+        if self.kept is not None or self.again is None:
+            return self.kept or {}
+        return self.again(self.line, self.offset, self.length)
 
     @property
     def prompt_id(self) -> str | None:
@@ -82,7 +91,18 @@ def load(
     """
     scores = Scores(path)
     known = lru_cache(maxsize=1)(names)
-    started = False
+    started, large = False, is_large(path)
+
+    def tidy(value: dict[str, Any]) -> dict[str, Any]:
+        if not keep_log:
+            value.pop("inference_log", None)
+        return redact(value) if category == "rest" else value
+
+    @lru_cache(maxsize=4)
+    def again(line: int, offset: int, length: int) -> dict[str, Any]:
+        value = reread(path, Record(line, offset, length, None))
+        return tidy(value) if isinstance(value, dict) else {}
+
     for record in records(path):
         if isinstance(record, ImportIssue):
             scores.issues.append(record)
@@ -97,12 +117,10 @@ def load(
             scores.header, started = value, True
         else:
             started = True
-            if not keep_log:
-                value.pop("inference_log", None)
-            if category == "rest":
-                value = redact(value)
-            entry = Entry(value.get("id", ""), record.line, record.offset, record.length, value)
+            entry = Entry(value.get("id", ""), record.line, record.offset, record.length, tidy(value))
             _add(scores, entry, item_id(entry, category, known), which)
+            if large:
+                entry.kept, entry.again = None, again
     _check(scores)
     return scores
 

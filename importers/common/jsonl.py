@@ -6,6 +6,7 @@ read is an `ImportIssue` with file, line and the beginning of the raw text, and 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import itertools
 import json
@@ -29,6 +30,8 @@ TEXT_LIMIT = 500_000
 """Characters kept of one text of a large line."""
 VALUES_LIMIT = 1_000_000
 """Values in a large line; one with more is not parsed: as Python objects it would take gigabytes."""
+KEEP = 32 * 1024 * 1024
+"""Bytes. Records of larger files are let go after what is needed of all is known, and read again one at a time."""
 EXCERPT = 300
 DEPTH_LIMIT = 200
 """Levels of lists and objects; orjson writes 254."""
@@ -85,13 +88,17 @@ def _lines(file: BinaryIO, name: str) -> Iterator[Record | ImportIssue]:
         else:
             body = raw[:-1] if raw[-1] == 10 else raw
             try:
-                if length > LARGE_LINE or (_LONG in body.translate(_DIGITS) and _LONG_NUMBER.search(body)):
+                if length > LARGE_LINE or _needs_care(body):
                     raise orjson.JSONDecodeError("", "", 0)  # read with care
                 yield Record(line, offset, len(body), loads(body))
             except orjson.JSONDecodeError:
                 if not body.isspace() and body:
                     yield from _carefully(body, name, line, offset, whole=raw[-1] == 10)
         offset += length
+
+
+def _needs_care(body: bytes) -> bool:
+    return _LONG in body.translate(_DIGITS) and _LONG_NUMBER.search(body) is not None
 
 
 def _skip_line(file: BinaryIO, start: bytes, name: str, line: int) -> tuple[ImportIssue, int]:
@@ -179,14 +186,24 @@ def excerpt(raw: bytes | str, limit: int = EXCERPT) -> str:
     return text if len(text) <= limit and len(raw) <= limit * 4 else text[:limit] + "…"
 
 
+def is_large(path: Path) -> bool:
+    """Whether the values of all its records are too much to be in memory together."""
+    try:
+        return path.stat().st_size > KEEP
+    except OSError:
+        return False
+
+
 def reread(path: Path, record: Record) -> Any:
     """The value of a record whose value was let go; None if it can no longer be read."""
     try:
-        with open_file(path) as file:
-            file.seek(record.offset)
-            body = file.read(record.length)
+        with open_file(path, 0) as file:
+            body = os.pread(file.fileno(), record.length, record.offset)
     except OSError:
         return None
+    if len(body) == record.length and record.length <= LARGE_LINE and not _needs_care(body):
+        with contextlib.suppress(orjson.JSONDecodeError):
+            return orjson.loads(body)
     again = next(
         (found for found in _carefully(body, str(path), record.line, 0, whole=True) if isinstance(found, Record)), None
     )

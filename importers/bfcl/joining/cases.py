@@ -57,18 +57,18 @@ def case_of(
         if entry is None:
             if case.answer is None and not any(part in context.category for part in _NO_GOLDEN):
                 issues.append(ImportIssue(file, line, "the dataset has no golden answer for this item", item=name))
-            return case, category.data.messages[key]
+            return case, case.opening
         question = question_of(entry)
         if question is not None and not same_question(case.turns, question):
             issues.append(_joined_elsewhere(category, entry, name, "question"))
         elif "possible_answer" in entry.record and not same_answer(case.answer, entry.record["possible_answer"]):
             issues.append(_joined_elsewhere(category, entry, name, "golden answer"))
         else:
-            return case, category.data.messages[key]
+            return case, case.opening
     elif category.data.cases and category.joined:
         issues.append(ImportIssue(file, line, f"{key} is not in the dataset", item=name))
     made = _embedded(category, key, entry, case)
-    return made, dataset.opening_messages(made)
+    return made, made.opening
 
 
 def _joined_elsewhere(category: Category, entry: scores.Entry, name: str, what: str) -> ImportIssue:

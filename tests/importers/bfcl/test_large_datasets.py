@@ -1,0 +1,55 @@
+"""What is too much to be in memory together is let go and read again: the items are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks.synthetic import write_run
+from fcreview.importers.bfcl import cases, dataset
+from fcreview.importers.bfcl.dataset import Source
+from fcreview.importers.common import jsonl
+from fcreview.importers.registry import discover, read_plan
+from fcreview.model import ImportIssue, Item
+
+NAME = "BFCL_v4_simple_python.json"
+
+
+def items(folder: Path) -> list[Item | ImportIssue]:
+    dataset._load.cache_clear()
+    return [item for plan in discover([folder]).plans for item in read_plan(plan)]
+
+
+@pytest.fixture
+def small_limits(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    def limit() -> None:
+        monkeypatch.setattr(cases, "KEPT", 7)
+        monkeypatch.setattr(dataset, "KEPT", 7)
+        monkeypatch.setattr(jsonl, "KEEP", 100)
+
+    return limit
+
+
+def test_the_items_are_the_same(tmp_path: Path, small_limits: Callable[[], None]) -> None:
+    folder = write_run(tmp_path / "run", 60)
+    whole = items(folder)
+    small_limits()
+    assert items(folder) == whole
+    assert sum(isinstance(item, Item) and item.official is False for item in whole) == 15
+
+
+def test_no_more_cases_are_kept_than_said(tmp_path: Path, small_limits: Callable[[], None]) -> None:
+    small_limits()
+    data = write_run(tmp_path / "run", 60) / "data"
+    dataset._load.cache_clear()
+    found = dataset.load(Source(data / NAME, data / "possible_answer" / NAME), "V4", "simple_python").cases
+    assert (len(found), len(found._kept)) == (60, 7)
+    assert [case.id for case in found.values()] == list(found)
+    assert found["simple_python_59"].answer == [
+        {"stock.reserve": {"article": ["A-000059"], "count": [6], "warehouse": ["north", ""]}}
+    ]
+    assert len(found._kept) == 7
+    (data / NAME).write_text("")  # it changes while it is read
+    assert found.get("simple_python_0") is None

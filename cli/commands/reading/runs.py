@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from fcreview.cli.common import Place, opened
+from fcreview.cli.errors import UsageError
 from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import alert, aligned, emit, emit_json, text_of
 from fcreview.text.words import NO_DATASET, count_of, rate_of, recomputed
@@ -14,8 +18,35 @@ if TYPE_CHECKING:
     from fcreview.store.rows import RunRow
 
 
+def _falling(passed: int, known: int) -> tuple[bool, float]:
+    """By rate, highest first; what has none comes last."""
+    return not known, -passed / known if known else 0.0
+
+
+SORTED_BY: dict[str, Callable[[RunRow], Any]] = {
+    "run": lambda row: row.run,
+    "model": lambda row: (row.info.model.lower(), row.run),
+    "generation": lambda row: (row.info.benchmark, row.info.generation, row.info.language, row.run),
+    "items": lambda row: -row.n_items,
+    "official": lambda row: _falling(row.official_pass, row.official_known),
+    "rule": lambda row: _falling(row.rule_pass, row.rule_known),
+    "corrected": lambda row: _falling(row.effective_pass, row.effective_known),
+    "reviewed": lambda row: -row.reviewed,
+    "issues": lambda row: -row.n_issues,
+}
+
+SortOption = Annotated[
+    str, typer.Option("--sort", metavar="KEY", help="One of " + ", ".join(SORTED_BY) + "; numbers: highest first.")
+]
+OnlyOption = Annotated[
+    str, typer.Option("--only", metavar="TEXT", help="Runs with this in benchmark, generation, language or model.")
+]
+
+
 def runs(
     path: PathArgument,
+    sort: SortOption = "run",
+    only: OnlyOption = "",
     policy: PolicyOption = "unanimous",
     data: Data = None,
     workspace: WorkspaceOption = None,
@@ -26,12 +57,15 @@ def runs(
     As scored officially, as recomputed (rule), and as corrected by reviews.
     A rate over a part of the items says so. With --json the counts are given, by category too.
 
-    Example: fcreview runs result/ --json
+    Example: fcreview runs result/ --sort official --only v3
     """
+    if sort not in SORTED_BY:
+        raise UsageError(f"no --sort {sort!r}: there are {', '.join(SORTED_BY)}")
     with opened(Place([path], data, workspace, policy=policy)) as session:
         session.head(as_json=as_json)
+        shown = sorted((row for row in session.runs if only.lower() in _words(row).lower()), key=SORTED_BY[sort])
         if as_json:
-            for row in session.runs:
+            for row in shown:
                 emit_json(flat(row))
             return
         table = [
@@ -42,16 +76,21 @@ def runs(
                 rate_of(row.effective_pass, row.effective_known, row.n_items),
                 f"{row.reviewed:,}", f"{row.in_part:,}", f"{row.n_issues:,}",
             ]
-            for row in session.runs
+            for row in shown
         ]  # fmt: skip
         headers = ["run", "benchmark", "model", "items", "official", "rule", "corrected", "reviewed", "part", "issues"]
         for line in aligned(headers, table, right=(0, 3, 4, 5, 6, 7, 8, 9), widest=40):
             emit(line)
         emit()
-        emit(count_of(len(session.runs), "run") + ". Where not every item can be recomputed, 'rule' says how many can.")
-        lacking = [str(row.run) for row in session.runs if row.info.lacks_dataset]
+        emit(count_of(len(shown), "run") + ". Where not every item can be recomputed, 'rule' says how many can.")
+        lacking = [str(row.run) for row in shown if row.info.lacks_dataset]
         if lacking:
             alert(f"run {', '.join(lacking)}: {NO_DATASET}")
+
+
+def _words(row: RunRow) -> str:
+    info = row.info
+    return " ".join((info.benchmark, info.generation, info.language, info.model))
 
 
 def kind_of(row: RunRow) -> str:

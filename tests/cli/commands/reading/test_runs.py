@@ -1,0 +1,44 @@
+"""`fcreview runs`: in any order, and a part of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.commands import Done
+
+Cli = Callable[..., Done]
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs") / "ws"
+
+
+def test_the_order_and_the_part_are_as_asked(cli: Cli, samples: Path, workspace: Path) -> None:
+    def listed(*options: str) -> list[dict]:
+        done = cli("runs", samples, "--workspace", workspace, "--json", *options)
+        assert done.code == 0, done.err
+        return done.objects
+
+    every = listed()
+    assert [row["run"] for row in every] == sorted(row["run"] for row in every)
+    rated = [row for row in listed("--sort", "official") if row["official_known"]]
+    rates = [row["official_pass"] / row["official_known"] for row in rated]
+    assert rates == sorted(rates, reverse=True) != [rates[0]] * len(rates)
+    assert [row["official_known"] > 0 for row in listed("--sort", "official")] == [True] * len(rated) + [False] * (
+        len(every) - len(rated)
+    )
+    assert [row["n_items"] for row in listed("--sort", "items")] == sorted((r["n_items"] for r in every), reverse=True)
+    some = listed("--only", "HAMMERbench")
+    assert {row["benchmark"] for row in some} == {"hammerbench"}
+    assert 0 < len(some) < len(every)
+    table = cli("runs", samples, "--workspace", workspace, "--only", "hammerbench").out
+    assert f"{len(some)} run" in table and "acebench" not in table
+
+
+def test_an_order_that_is_not_there(cli: Cli, samples: Path, workspace: Path) -> None:
+    done = cli("runs", samples, "--workspace", workspace, "--sort", "colour")
+    assert done.code == 2 and "there are run, model" in done.err

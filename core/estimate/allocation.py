@@ -1,0 +1,74 @@
+"""Which items to review next, and how many are still needed: the share of each cell that shrinks a figure's interval most.
+
+Neyman's allocation (1934) as whole numbers (Wright 2012): what one more review takes off the variance gets smaller with
+every review of the same cell, so the best so many are those with the largest such parts. A cell's variance is that of
+the beta-binomial that is drawn from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fcreview.estimate.posterior import Cells, Drawn, Floats, Integers
+
+NORMAL = 1.959963984540054
+"""Standard deviations on each side of a 95 % interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What a figure's variance is made of."""
+
+    cells: Cells
+    drawn: Drawn
+    weight: Floats
+    """Of each cell: by how much one item more that passes raises the figure."""
+    open: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    """Cells of which more can be drawn."""
+    variance: float
+    """Of the figure, as drawn now."""
+
+
+def allocated(spread: Spread, more: int) -> Integers:
+    """So many further reviews, by cell; fewer if there are no more items."""
+    gains, owner = _gains(spread, more)
+    return np.bincount(owner[:more][gains[:more] > 0], minlength=len(spread.cells))
+
+
+def needed(spread: Spread, half_width: float) -> int | None:
+    """Further reviews until the interval is so narrow: None if it will not be, however many."""
+    now = float(_variances(spread, 0)[:, 0].sum())
+    target = (half_width / NORMAL) ** 2
+    if spread.variance <= target:
+        return 0
+    # what the figure's interval has beyond its cells' own variances (a pool's mean) shrinks as they do
+    scale = spread.variance / now if now > 0 else 1.0
+    gains, _ = _gains(spread, int(spread.cells.left[spread.open].sum()))
+    reached = np.flatnonzero(scale * (now - np.cumsum(gains)) <= target + 1e-15)
+    return int(reached[0]) + 1 if len(reached) else None
+
+
+def _gains(spread: Spread, most: int) -> tuple[Floats, Integers]:
+    """What each further review takes off the variance, largest first, and whose cell it is of."""
+    steps = int(min(most, spread.cells.left.max(initial=0)))
+    variances = _variances(spread, steps)
+    gains = np.maximum(variances[:, :-1] - variances[:, 1:], 0.0)
+    there = np.where(spread.open, spread.cells.left, 0)[:, np.newaxis] > np.arange(steps)
+    owner = np.broadcast_to(np.arange(len(gains))[:, np.newaxis], gains.shape)[there]
+    flat = gains[there]
+    order = np.argsort(-flat, kind="stable")
+    return flat[order], owner[order]
+
+
+def _variances(spread: Spread, steps: int) -> Floats:
+    """(cells, steps + 1): of each cell's part of the figure after so many further reviews."""
+    rate = spread.drawn.rate[:, np.newaxis]
+    further = np.arange(steps + 1)
+    left = np.maximum(spread.cells.left[:, np.newaxis] - further, 0)
+    seen = (spread.cells.reviewed + spread.drawn.likeness)[:, np.newaxis] + further
+    variance: Floats = (
+        spread.weight[:, np.newaxis] ** 2 * left * rate * (1 - rate) * (seen + left) / (seen + 1)
+    )
+    return variance

@@ -1,0 +1,105 @@
+"""How many of the items that nobody reviewed would pass, drawn from what a random sample of them says.
+
+Items lie in cells: by automatic verdict, the strata they were drawn from, category. Within a cell each item was as likely
+to be drawn as any other, so that how items were chosen does not matter once the cell is known (Gelman and others, Bayesian
+Data Analysis, 3rd ed., chapter 8). Cells with the same automatic verdict are a pool:
+
+* a pool of one cell: its pass rate is Beta(k + 1/2, n - k + 1/2), Jeffreys' prior and k passes of n reviewed;
+* of several cells: rates that differ from cell to cell as much as the sample lets them, Beta(m s, (1 - m) s) with m by
+  Jeffreys' prior and s, how alike the cells are, log-uniform on a grid (ibid., chapter 5). Cells with few reviews or none
+  lean on the others of the pool, and what is not known of how cells differ widens the interval.
+
+The remainder of a finite population is then Binomial: a cell that is reviewed whole has no uncertainty left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+DRAWS = 1000
+SEED = 0
+JEFFREYS = 0.5
+_RATES = 100
+"""Points of the grid of m; draws are spread evenly between them."""
+LIKENESS = np.geomspace(4.0, 2000.0, 10)
+"""The grid of s, in items: a cell leans on its pool as if s of its items had been seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """One entry a cell in each array."""
+
+    pool: Integers
+    """Cells with the same number lean on each other."""
+    reviewed: Integers
+    """Items of the random sample that were reviewed."""
+    passed: Integers
+    """Of these, those that pass."""
+    left: Integers
+    """Items that nobody reviewed."""
+
+    def __len__(self) -> int:
+        return len(self.pool)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What the unreviewed items might be."""
+
+    passes: Integers
+    """(draws, cells): how many of those left pass."""
+    rate: Floats
+    """Of each cell, the mean of its drawn pass rates."""
+    likeness: Floats
+    """Of each cell, the items that its pool is worth: the mean of s, or 1 for Jeffreys' prior of a single cell."""
+
+
+def drawn(cells: Cells, draws: int = DRAWS, seed: int = SEED) -> Drawn:
+    """The same cells and seed draw the same."""
+    generator = np.random.default_rng(seed)
+    rates, likeness = np.empty((draws, len(cells))), np.ones(len(cells))
+    for pool in np.unique(cells.pool):
+        at = np.flatnonzero(cells.pool == pool)
+        reviewed, passed = cells.reviewed[at], cells.passed[at]
+        if len(at) == 1:
+            rates[:, at] = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (draws, 1))
+            continue
+        mean, size = _hyper(reviewed, passed, draws, generator)
+        first = (mean * size)[:, np.newaxis] + passed
+        second = ((1 - mean) * size)[:, np.newaxis] + (reviewed - passed)
+        rates[:, at] = generator.beta(first, second)
+        likeness[at] = size.mean()
+    return Drawn(generator.binomial(cells.left, rates), rates.mean(axis=0), likeness)
+
+
+def _hyper(reviewed: Integers, passed: Integers, draws: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
+    """(m, s) of a pool, drawn from their posterior on the grid."""
+    step = np.pi / 2 / _RATES
+    angles = (np.arange(_RATES) + 0.5) * step  # Jeffreys' prior of a share is even in the arcsine of its root
+    means = np.sin(angles) ** 2
+    weight = _evidence(means, reviewed, passed).ravel()
+    chosen = generator.choice(weight.size, draws, p=weight)
+    at, size = np.divmod(chosen, len(LIKENESS))
+    spread = angles[at] + step * (generator.random(draws) - 0.5)
+    return np.clip(np.sin(spread) ** 2, 1e-9, 1 - 1e-9), LIKENESS[size]
+
+
+def _evidence(means: Floats, reviewed: Integers, passed: Integers) -> Floats:
+    """(means, LIKENESS): beta-binomial likelihood of all cells, made to sum to 1."""
+    seen = reviewed > 0
+    n, k = reviewed[seen], passed[seen]
+    first = means[:, np.newaxis] * LIKENESS
+    most = int(n.max(initial=0))
+    logs = np.zeros((len(means), len(LIKENESS)))
+    # of each j, how many cells have more than j passes, fails, reviews: log rising factorials are sums over j
+    for base, counts, sign in ((first, k, 1), (LIKENESS - first, n - k, 1), (LIKENESS[np.newaxis], n, -1)):
+        more = (counts[:, np.newaxis] > np.arange(most)).sum(axis=0)
+        for j in np.flatnonzero(more):
+            logs += sign * more[j] * np.log(base + j)
+    weight: Floats = np.exp(logs - logs.max())
+    return weight / weight.sum()

@@ -18,6 +18,7 @@ COMMANDS = {
     "show": "fcreview.cli.commands.reading.show:show",
     "triage": "fcreview.cli.commands.reading.triage:triage",
     "label": "fcreview.cli.commands.reviewing.label:label",
+    "queue": "fcreview.cli.commands.queue:COMMANDS",
     "adjudicate": "fcreview.cli.commands.reviewing.adjudicate:adjudicate",
     "agreement": "fcreview.cli.commands.reviewing.agreement:agreement",
     "audit": "fcreview.cli.commands.reviewing.audit:audit",
@@ -30,7 +31,8 @@ COMMANDS = {
     "schema": "fcreview.cli.commands.reading.schema:schema",
     "demo": "fcreview.cli.commands.opening.demo:demo",
 }
-"""Name -> `module:function`. A module is loaded when its command, or help on all of them, is asked for."""
+"""Name -> `module:function`, or `module:table` of one that has commands of its own.
+A module is loaded when its command, or help on all of them, is asked for."""
 
 SELDOM = (50_000, 20, 50)
 """Garbage collection. What is loaded at the start stays: looking through it again and again takes 20 ms more."""

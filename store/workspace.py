@@ -37,6 +37,10 @@ class Workspace:
         return self.root / "standing.duckdb"
 
     @property
+    def queues(self) -> Path:
+        return self.root / "queues"
+
+    @property
     def temporary(self) -> Path:
         """Parts of imports under way. Whatever lies there while nobody imports is left from a crash."""
         return self.root / "tmp"

@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.opinions import decide, fold, has_seen, is_stale, last_act, retractions
+from fcreview.opinions import decide, has_seen, is_stale
 from fcreview.review import OWN, Event, ItemKey, Opinion
 from fcreview.rollup import UNANIMOUS, Build, Policy
 from fcreview.store.labels.view import labels_view
 from fcreview.store.reviews import snapshot
+from fcreview.store.reviews.events import Events
 from fcreview.store.reviews.inserting import (
     EventRow,
     decision_row,
@@ -79,9 +80,7 @@ class ReviewTables:
         self.reader: JournalReader | None = None
         self._connection = connection
         self._references = References(connection)
-        self._events: dict[str, Event] = {}
-        self._by_key: dict[ItemKey, list[Event]] = {}
-        self._retracted: set[tuple[str, str]] = set()
+        self._said = Events(self._references)
         self._unread: dict[str, Verified] = {}
         """Journals, by name, whose events are in `human_labels` and not read yet: see `snapshot`."""
         self._unwritten: list[Event] = []
@@ -108,7 +107,7 @@ class ReviewTables:
 
     def keep(self, workspace: Workspace) -> None:
         """Keeps what stands for the next time, where reading it anew would take long."""
-        if self.reader is None or not self._changed or len(self._events) < snapshot.WORTH:
+        if self.reader is None or not self._changed or len(self._said) < snapshot.WORTH:
             return
         self.refresh()
         self._changed = False
@@ -125,7 +124,7 @@ class ReviewTables:
                 self._connection.execute(statement)
         events = self._unwritten
         if events:
-            gone = [e.retracts for e in events if e.retracts and (e.retracts, e.annotator) in self._retracted]
+            gone = [e.retracts for e in events if e.retracts and (e.retracts, e.annotator) in self._said.retracted]
             with self._whole():
                 insert_events(self._connection, [row for event in events for row in self._event_rows(event)])
                 insert_retracted(self._connection, gone)
@@ -139,14 +138,12 @@ class ReviewTables:
     def _anew(self, events: Iterable[Event]) -> None:
         self._changed = True
         self._register(events)
-        self._references.find_many(list(self._by_key))
-        self._write(list(self._by_key), anew=True)
+        self._references.find_many(list(self._said.by_key))
+        self._write(list(self._said.by_key), anew=True)
 
     def _make(self) -> None:
         self._references = References(self._connection)
-        self._events.clear()
-        self._by_key.clear()
-        self._retracted.clear()
+        self._said = Events(self._references)
         self._unread, self._unwritten = {}, []
         for statement in (*SCHEMA, HUMAN_VIEW):
             self._connection.execute(statement)
@@ -162,8 +159,8 @@ class ReviewTables:
                 self.replace(self.reader.read())
                 return
             self._register(events)
-            self._references.find_many(list(self._by_key))
-            self._find_parts(self._by_key)
+            self._references.find_many(list(self._said.by_key))
+            self._find_parts(self._said.by_key)
 
     def add(self, events: Iterable[Event]) -> int:
         """Takes in new events and rewrites the rows of their items only. Returns how many were new."""
@@ -174,7 +171,7 @@ class ReviewTables:
             keys = list(dict.fromkeys(event.key for event in fresh))
             for key in keys:
                 self._references.find(key)
-                self._by_key[key].sort(key=lambda event: f"{event.annotator}.jsonl")  # as journals are read
+                self._said.in_order(key)
             self._write(keys, anew=False)
         return len(fresh)
 
@@ -189,21 +186,29 @@ class ReviewTables:
             return len(events)
         return self.add(events)
 
-    def opinions(self, key: ItemKey, prediction_hash: str = "", golden_hash: str = "") -> list[Opinion]:
-        """What everybody now thinks of one item and its parts."""
+    @property
+    def said(self) -> Events:
+        """All that anybody said."""
         self._read()
-        events = self._about(key, prediction_hash, golden_hash)
-        return fold(events, self._retracted, prediction_hash, golden_hash)
+        return self._said
+
+    def opinions(self, key: ItemKey, prediction_hash: str = "", golden_hash: str = "") -> list[Opinion]:
+        """See `Events.opinions`, as of the next two."""
+        return self.said.opinions(key, prediction_hash, golden_hash)
+
+    def history(self, key: ItemKey) -> list[Event]:
+        return self.said.history(key)
+
+    def last_act(self, annotator: str) -> Event | None:
+        return self.said.last_act(annotator)
+
+    def references(self, key: ItemKey) -> Sequence[Reference]:
+        """The items with a key that somebody spoke of."""
+        return self._references.of(key)
 
     def spoken_of(self) -> Iterator[tuple[ItemKey, Sequence[Reference]]]:
         """Every key that anybody spoke of, with the items that have it."""
-        self._read()
-        return ((key, self._references.of(key)) for key in self._by_key)
-
-    def history(self, key: ItemKey) -> list[Event]:
-        """Every event on one key, retractions and retracted ones included, by time."""
-        self._read()
-        return sorted(self._by_key.get(key, ()), key=lambda event: event.time)
+        return ((key, self._references.of(key)) for key in self.said.by_key)
 
     def seen_by(self, item: int, annotator: str) -> bool:
         """Whether what others found on the item was open to this annotator at some time, even in blind mode; see
@@ -216,38 +221,14 @@ class ReviewTables:
         self._read()
         return self._references.parts(item).build()
 
-    def last_act(self, annotator: str) -> Event | None:
-        """The annotator's latest act that was not retracted."""
-        self._read()
-        return last_act(self._events.values(), annotator, self._retracted)
-
     def reference(self, item: int) -> tuple[ItemKey, str, str]:
         """(key, prediction hash, golden hash) of an item; KeyError if there is none with this number."""
         return self._references.named(item)
 
     def _register(self, events: Iterable[Event]) -> list[Event]:
-        fresh = [event for event in events if event.event not in self._events]
-        for event in fresh:
-            self._events[event.event] = event
-            self._by_key.setdefault(event.key, []).append(event)
-        self._retracted |= retractions(fresh)
+        fresh = self._said.register(events)
         self._unwritten += fresh
         return fresh
-
-    def _about(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
-        """Events on this item. Where runs of one model share a key, each gets those on its own answer; what is about
-        another run's answer is not shown here as stale."""
-        events = self._by_key.get(key, [])
-        references = self._references.of(key)
-        if len(references) < 2:
-            return events
-        others = [other for other in references if other[1:] != (prediction_hash, golden_hash)]
-        return [
-            event
-            for event in events
-            if not is_stale(event, prediction_hash, golden_hash)
-            or all(is_stale(event, other.prediction_hash, other.golden_hash) for other in others)
-        ]
 
     def _write(self, keys: Sequence[ItemKey], *, anew: bool) -> None:
         items = [reference.item for key in keys for reference in self._references.of(key)]
@@ -270,7 +251,7 @@ class ReviewTables:
         self._connection.execute("COMMIT")
 
     def _find_parts(self, keys: Iterable[ItemKey]) -> None:
-        spoken = [key for key in keys if any((e.target, e.criterion) != OWN for e in self._by_key[key])]
+        spoken = [key for key in keys if any((e.target, e.criterion) != OWN for e in self._said.by_key[key])]
         self._references.find_parts(spoken)
 
     def _event_rows(self, event: Event) -> Iterator[EventRow]:

@@ -19,7 +19,14 @@ _TYPES = {
     "int": "INTEGER",
     "bool": "BOOLEAN",
 }
-_KINDS = {"text": "VARCHAR", "texts": "VARCHAR[]", "object": "JSON", "value": "JSON", "flag": "BOOLEAN"}
+_KINDS = {
+    "text": "VARCHAR",
+    "texts": "VARCHAR[]",
+    "object": "JSON",
+    "value": "JSON",
+    "flag": "BOOLEAN",
+    "count": "INTEGER",
+}
 _INTERNAL = ("previous", "hash", "version", "extra")
 """Fields of an event that matter to the journal only."""
 
@@ -62,7 +69,7 @@ SCHEMA = (
 HUMAN_VIEW = """
 CREATE OR REPLACE TEMP VIEW human AS
 SELECT item, you, human, decided_by, CASE human WHEN 'true' THEN true WHEN 'false' THEN false END AS verdict,
-       stale, n_verdicts AS n_opinions
+       stale, your_stale, n_verdicts AS n_opinions, n_parts, your_parts
 FROM human_labels WHERE target = 'item' AND criterion = 'correct'
 """
 

@@ -10,7 +10,7 @@ from fcreview.store.filters.language import quote
 from fcreview.store.rows import RunRow
 from fcreview.text.words import recomputed
 from fcreview.tui.queue.header import run_title
-from fcreview.tui.queue.state import ALL_RUNS, ORDERS, QueueState, orders
+from fcreview.tui.queue.state import ALL_RUNS, QueueState, orders
 from fcreview.tui.text.choices import Choices
 from fcreview.tui.text.format import cut_middle, rate
 from fcreview.tui.text.lines import Part
@@ -18,12 +18,13 @@ from fcreview.tui.text.table import Column
 
 
 def order_choices(state: QueueState) -> Choices[str]:
-    names = orders(state.blind)
+    named = orders(state.blind, state.file)
+    names = list(named)
     return Choices(
         title="order of the queue",
         noun="order",
         columns=(Column("order"), Column("what comes first")),
-        rows=[[(name, "strong"), (ORDERS[name], "")] for name in names],
+        rows=[[(visible(name), "strong"), (says, "")] for name, says in named.items()],
         values=names,
         cursor=names.index(state.queue),
         small=True,

@@ -12,6 +12,7 @@ from fcreview.cli.common import Place, opened
 from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import alert, aligned, emit, emit_json, text_of
 from fcreview.figures import SOURCES, Figure, FigureSource, Key, RunItems, Scored, Unit
+from fcreview.text.numbers import number
 from fcreview.text.words import NO_DATASET, count_of
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def report(
         together: dict[tuple[str, str, str], list[Part]] = {}
         for row in session.runs:
             if run is None or row.run == run:
-                part = Part(row, session.store.scored(row.run))
+                part = Part(row, session.store.told.scored(row.run))
                 show_it(_head(row), figures_of(part.rows, row.info))
                 if row.info.lacks_dataset:
                     alert(f"run {row.run}: {NO_DATASET}")
@@ -170,16 +171,3 @@ def _basis(line: FigureLine) -> str:
         return ""
     fewer = [f"{s} {n:,}" for s in SOURCES if (n := line.n.get(s)) is not None and n < line.of]
     return count_of(line.of, line.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")
-
-
-def number(value: float | None, unit: Unit, digits: int = 1) -> str:
-    """A value in its unit: `57.1 %`, `12`, `0.734`, `0.02 s`, `6.56 $`; `·` for none."""
-    if value is None:
-        return "·"
-    if unit == "share":
-        return f"{100 * value:.{digits}f} %"
-    if unit == "percent":
-        return f"{value:.{digits}f} %"
-    if unit in ("seconds", "dollars"):
-        return f"{value:.{digits}f} {'s' if unit == 'seconds' else '$'}"
-    return f"{value:,.0f}" if unit == "count" else f"{value:.3f}"

@@ -39,12 +39,13 @@ def runs(
                 str(row.run), kind_of(row), text_of(row.info.model),
                 f"{row.n_items:,}", rate_of(row.official_pass, row.official_known, row.n_items),
                 recomputed(row.rule_pass, row.rule_known, row.n_items),
-                rate_of(row.effective_pass, row.effective_known, row.n_items), f"{row.reviewed:,}", f"{row.n_issues:,}",
+                rate_of(row.effective_pass, row.effective_known, row.n_items),
+                f"{row.reviewed:,}", f"{row.in_part:,}", f"{row.n_issues:,}",
             ]
             for row in session.runs
         ]  # fmt: skip
-        headers = ["run", "benchmark", "model", "items", "official", "rule", "corrected", "reviewed", "issues"]
-        for line in aligned(headers, table, right=(0, 3, 4, 5, 6, 7, 8), widest=40):
+        headers = ["run", "benchmark", "model", "items", "official", "rule", "corrected", "reviewed", "part", "issues"]
+        for line in aligned(headers, table, right=(0, 3, 4, 5, 6, 7, 8, 9), widest=40):
             emit(line)
         emit()
         emit(count_of(len(session.runs), "run") + ". Where not every item can be recomputed, 'rule' says how many can.")

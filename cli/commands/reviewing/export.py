@@ -30,6 +30,15 @@ def export(
         str, typer.Option("-o", "--output", metavar="FILE", help="Written whole or not at all; - is standard output.")
     ] = "-",
     where: WhereOption = "",
+    queue: Annotated[
+        str | None,
+        typer.Option(
+            "--queue",
+            metavar="NAME",
+            help="Only the items of this queue file, or judged or uncertain.",
+            show_default=False,
+        ),
+    ] = None,
     only: Annotated[
         str, typer.Option("--only", metavar="WHICH", help="all judged targets, or those reviewed or adjudicated.")
     ] = "all",
@@ -54,12 +63,20 @@ def export(
 
     choice = _choice(only, with_)
     with opened(Place([path], data, workspace, policy=policy)) as session:
-        view = session.view(where)
+        view = session.view(where, queue=_choosing(queue) or "dataset")
         counts = exports.export(session.store, format, out, view, printed, choice)
         if not any(counts.values()):
             note(f"nothing to export: {_why(session, view, choice)}")
     if out != exports.STANDARD_OUTPUT:
         note(f"{' and '.join(count_of(number, noun) for noun, number in counts.items())} in {out}")
+
+
+def _choosing(queue: str | None) -> str | None:
+    from fcreview.store.rows import CHOOSING, QUEUES
+
+    if queue in QUEUES and queue not in CHOOSING:
+        raise UsageError(f"--queue {queue} is an order of all items: name a queue file, {' or '.join(CHOOSING)}")
+    return queue
 
 
 def _choice(only: str, content: str | None) -> Choice:

@@ -1,1 +1,1 @@
-"""Corrected figures with intervals: what is known, what a random sample says of the rest, what still has to be reviewed. Pure."""
+"""Corrected figures with intervals: what is known, what a random sample says of the rest, what to review next. Pure."""

@@ -1,8 +1,8 @@
-"""Which items to review next, and how many are still needed: the share of each cell that shrinks a figure's interval most.
+"""Which items to review next, so that a figure's interval shrinks fastest, and how many are still needed.
 
 Neyman's allocation (1934) as whole numbers (Wright 2012): what one more review takes off the variance gets smaller with
-every review of the same cell, so the best so many are those with the largest such parts. A cell's variance is that of
-the beta-binomial that is drawn from.
+every review of the same cell, so the best so many are those with the largest such parts. A cell's variance is that of a
+beta-binomial, as if it did not lean on others: what it takes from them may be wrong, and its own reviews show it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fcreview.estimate.posterior import Cells, Drawn, Floats, Integers
+from fcreview.estimate.posterior import JEFFREYS, Cells, Drawn, Floats, Integers
 
 NORMAL = 1.959963984540054
 """Standard deviations on each side of a 95 % interval."""
@@ -25,8 +25,6 @@ class Spread:
     drawn: Drawn
     weight: Floats
     """Of each cell: by how much one item more that passes raises the figure."""
-    open: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    """Cells of which more can be drawn."""
     variance: float
     """Of the figure, as drawn now."""
 
@@ -45,7 +43,7 @@ def needed(spread: Spread, half_width: float) -> int | None:
         return 0
     # what the figure's interval has beyond its cells' own variances (a pool's mean) shrinks as they do
     scale = spread.variance / now if now > 0 else 1.0
-    gains, _ = _gains(spread, int(spread.cells.left[spread.open].sum()))
+    gains, _ = _gains(spread, int(spread.cells.left.sum()))
     reached = np.flatnonzero(scale * (now - np.cumsum(gains)) <= target + 1e-15)
     return int(reached[0]) + 1 if len(reached) else None
 
@@ -55,7 +53,7 @@ def _gains(spread: Spread, most: int) -> tuple[Floats, Integers]:
     steps = int(min(most, spread.cells.left.max(initial=0)))
     variances = _variances(spread, steps)
     gains = np.maximum(variances[:, :-1] - variances[:, 1:], 0.0)
-    there = np.where(spread.open, spread.cells.left, 0)[:, np.newaxis] > np.arange(steps)
+    there = spread.cells.left[:, np.newaxis] > np.arange(steps)
     owner = np.broadcast_to(np.arange(len(gains))[:, np.newaxis], gains.shape)[there]
     flat = gains[there]
     order = np.argsort(-flat, kind="stable")
@@ -67,8 +65,6 @@ def _variances(spread: Spread, steps: int) -> Floats:
     rate = spread.drawn.rate[:, np.newaxis]
     further = np.arange(steps + 1)
     left = np.maximum(spread.cells.left[:, np.newaxis] - further, 0)
-    seen = (spread.cells.reviewed + spread.drawn.likeness)[:, np.newaxis] + further
-    variance: Floats = (
-        spread.weight[:, np.newaxis] ** 2 * left * rate * (1 - rate) * (seen + left) / (seen + 1)
-    )
+    seen = spread.cells.reviewed[:, np.newaxis] + further + 2 * JEFFREYS
+    variance: Floats = spread.weight[:, np.newaxis] ** 2 * left * rate * (1 - rate) * (seen + left) / (seen + 1)
     return variance

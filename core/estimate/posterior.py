@@ -1,13 +1,13 @@
 """How many of the items that nobody reviewed would pass, drawn from what a random sample of them says.
 
-Items lie in cells: by automatic verdict, the strata they were drawn from, category. Within a cell each item was as likely
-to be drawn as any other, so that how items were chosen does not matter once the cell is known (Gelman and others, Bayesian
-Data Analysis, 3rd ed., chapter 8). Cells with the same automatic verdict are a pool:
+Items lie in cells: by automatic verdict, the strata they were drawn from, category. Within a cell each item was as
+likely to be drawn as any other, so that how items were chosen does not matter once the cell is known (Gelman and
+others, Bayesian Data Analysis, 3rd ed., chapter 8). Cells with the same automatic verdict are a pool:
 
 * a pool of one cell: its pass rate is Beta(k + 1/2, n - k + 1/2), Jeffreys' prior and k passes of n reviewed;
 * of several cells: rates that differ from cell to cell as much as the sample lets them, Beta(m s, (1 - m) s) with m by
-  Jeffreys' prior and s, how alike the cells are, log-uniform on a grid (ibid., chapter 5). Cells with few reviews or none
-  lean on the others of the pool, and what is not known of how cells differ widens the interval.
+  Jeffreys' prior and s, how alike the cells are, log-uniform on a grid (ibid., chapter 5). Cells with few reviews or
+  none lean on the others of the pool, and what is not known of how cells differ widens the interval.
 
 The remainder of a finite population is then Binomial: a cell that is reviewed whole has no uncertainty left.
 """
@@ -26,8 +26,15 @@ SEED = 0
 JEFFREYS = 0.5
 _RATES = 100
 """Points of the grid of m; draws are spread evenly between them."""
-LIKENESS = np.geomspace(4.0, 2000.0, 10)
+LIKENESS = np.geomspace(0.25, 1000.0, 13)
 """The grid of s, in items: a cell leans on its pool as if s of its items had been seen."""
+
+LEANING = 0.5
+"""How much less likely a larger s is before anything is seen: by this power of it."""
+ALIKE = 1.5
+"""Parts drawn of two cells that differ by no more than this factor are about the same."""
+
+_EDGE, _FAR, _HALVINGS = 1e-6, 30.0, 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,8 @@ class Cells:
     """Of these, those that pass."""
     left: Integers
     """Items that nobody reviewed."""
+    fraction: Floats
+    """The part of the cell's items that was to be drawn."""
 
     def __len__(self) -> int:
         return len(self.pool)
@@ -55,26 +64,62 @@ class Drawn:
     """(draws, cells): how many of those left pass."""
     rate: Floats
     """Of each cell, the mean of its drawn pass rates."""
-    likeness: Floats
-    """Of each cell, the items that its pool is worth: the mean of s, or 1 for Jeffreys' prior of a single cell."""
 
 
 def drawn(cells: Cells, draws: int = DRAWS, seed: int = SEED) -> Drawn:
     """The same cells and seed draw the same."""
     generator = np.random.default_rng(seed)
-    rates, likeness = np.empty((draws, len(cells))), np.ones(len(cells))
+    rates = np.empty((draws, len(cells)))
     for pool in np.unique(cells.pool):
         at = np.flatnonzero(cells.pool == pool)
-        reviewed, passed = cells.reviewed[at], cells.passed[at]
-        if len(at) == 1:
-            rates[:, at] = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (draws, 1))
-            continue
+        rates[:, at] = _rates(cells, at, draws, generator)
+    return Drawn(generator.binomial(cells.left, rates), rates.mean(axis=0))
+
+
+def _rates(cells: Cells, at: Integers, draws: int, generator: np.random.Generator) -> Floats:
+    """(draws, cells of a pool)"""
+    reviewed, passed = cells.reviewed[at], cells.passed[at]
+    rates: Floats
+    if len(at) == 1:
+        rates = np.empty((draws, 1))
+    else:
         mean, size = _hyper(reviewed, passed, draws, generator)
         first = (mean * size)[:, np.newaxis] + passed
         second = ((1 - mean) * size)[:, np.newaxis] + (reviewed - passed)
-        rates[:, at] = generator.beta(first, second)
-        likeness[at] = size.mean()
-    return Drawn(generator.binomial(cells.left, rates), rates.mean(axis=0), likeness)
+        rates = generator.beta(first, second)
+    for of in _drawn_alike(cells.fraction[at]):
+        n, k = int(reviewed[of].sum()), int(passed[of].sum())
+        if n or len(at) == 1:
+            together = generator.beta(k + JEFFREYS, n - k + JEFFREYS, draws)
+            rates[:, of] = _made_to_meet(rates[:, of], (reviewed + cells.left[at])[of], together)
+    return rates
+
+
+def _drawn_alike(fraction: Floats) -> list[Integers]:
+    """Cells of which about the same part was to be drawn: taken together they are still a random sample."""
+    groups: list[list[int]] = []
+    for at in np.argsort(fraction, kind="stable").tolist():
+        if groups and fraction[at] <= ALIKE * fraction[groups[-1][0]]:
+            groups[-1].append(at)
+        else:
+            groups.append([at])
+    return [np.array(group) for group in groups]
+
+
+def _made_to_meet(rates: Floats, sizes: Integers, together: Floats) -> Floats:
+    """The rates, shifted on the logit scale so that in each draw all cells together have this rate."""
+    if rates.shape[1] == 1:
+        return together[:, np.newaxis]
+    share = sizes / sizes.sum()
+    rates = np.clip(rates, _EDGE, 1 - _EDGE)
+    logits = np.log(rates / (1 - rates))
+    low, high = np.full(len(rates), -_FAR), np.full(len(rates), _FAR)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        more = (1 / (1 + np.exp(-logits - middle[:, np.newaxis]))) @ share > together
+        high, low = np.where(more, middle, high), np.where(more, low, middle)
+    shifted: Floats = 1 / (1 + np.exp(-logits - ((low + high) / 2)[:, np.newaxis]))
+    return shifted
 
 
 def _hyper(reviewed: Integers, passed: Integers, draws: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
@@ -95,11 +140,12 @@ def _evidence(means: Floats, reviewed: Integers, passed: Integers) -> Floats:
     n, k = reviewed[seen], passed[seen]
     first = means[:, np.newaxis] * LIKENESS
     most = int(n.max(initial=0))
-    logs = np.zeros((len(means), len(LIKENESS)))
+    logs = np.tile(-LEANING * np.log(LIKENESS), (len(means), 1))
     # of each j, how many cells have more than j passes, fails, reviews: log rising factorials are sums over j
     for base, counts, sign in ((first, k, 1), (LIKENESS - first, n - k, 1), (LIKENESS[np.newaxis], n, -1)):
         more = (counts[:, np.newaxis] > np.arange(most)).sum(axis=0)
         for j in np.flatnonzero(more):
             logs += sign * more[j] * np.log(base + j)
     weight: Floats = np.exp(logs - logs.max())
-    return weight / weight.sum()
+    weight /= weight.sum()
+    return weight

@@ -28,6 +28,15 @@ class Spread:
     variance: float
     """Of the figure, as drawn now."""
 
+    def cells_variance(self, cells: Cells, steps: int = 0) -> Floats:
+        """(cells, steps + 1): of each cell's part of the figure, and that after so many further reviews."""
+        rate = self.drawn.rate[:, np.newaxis]
+        further = np.arange(steps + 1)
+        left = np.maximum(cells.left[:, np.newaxis] - further, 0)
+        seen = cells.reviewed[:, np.newaxis] + further + 2 * JEFFREYS
+        variance: Floats = self.weight[:, np.newaxis] ** 2 * left * rate * (1 - rate) * (seen + left) / (seen + 1)
+        return variance
+
 
 def allocated(spread: Spread, more: int) -> Integers:
     """So many further reviews, by cell; fewer if there are no more items."""
@@ -37,7 +46,7 @@ def allocated(spread: Spread, more: int) -> Integers:
 
 def needed(spread: Spread, half_width: float) -> int | None:
     """Further reviews until the interval is so narrow: None if it will not be, however many."""
-    now = float(_variances(spread, 0)[:, 0].sum())
+    now = float(spread.cells_variance(spread.cells).sum())
     target = (half_width / NORMAL) ** 2
     if spread.variance <= target:
         return 0
@@ -51,20 +60,10 @@ def needed(spread: Spread, half_width: float) -> int | None:
 def _gains(spread: Spread, most: int) -> tuple[Floats, Integers]:
     """What each further review takes off the variance, largest first, and whose cell it is of."""
     steps = int(min(most, spread.cells.left.max(initial=0)))
-    variances = _variances(spread, steps)
+    variances = spread.cells_variance(spread.cells, steps)
     gains = np.maximum(variances[:, :-1] - variances[:, 1:], 0.0)
     there = spread.cells.left[:, np.newaxis] > np.arange(steps)
     owner = np.broadcast_to(np.arange(len(gains))[:, np.newaxis], gains.shape)[there]
     flat = gains[there]
     order = np.argsort(-flat, kind="stable")
     return flat[order], owner[order]
-
-
-def _variances(spread: Spread, steps: int) -> Floats:
-    """(cells, steps + 1): of each cell's part of the figure after so many further reviews."""
-    rate = spread.drawn.rate[:, np.newaxis]
-    further = np.arange(steps + 1)
-    left = np.maximum(spread.cells.left[:, np.newaxis] - further, 0)
-    seen = spread.cells.reviewed[:, np.newaxis] + further + 2 * JEFFREYS
-    variance: Floats = spread.weight[:, np.newaxis] ** 2 * left * rate * (1 - rate) * (seen + left) / (seen + 1)
-    return variance

@@ -5,9 +5,12 @@ likely to be drawn as any other, so that how items were chosen does not matter o
 others, Bayesian Data Analysis, 3rd ed., chapter 8). Cells with the same automatic verdict are a pool:
 
 * a pool of one cell: its pass rate is Beta(k + 1/2, n - k + 1/2), Jeffreys' prior and k passes of n reviewed;
-* of several cells: rates that differ from cell to cell as much as the sample lets them, Beta(m s, (1 - m) s) with m by
-  Jeffreys' prior and s, how alike the cells are, log-uniform on a grid (ibid., chapter 5). Cells with few reviews or
-  none lean on the others of the pool, and what is not known of how cells differ widens the interval.
+* of several cells: a cell is like its pool, Beta(m s, (1 - m) s) with m by Jeffreys' prior and s, how alike cells are,
+  on a grid; or, with a chance set before anything is seen, it has nothing to do with it, and has Jeffreys' prior (a
+  robust mixture: Schmidli and others 2014). Cells with few reviews or none lean on the others, and what is not known of
+  how cells differ widens the interval of figures that weigh them otherwise than the sample does;
+* cells of a pool of which about the same part was to be drawn are together a simple random sample: together they have
+  the rate of a pool of one cell, whatever they are one by one.
 
 The remainder of a finite population is then Binomial: a cell that is reviewed whole has no uncertainty left.
 """
@@ -26,14 +29,12 @@ SEED = 0
 JEFFREYS = 0.5
 _RATES = 100
 """Points of the grid of m; draws are spread evenly between them."""
-LIKENESS = np.geomspace(0.25, 1000.0, 13)
+LIKENESS = np.geomspace(4.0, 1000.0, 8)
 """The grid of s, in items: a cell leans on its pool as if s of its items had been seen."""
-
-LEANING = 0.5
-"""How much less likely a larger s is before anything is seen: by this power of it."""
+APART = 0.4
+"""The chance, before anything is seen, that a cell has nothing to do with its pool."""
 ALIKE = 1.5
 """Parts drawn of two cells that differ by no more than this factor are about the same."""
-
 _EDGE, _FAR, _HALVINGS = 1e-6, 30.0, 30
 
 
@@ -83,10 +84,7 @@ def _rates(cells: Cells, at: Integers, draws: int, generator: np.random.Generato
     if len(at) == 1:
         rates = np.empty((draws, 1))
     else:
-        mean, size = _hyper(reviewed, passed, draws, generator)
-        first = (mean * size)[:, np.newaxis] + passed
-        second = ((1 - mean) * size)[:, np.newaxis] + (reviewed - passed)
-        rates = generator.beta(first, second)
+        rates = _of_several(reviewed, passed, draws, generator)
     for of in _drawn_alike(cells.fraction[at]):
         n, k = int(reviewed[of].sum()), int(passed[of].sum())
         if n or len(at) == 1:
@@ -122,30 +120,33 @@ def _made_to_meet(rates: Floats, sizes: Integers, together: Floats) -> Floats:
     return shifted
 
 
-def _hyper(reviewed: Integers, passed: Integers, draws: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
-    """(m, s) of a pool, drawn from their posterior on the grid."""
+def _of_several(reviewed: Integers, passed: Integers, draws: int, generator: np.random.Generator) -> Floats:
+    """(draws, cells): rates of the cells of a pool, from the posterior of m, s and which cells are apart."""
     step = np.pi / 2 / _RATES
     angles = (np.arange(_RATES) + 0.5) * step  # Jeffreys' prior of a share is even in the arcsine of its root
-    means = np.sin(angles) ** 2
-    weight = _evidence(means, reviewed, passed).ravel()
-    chosen = generator.choice(weight.size, draws, p=weight)
-    at, size = np.divmod(chosen, len(LIKENESS))
-    spread = angles[at] + step * (generator.random(draws) - 0.5)
-    return np.clip(np.sin(spread) ** 2, 1e-9, 1 - 1e-9), LIKENESS[size]
+    mean, size = (grid.ravel() for grid in np.meshgrid(np.sin(angles) ** 2, LIKENESS, indexing="ij"))
+    like = np.log(1 - APART) + _evidence(mean * size, (1 - mean) * size, reviewed, passed)
+    half = np.array([JEFFREYS])
+    apart = np.log(APART) + _evidence(half, half, reviewed, passed)
+    either = np.logaddexp(like, apart)
+    weight = np.exp(either.sum(axis=1) - either.sum(axis=1).max())
+    chosen = generator.choice(weight.size, draws, p=weight / weight.sum())
+    spread = angles[chosen // len(LIKENESS)] + step * (generator.random(draws) - 0.5)
+    mean, size = np.clip(np.sin(spread) ** 2, _EDGE, 1 - _EDGE)[:, np.newaxis], size[chosen][:, np.newaxis]
+    own = np.log(generator.random((draws, len(reviewed)))) < (apart - either)[chosen]
+    first = np.where(own, JEFFREYS, mean * size) + passed
+    second = np.where(own, JEFFREYS, (1 - mean) * size) + (reviewed - passed)
+    rates: Floats = generator.beta(first, second)
+    return rates
 
 
-def _evidence(means: Floats, reviewed: Integers, passed: Integers) -> Floats:
-    """(means, LIKENESS): beta-binomial likelihood of all cells, made to sum to 1."""
-    seen = reviewed > 0
-    n, k = reviewed[seen], passed[seen]
-    first = means[:, np.newaxis] * LIKENESS
-    most = int(n.max(initial=0))
-    logs = np.tile(-LEANING * np.log(LIKENESS), (len(means), 1))
-    # of each j, how many cells have more than j passes, fails, reviews: log rising factorials are sums over j
-    for base, counts, sign in ((first, k, 1), (LIKENESS - first, n - k, 1), (LIKENESS[np.newaxis], n, -1)):
-        more = (counts[:, np.newaxis] > np.arange(most)).sum(axis=0)
-        for j in np.flatnonzero(more):
-            logs += sign * more[j] * np.log(base + j)
-    weight: Floats = np.exp(logs - logs.max())
-    weight /= weight.sum()
-    return weight
+def _evidence(first: Floats, second: Floats, reviewed: Integers, passed: Integers) -> Floats:
+    """(priors, cells): log likelihood of each cell under Beta(first, second), but for a constant of the cell."""
+    return _rising(first, passed) + _rising(second, reviewed - passed) - _rising(first + second, reviewed)
+
+
+def _rising(base: Floats, count: Integers) -> Floats:
+    """(bases, counts): log of base (base + 1) ... (base + count - 1)."""
+    logs = np.log(base[:, np.newaxis] + np.arange(count.max(initial=0)))
+    sums: Floats = np.concatenate([np.zeros((len(base), 1)), logs.cumsum(axis=1)], axis=1)
+    return sums[:, count]

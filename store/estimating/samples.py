@@ -33,11 +33,18 @@ class Sample:
     queue: QueueFile
     strata: dict[Content, str]
     """Of every item that it could have drawn."""
-    items: set[Content] = field(default_factory=set)
-    """That were drawn, by it or by those that extend it."""
-    names: set[str] = field(default_factory=set)
-    """Of the queue files."""
+    files: dict[str, set[Content]]
+    """By name of the queue file, and of those that extend it, the items that were drawn."""
     extensions: list[QueueFile] = field(default_factory=list)
+
+    @property
+    def names(self) -> set[str]:
+        return set(self.files)
+
+    @property
+    def items(self) -> set[Content]:
+        """That were drawn, by one file or another."""
+        return set().union(*self.files.values())
 
     def chance(self, content: Content, own: bool | None) -> float:
         """With which the item was drawn, by the queue or by one that extends it; `own`: its automatic verdict."""
@@ -66,7 +73,7 @@ def samples(connection: DuckDBPyConnection, workspace: Workspace) -> tuple[list[
             if strata is None:
                 problems.append(f"queue {queue.name}: the items it was drawn from are not the same any more")
                 continue
-            found[queue.name] = Sample(queue, strata, _contents(queue), {queue.name})
+            found[queue.name] = Sample(queue, strata, {queue.name: _contents(queue)})
     for queue in sorted(extending, key=lambda each: each.created):
         sample = next((each for each in found.values() if queue.design.extends in each.names), None)
         if sample is None:
@@ -82,8 +89,7 @@ def content_of(*parts: str | None) -> Content:
 
 
 def _extend(sample: Sample, queue: QueueFile) -> None:
-    sample.items |= _contents(queue)
-    sample.names.add(queue.name)
+    sample.files[queue.name] = _contents(queue)
     sample.extensions.append(queue)
 
 

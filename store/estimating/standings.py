@@ -64,9 +64,10 @@ def standings(connection: DuckDBPyConnection, workspace: Workspace, reviews: Rev
 
 def _random(sample: Sample, settled: Mapping[Content, set[str]]) -> set[Content]:
     """Items that were reviewed because the sample drew them: found in its queue; or, where that was not recorded, if
-    all that it drew is settled and nothing else that it could have drawn: then nobody chose among them. `settled`: of
-    what people settled, the queue files that it was found in."""
-    known = sample.strata.keys() & settled.keys()
-    if known and known == sample.items:
-        return known
-    return {content for content in known & sample.items if not sample.names.isdisjoint(settled[content])}
+    all of a file is settled and nothing but what was drawn: then nobody chose among them. `settled`: of what people
+    settled, the queue files that it was found in."""
+    known, drawn = sample.strata.keys() & settled.keys(), sample.items
+    random = {content for content in known & drawn if not sample.names.isdisjoint(settled[content])}
+    if known <= drawn:
+        random.update(*(items for items in sample.files.values() if items <= known))
+    return random

@@ -25,13 +25,15 @@ sys.path.insert(0, str(Path(__file__).parent))
 from published import Setting, settings
 
 from fcreview.estimate.allocation import NORMAL, Spread, allocated
-from fcreview.estimate.estimates import MIDDLE
+from fcreview.estimate.estimates import MIDDLE, MIDDLE_UNEVEN
 from fcreview.estimate.posterior import Cells, Floats, Integers, drawn
 from fcreview.sampling.strata import allocated as in_proportion
 
 DESIGNS = ("uniform", "stratified", "extended")
 SIZES = (50, 100, 200)
 DRAWS = 400
+EVEN = "all items"
+"""The figure that weighs items alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Population:
         _, first, self.cell = np.unique(code, return_index=True, return_inverse=True)
         self.pool, self.of = setting.automatic[first].astype(np.int64), self.category[first]
         self.sizes = np.bincount(self.cell)
-        per_category = {"all items": np.full(self.category.max() + 1, 1 / len(self.truth)), **setting.weights}
+        per_category = {EVEN: np.full(self.category.max() + 1, 1 / len(self.truth)), **setting.weights}
         self.weights = {name: weight[self.of] for name, weight in per_category.items()}
         self.values = {
             name: float((np.bincount(self.category, self.truth, len(weight)) * weight).sum())
@@ -115,9 +117,12 @@ def held(people: Population, design: str, size: int, repetitions: int) -> dict[s
     for repetition in range(repetitions):
         for target in people.weights if design == "extended" else ("",):
             cells = people.sample(design, size, target, generator)
-            passes = cells.passed + drawn(cells, DRAWS, repetition).passes
+            made = drawn(cells, DRAWS, repetition)
+            passes = cells.passed + made.passes
             for name in (target,) if target else people.weights:
-                low, high = np.percentile(passes @ people.weights[name], MIDDLE)
+                even = name == EVEN
+                values = (passes @ people.weights[name])[: made.met if even else None]
+                low, high = np.percentile(values, MIDDLE if even else MIDDLE_UNEVEN)
                 hits[name] += bool(low - 1e-12 <= people.values[name] <= high + 1e-12)
                 widths[name] += (high - low) / 2
     return {name: Held(hits[name] / repetitions, widths[name] / repetitions) for name in people.weights}
@@ -137,7 +142,7 @@ def lines(setting: Setting, repetitions: int) -> Iterator[str]:
             f"{100 * one.share:.1f} (±{100 * one.half_width:.1f})" for one in (each[name] for each in found.values())
         ]
         labels = [size / wilson_size(people.values[name], each[name].half_width) for (_, size), each in found.items()]
-        ratio = f"{np.mean(labels):.2f}" if name == "all items" else ""
+        ratio = f"{np.mean(labels):.2f}" if name == EVEN else ""
         yield f"| {setting.name} | {100 * agree:.1f} % | {name} | {' | '.join(cells)} | {ratio} |"
 
 

@@ -27,6 +27,9 @@ ESTIMATED: tuple[Unit, ...] = ("share", "percent", "score")
 MIDDLE = (2.0, 98.0)
 """Percentiles of the draws that an interval lies between: a little more than 95 % of them, because Jeffreys' intervals
 hold in fewer than 95 % of the samples at some rates (Brown, Cai and DasGupta 2001), and draws are finitely many."""
+MIDDLE_UNEVEN = (1.5, 98.5)
+"""The same of figures that weigh items of one category more than those of another: they rest on fewer of them. Both were
+set by measuring, see docs/trust.md."""
 SAME = 1e-9
 POINTS: dict[Unit, float] = {"share": 0.01, "percent": 1.0}
 """A percentage point in the figure's own unit."""
@@ -87,10 +90,27 @@ class Draws:
             for key, weight in weights.items():
                 if left and key in more and key in less:
                     weight[at] = (more[key] - less[key]) / len(left)
-        return {key: self._spread(key, weight) for key, weight in weights.items()}
+        return {
+            key: Spread(self.population.cells, self.drawn, weight, float(self.of(key, weight).var()))
+            for key, weight in weights.items()
+        }
 
-    def _spread(self, key: Key, weight: Floats) -> Spread:
-        return Spread(self.population.cells, self.drawn, weight, float(self.values[key].var()))
+    def of(self, key: Key, weight: Floats) -> Floats:
+        """The figure's values, in the draws that are for figures that weigh cells so."""
+        values = self.values[key]
+        return values[: self.drawn.met] if self.even(weight) else values
+
+    def interval(self, key: Key, weight: Floats) -> tuple[float, float]:
+        """The ends of the figure's 95 % interval."""
+        low, high = np.percentile(self.of(key, weight), MIDDLE if self.even(weight) else MIDDLE_UNEVEN)
+        return float(low), float(high)
+
+    def even(self, weight: Floats) -> bool:
+        """Whether an item counts for as much in one category as in another."""
+        there = [at for at, left in enumerate(self.population.left) if left]
+        names = self.population.names
+        kinds = {(names[at].own, names[at].stratum) for at in there}
+        return len({(names[at].own, names[at].stratum, round(float(weight[at]), 12)) for at in there}) == len(kinds)
 
 
 def draws_of(run: Run, seed: int = SEED) -> Draws | None:
@@ -120,9 +140,9 @@ def estimates(run: Run, half_width: float, seed: int = SEED) -> Iterator[Estimat
         if one.unit not in ESTIMATED:
             continue
         there = key in spreads and draws is not None
-        values = draws.values[key] if there and draws is not None else None
+        values = draws.of(key, spreads[key].weight) if there and draws is not None else None
         known = after[key].value if key in after else None
-        low, high = (None, None) if values is None else map(float, np.percentile(values, MIDDLE))
+        low, high = (None, None) if draws is None or values is None else draws.interval(key, spreads[key].weight)
         method = depends.method(key, draws)
         if method == "all known" and known is not None:
             low = high = known

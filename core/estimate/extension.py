@@ -44,7 +44,7 @@ def extension(draws: Draws, wanted: Wanted) -> list[Part]:
     spread = draws.spreads([wanted.key])[wanted.key]
     names = draws.population.names
     own = [at for at, name in enumerate(names) if name.stratum[wanted.sample] is not None]
-    finely = _weighed_by_category(draws, spread, own)
+    finely = not draws.even(spread.weight)
     groups: dict[str, list[int]] = {}
     for at in own:
         stratum = names[at].stratum[wanted.sample] or ""
@@ -60,14 +60,6 @@ def extension(draws: Draws, wanted: Wanted) -> list[Part]:
     size = sum(map(len, free)) if many is None else many
     parts = allocated(later, size if wanted.most is None else min(size, wanted.most)) if size else np.zeros_like(ahead)
     return [Part(text, rest, int(each)) for text, rest, each in zip(groups, free, parts, strict=True) if each]
-
-
-def _weighed_by_category(draws: Draws, spread: Spread, own: list[int]) -> bool:
-    """Whether an item counts for more in one category than in another."""
-    there = [at for at in own if draws.population.left[at]]
-    names = draws.population.names
-    kinds = {(names[at].own, names[at].stratum) for at in there}
-    return len({(names[at].own, names[at].stratum, round(float(spread.weight[at]), 12)) for at in there}) > len(kinds)
 
 
 def _together(spread: Spread, groups: list[list[int]]) -> Spread:

@@ -33,6 +33,9 @@ LIKENESS = np.geomspace(4.0, 1000.0, 8)
 """The grid of s, in items: a cell leans on its pool as if s of its items had been seen."""
 APART = 0.4
 """The chance, before anything is seen, that a cell has nothing to do with its pool."""
+FREE = 0.25
+"""Draws in which cells are by themselves, to one in which they meet their pool's rate. Where a sample holds no error,
+or one or two, its pool's rate leaves no room for errors that all lie in one category; a mean of them would show."""
 ALIKE = 1.5
 """Parts drawn of two cells that differ by no more than this factor are about the same."""
 _EDGE, _FAR, _HALVINGS = 1e-6, 30.0, 30
@@ -52,6 +55,15 @@ class Cells:
     """Items that nobody reviewed."""
     fraction: Floats
     """The part of the cell's items that was to be drawn."""
+    apart: Integers | None = None
+    """Items that are known, though not from the sample, and that it spoke for as well when it was drawn."""
+    apart_passed: Integers | None = None
+    """Of these, those that pass."""
+
+    @property
+    def unseen(self) -> Integers:
+        """Items that the sample speaks for and did not draw."""
+        return self.left if self.apart is None else self.left + self.apart
 
     def __len__(self) -> int:
         return len(self.pool)
@@ -62,34 +74,40 @@ class Drawn:
     """What the unreviewed items might be."""
 
     passes: Integers
-    """(draws, cells): how many of those left pass."""
+    """(draws, cells): how many of those left pass. The first `met` draws are for figures that weigh items alike, all of
+    them for others."""
     rate: Floats
     """Of each cell, the mean of its drawn pass rates."""
+    met: int
+    """Draws in which the cells of a pool have its rate together; in those after them each cell is by itself."""
 
 
 def drawn(cells: Cells, draws: int = DRAWS, seed: int = SEED) -> Drawn:
     """The same cells and seed draw the same."""
     generator = np.random.default_rng(seed)
-    rates = np.empty((draws, len(cells)))
+    rates = np.empty((draws + round(FREE * draws), len(cells)))
     for pool in np.unique(cells.pool):
         at = np.flatnonzero(cells.pool == pool)
         rates[:, at] = _rates(cells, at, draws, generator)
-    return Drawn(generator.binomial(cells.left, rates), rates.mean(axis=0))
+    passes = generator.binomial(cells.unseen, rates)
+    if cells.apart_passed is not None:  # how many of them pass is known: what is drawn cannot contradict it
+        passes = np.clip(passes - cells.apart_passed, 0, cells.left)
+    return Drawn(passes, rates[:draws].mean(axis=0), draws)
 
 
 def _rates(cells: Cells, at: Integers, draws: int, generator: np.random.Generator) -> Floats:
-    """(draws, cells of a pool)"""
+    """(draws and those beyond them that are free, cells of a pool)"""
+    every = draws + round(FREE * draws)
     reviewed, passed = cells.reviewed[at], cells.passed[at]
-    rates: Floats
     if len(at) == 1:
-        rates = np.empty((draws, 1))
-    else:
-        rates = _of_several(reviewed, passed, draws, generator)
+        rates: Floats = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (every, 1))
+        return rates
+    rates = _of_several(reviewed, passed, every, generator)
     for of in _drawn_alike(cells.fraction[at]):
         n, k = int(reviewed[of].sum()), int(passed[of].sum())
-        if n or len(at) == 1:
+        if n:
             together = generator.beta(k + JEFFREYS, n - k + JEFFREYS, draws)
-            rates[:, of] = _made_to_meet(rates[:, of], (reviewed + cells.left[at])[of], together)
+            rates[:draws, of] = _made_to_meet(rates[:draws, of], (reviewed + cells.unseen[at])[of], together)
     return rates
 
 

@@ -28,6 +28,9 @@ class Standing:
     """The chance with which it was drawn, by one sample or another."""
     random: bool = False
     """Settled as an item of such a sample. What was settled otherwise is known, and says nothing of the rest."""
+    spoken_for: bool = False
+    """Settled otherwise, but which items of the sample were chosen like it is not recorded: the sample speaks for it as
+    for unreviewed items, within what is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,8 @@ def population(standings: Sequence[Standing]) -> Population:
     members: dict[CellName, list[int]] = {}
     unsampled = []
     for at, each in enumerate(standings):
-        if (each.own is not None) not in judged or (each.settled is not None and not each.random):
+        picked = each.settled is not None and not each.random and not each.spoken_for
+        if (each.own is not None) not in judged or picked:
             continue
         if each.stratum is not None:
             members.setdefault(CellName(each.own, each.stratum, each.category), []).append(at)
@@ -74,13 +78,16 @@ def population(standings: Sequence[Standing]) -> Population:
     names = sorted(members, key=lambda name: (str(name.own), str(name.stratum), name.category))
     pools = {own: number for number, own in enumerate(dict.fromkeys(name.own for name in names))}
     reviewed = [[at for at in members[name] if standings[at].random] for name in names]
-    left = [[at for at in members[name] if not standings[at].random] for name in names]
+    left = [[at for at in members[name] if standings[at].settled is None] for name in names]
+    apart = [[at for at in members[name] if standings[at].spoken_for] for name in names]
     cells = Cells(
         pool=np.array([pools[name.own] for name in names], dtype=np.int64),
         reviewed=np.array([len(some) for some in reviewed], dtype=np.int64),
         passed=np.array([sum(standings[at].settled is True for at in some) for some in reviewed], dtype=np.int64),
         left=np.array([len(some) for some in left], dtype=np.int64),
         fraction=np.array([np.mean([standings[at].fraction for at in members[name]]) for name in names]),
+        apart=np.array([len(some) for some in apart], dtype=np.int64),
+        apart_passed=np.array([sum(standings[at].settled is True for at in some) for some in apart], dtype=np.int64),
     )
     return Population(
         names,

@@ -52,22 +52,32 @@ def standings(connection: DuckDBPyConnection, workspace: Workspace, reviews: Rev
         for content, row in zip(contents, rows, strict=True)
         if row[9] is not None
     }
-    random = {content for sample in usable for content in _random(sample, settled)}
+    chosen = [_random(sample, settled) for sample in usable]
+    random = {content for each in chosen for content in each.random}
+    spoken_for = {content for each in chosen for content in each.spoken_for} - random
     items = []
     for content, row in zip(contents, rows, strict=True):
         of = [sample for sample in usable if content in sample.strata]
         stratum = tuple(sample.strata.get(content) for sample in usable) if of else None
         chance = 1 - prod(1 - sample.chance(content, row[8]) for sample in of)
-        items.append(Standing(row[4], row[8], row[9], stratum, chance, content in random))
+        how = content in random, content in spoken_for
+        items.append(Standing(row[4], row[8], row[9], stratum, chance, *how))
     return Standings(items, contents, usable, problems)
 
 
-def _random(sample: Sample, settled: Mapping[Content, set[str]]) -> set[Content]:
-    """Items that were reviewed because the sample drew them: found in its queue; or, where that was not recorded, if
-    all of a file is settled and nothing but what was drawn: then nobody chose among them. `settled`: of what people
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    random: set[Content]
+    spoken_for: set[Content]
+
+
+def _random(sample: Sample, settled: Mapping[Content, set[str]]) -> _Chosen:
+    """Items that were reviewed because the sample drew them: found in its queue; or, where reviews do not name it, if a
+    whole file is settled, so that nobody chose among its items. Then what else is settled may hold some that were
+    chosen, and would have been in the sample or not: the sample speaks for those too. `settled`: of what people
     settled, the queue files that it was found in."""
-    known, drawn = sample.strata.keys() & settled.keys(), sample.items
-    random = {content for content in known & drawn if not sample.names.isdisjoint(settled[content])}
-    if known <= drawn:
-        random.update(*(items for items in sample.files.values() if items <= known))
-    return random
+    known = sample.strata.keys() & settled.keys()
+    named = {content for content in known & sample.items if not sample.names.isdisjoint(settled[content])}
+    whole = set().union(*(items for items in sample.files.values() if items <= known))
+    random = named | whole
+    return _Chosen(random, known - random if whole - named else set())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fcreview.store.rows import QueueRow, RunRow, View
 
 if TYPE_CHECKING:
+    from fcreview.estimate.share import Share
     from fcreview.store.store import Store
     from fcreview.tui.session import Session
 
@@ -54,6 +55,10 @@ class Loading:
     async def runs(self) -> list[RunRow]:
         return await self._session.ask(lambda store: store.runs())
 
+    async def share(self, run: RunRow) -> Share | None:
+        """Of the items of a run that pass, with an interval; None without a random sample of them."""
+        return await self._session.ask(partial(_share, run.run))
+
     async def find(self, item: int | str, run: int | None) -> int | None:
         """The item that a person named: by its id in a run that is shown, or by its number."""
         if not isinstance(item, str):
@@ -78,6 +83,18 @@ def _load(request: Request, store: Store) -> Loaded:
     window = cursor // WINDOW
     own = store.progress(view.file, store.annotator) if view.file else []
     return Loaded(total, cursor, window, store.page(view, window * WINDOW, WINDOW), own[0].said if own else "")
+
+
+def _share(run: int, store: Store) -> Share | None:
+    """Takes a second on a large run, and is only worked out where a queue file can have drawn a sample."""
+    from fcreview.store.queues.file import queue_names
+
+    if store.blind or not queue_names(store.workspace):
+        return None
+    from fcreview.estimate.share import share
+    from fcreview.tui.queue.header import HALF_WIDTH
+
+    return share(store.told.standings(run).items, HALF_WIDTH)
 
 
 def _warnings(store: Store) -> list[str]:

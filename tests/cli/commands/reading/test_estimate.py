@@ -75,8 +75,19 @@ def test_picked_items_beside_a_sample_do_not_make_it_larger(cli: Cli, run: Path,
     picked = [PATH.format(at) for at in range(0, ITEMS, 3) if PATH.format(at) not in drawn(cli, run, "pilot")]
     label(cli, run, tmp_path, {name: truth(name) for name in picked})
     both = next(one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python")
-    # nothing says any more that people did not choose: these reviews name no queue
-    assert both["n_random"] == 0 and both["low"] is None and both["n_known"] == 20 + len(picked)
+    assert both["n_random"] == 20 and both["n_known"] == 20 + len(picked)
+    assert both["high"] - both["low"] < alone["high"] - alone["low"]
+    right = sum(truth(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
+    assert both["low"] <= right <= both["high"]
+
+
+def test_picked_items_that_happen_to_be_in_a_sample_are_none(cli: Cli, run: Path, tmp_path: Path) -> None:
+    """A queue file alone makes nothing random: its items must have been reviewed as its items."""
+    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
+    picked = [PATH.format(at) for at in range(0, ITEMS, 3)]
+    assert set(picked) & set(drawn(cli, run, "pilot")) and not set(drawn(cli, run, "pilot")) <= set(picked)
+    label(cli, run, tmp_path, {name: truth(name) for name in picked})
+    assert all(one["low"] is None and one["n_random"] == 0 for one in cli("estimate", run, "--json").objects)
 
 
 def test_a_sample_is_extended_until_it_is_narrow_enough(cli: Cli, run: Path, tmp_path: Path) -> None:

@@ -1,0 +1,121 @@
+"""Function documents as benchmarks write them: parameters with type, choices, default, and whether they are required."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+KINDS = {
+    "string": "string",
+    "str": "string",
+    "char": "string",
+    "integer": "integer",
+    "int": "integer",
+    "long": "integer",
+    "short": "integer",
+    "byte": "integer",
+    "bigint": "integer",
+    "float": "number",
+    "double": "number",
+    "number": "number",
+    "boolean": "boolean",
+    "bool": "boolean",
+    "array": "list",
+    "list": "list",
+    "tuple": "list",
+    "arraylist": "list",
+    "dict": "object",
+    "object": "object",
+    "hashmap": "object",
+}
+"""JSON's kinds for the words of Python, Java, JavaScript and JSON Schema; what is not here may be anything."""
+_DEFAULT = re.compile(
+    r"""\bdefaults?(?:\s+(?:value|method|unit|option|setting))?(?:\s+(?:is|are|to|set\s+to|as|of)|\s*[:=])*\s*
+    (?:"([^"]*)"|'([^']*)'|(\[[^\]]*\])|([^\s,;()'"]+(?:\ [A-Z][\w]+)*))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NO_DEFAULT = {"none", "null", "", "is", "to", "value", "the", "a", "an", "all", "any", "current"}
+MISSING: Any = object()
+"""There is no default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    kind: str | None
+    """A value of `KINDS`, or None: anything."""
+    required: bool
+    choices: tuple[Any, ...]
+    default: Any
+    """As the document states it: any JSON, a text where it stands in the description only, or MISSING."""
+    description: str
+    item_kind: str | None = None
+    """Of a list's elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    name: str
+    parameters: Mapping[str, Parameter]
+    stated: bool
+    """It says which parameters there are."""
+    description: str = ""
+
+
+def read_document(raw: Mapping[str, Any]) -> Document:
+    """From a function document, bare or as the `function` of a tool; whatever is not as expected is left out."""
+    inner = raw.get("function")
+    body = inner if isinstance(inner, Mapping) else raw
+    schema = next((s for key in _SCHEMAS if isinstance(s := body.get(key), Mapping)), {})
+    while isinstance(schema.get("json"), Mapping):
+        schema = schema["json"]
+    properties = schema.get("properties")
+    stated = isinstance(properties, Mapping)
+    required = schema.get("required")
+    names = {str(name) for name in required} if isinstance(required, Sequence) and not isinstance(required, str) else None
+    parameters = {
+        str(name): _parameter(str(name), one, names)
+        for name, one in (properties.items() if isinstance(properties, Mapping) else ())
+        if isinstance(one, Mapping)
+    }
+    return Document(str(body.get("name") or ""), parameters, stated, str(body.get("description") or ""))
+
+
+_SCHEMAS = ("parameters", "inputSchema", "input_schema", "arguments")
+
+
+def _parameter(name: str, raw: Mapping[str, Any], required: set[str] | None) -> Parameter:
+    description = str(raw.get("description") or "")
+    items = raw.get("items")
+    element = items if isinstance(items, Mapping) else {}
+    choices = next((c for c in (raw.get("enum"), element.get("enum")) if isinstance(c, Sequence)), ())
+    default = raw["default"] if raw.get("default") is not None else default_in(description)
+    return Parameter(
+        name,
+        KINDS.get(str(raw.get("type")).lower()),
+        name in required if required is not None else False,
+        tuple(choices) if not isinstance(choices, str) else (),
+        default,
+        description,
+        KINDS.get(str(element.get("type")).lower()),
+    )
+
+
+def default_in(description: str) -> Any:
+    """The default that a description states: `Default is 'km'.` gives `km`; MISSING if it states none."""
+    found = _DEFAULT.search(description)
+    if not found:
+        return MISSING
+    text = next(group for group in found.groups() if group is not None).strip().rstrip(".")
+    return MISSING if text.lower() in _NO_DEFAULT else text
+
+
+def document_of(name: str, documents: Sequence[Document]) -> Document | None:
+    """The document of a called function; dots and underscores are alike, as models' interfaces allow no dots."""
+    for document in documents:
+        if document.name == name:
+            return document
+    plain = name.replace(".", "_")
+    return next((document for document in documents if document.name.replace(".", "_") == plain), None)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked 
     from fcreview.agreement.ratings import Rating
     from fcreview.figures import FigureSource, Scored
     from fcreview.store.labels.reading import Choice
+    from fcreview.store.queries.suspects import Panel
 
 T = TypeVar("T")
 
@@ -180,6 +181,15 @@ class Store:
         if self.blind:
             raise StoreError("disputes are not available in blind mode")
         return self._do(lambda: disputed(self.connection, self.reviews, view))
+
+    def panel(self, view: View) -> Panel:
+        """The questions of the view's runs with what every run answered; see `queries.suspects.panel`. StoreError in
+        blind mode."""
+        if self.blind:
+            raise StoreError("suspects are not available in blind mode")
+        from fcreview.store.queries.suspects import panel
+
+        return self._do(lambda: panel(self.connection, view))
 
     def labels(
         self, view: View, choice: Choice | None = None, size: int | None = None

@@ -22,7 +22,7 @@ class CaseKey(NamedTuple):
 
 @dataclass(slots=True)
 class Answer:
-    """One answer, and the runs that gave it. Calls and pairs only of answers that fail."""
+    """One answer, and the runs that gave it. Calls and pairs only of answers that fail or differ from golden."""
 
     runs: list[int]
     passed: bool | None
@@ -43,9 +43,13 @@ class Case:
 
     key: CaseKey
     question: str
-    """What the model was told in words: all messages of the user and the system."""
+    """All that was said up to the user's last message."""
     golden: list[Call]
     functions: list[dict[str, Any]]
+    group: str | None = None
+    """Of the conversation that several items belong to."""
+    complete: bool = True
+    """Nothing but the question is needed: the golden calls do not depend on what tools return."""
     answers: list[Answer] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     """Settled in the workspace: how many runs' answers have each fault. A case has one vote, see `learning`."""
@@ -73,6 +77,8 @@ class Witness:
     """Share of all its verdicts that are passes, 0 to 1."""
     by_category: Mapping[str, float] = field(default_factory=dict)
     """The same by category, drawn towards a half where there are few items."""
+    contradicted: float = 0.0
+    """Share of its items on which the official and the recomputed verdict differ."""
 
 
 @dataclass(frozen=True, slots=True)

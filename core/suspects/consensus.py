@@ -11,6 +11,8 @@ from fcreview.text.words import count_of
 
 FAMILIES = 2
 """So many must agree: one family agrees with itself."""
+SELDOM = 0.02
+"""Share of a run's items on which official and recomputed verdict may differ for that to be the item's fault."""
 
 
 def consensus(seen: Evidence) -> list[Reason]:
@@ -24,8 +26,10 @@ def _failing(seen: Evidence) -> list[Reason]:
         return []
     best = max(failing, key=lambda run: seen.witnesses[run].rate if run in seen.witnesses else 0.0)
     witness = seen.witnesses[best]
-    text = f"{count_of(len(failing), 'run')} of {len(seen.voices.of)} fail with an answer that can be read"
-    return [Reason("failing", share, f"{text}, among them {witness.model}, which passes {100 * witness.rate:.0f} %")]
+    text = f"{len(failing)} of {count_of(len(seen.voices.of), 'readable answer')} fail"
+    return [
+        Reason("failing", share, f"{text}, that of {witness.model} among them, which passes {100 * witness.rate:.0f} %")
+    ]
 
 
 def _agreement(seen: Evidence) -> list[Reason]:
@@ -34,7 +38,9 @@ def _agreement(seen: Evidence) -> list[Reason]:
     if not several:
         return []
     best = max(several, key=lambda each: seen.voices.share(each.runs))
-    return [Reason("agreement", seen.voices.share(best.runs), _agree(seen, best), seen.alternative(best.place, best.runs))]
+    return [
+        Reason("agreement", seen.voices.share(best.runs), _agree(seen, best), seen.alternative(best.place, best.runs))
+    ]
 
 
 def _agree(seen: Evidence, shared: Shared) -> str:
@@ -67,8 +73,8 @@ def _reversed(seen: Evidence) -> list[Reason]:
         return []
     best = max(failed, key=lambda run: seen.witnesses[run].rate)
     worst = min(passed, key=lambda run: seen.witnesses[run].rate)
-    text = f"strong runs fail where weak ones pass: {seen.witnesses[best].model} fails, {seen.witnesses[worst].model} passes"
-    return [Reason("reversed", strength, text)]
+    text = f"{seen.witnesses[best].model} fails, {seen.witnesses[worst].model} passes"
+    return [Reason("reversed", strength, f"strong runs fail where weak ones pass: {text}")]
 
 
 def _members(seen: Evidence, side: set[int] | frozenset[int]) -> dict[int, int]:
@@ -81,8 +87,10 @@ def _above(one: float, other: float) -> float:
 
 
 def _contradiction(seen: Evidence) -> list[Reason]:
+    """Official and recomputed verdicts differ, for runs where they seldom do: else it is the run that is misread."""
     runs = [run for answer in seen.case.answers if answer.contradicted for run in answer.runs]
-    if not runs:
+    telling = [run for run in runs if run in seen.witnesses and seen.witnesses[run].contradicted <= SELDOM]
+    if not telling:
         return []
-    text = f"the benchmark's score and its own rule differ on {count_of(len(runs), 'answer')}"
-    return [Reason("contradiction", len(runs) / len(seen.case.runs), text)]
+    text = f"official and recomputed verdict differ on {count_of(len(telling), 'answer')}"
+    return [Reason("contradiction", len(telling) / len(seen.case.runs), text)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,9 +11,12 @@ from fcreview.suspects.case import Alternative, Reason
 from fcreview.suspects.evidence import Evidence, Wanted, wanted
 from fcreview.suspects.explained import is_default
 from fcreview.suspects.facts.documents import MISSING, Parameter, document_of
-from fcreview.suspects.facts.notation import is_power, plain, short_for
+from fcreview.suspects.facts.notation import is_initials, is_power, plain, short_for
 from fcreview.values import brief
 
+_NAME = re.compile(r"[A-Za-z_$][\w$.]{2,}")
+LONG = 100
+"""Characters of a text whose marks are counted; a longer one is prose."""
 SOME = 0.5
 """How clear it is where only some of the accepted values are at fault."""
 
@@ -21,7 +25,12 @@ def document(seen: Evidence) -> list[Reason]:
     arguments = wanted(seen)
     found = [*_functions(seen)]
     for each in arguments:
-        found += [*_default(each), *_contract(each), *_notation(each), *_loose(each)]
+        found += [
+            *(_default(each) if seen.demanded(each.call, each.name) else ()),
+            *_contract(each),
+            *_notation(each),
+            *_loose(each),
+        ]
     return found
 
 
@@ -36,7 +45,7 @@ def _functions(seen: Evidence) -> Iterable[Reason]:
             missing = [
                 each.name for each in document.parameters.values() if each.required and each.name not in call.arguments
             ]
-            if missing:
+            if missing and seen.case.group is None:  # in a conversation it may not have been said yet
                 yield Reason("contract", 1.0, f"golden leaves out {missing[0]} of {call.name}, which is required")
 
 
@@ -57,10 +66,15 @@ def _contract(each: Wanted) -> Iterable[Reason]:
         return
     if each.accept.optional and parameter.required:
         yield Reason("contract", SOME, f"golden lets {each.words} be left out, the document requires it")
-    faults = [fault for value in values if (fault := fault_of(value, parameter))]
+    faults = [fault for value in values if not _variable(value, parameter) and (fault := fault_of(value, parameter))]
     if faults:
         clear = 1.0 if len(faults) == len(values) else SOME
         yield Reason("contract", clear, f"golden's {each.words} {faults[0]}")
+
+
+def _variable(value: Any, parameter: Parameter) -> bool:
+    """A bare name where a list or an object is asked: `myItems`, as in tasks on code."""
+    return parameter.kind in ("list", "object") and isinstance(value, str) and bool(_NAME.fullmatch(value))
 
 
 def fault_of(value: Any, parameter: Parameter) -> str | None:
@@ -131,12 +145,16 @@ def _loose(each: Wanted) -> Iterable[Reason]:
         apart = [(one, other) for one in parts for other in parts if not _overlap(one, other)]
         if apart:
             one, other = min(apart, key=lambda pair: len(pair[0]))
-            text = f"golden accepts for {each.words} both {brief(one, 40)} and {brief(other, 40)}, which are not the same"
+            text = (
+                f"golden accepts for {each.words} both {brief(one, 40)} and {brief(other, 40)}, which are not the same"
+            )
             yield Reason("loose", 1.0, text)
             return
 
 
 def _overlap(one: str, other: str) -> bool:
+    if is_initials(one, other) or is_initials(other, one):
+        return True
     return plain(one) in plain(other) or plain(other) in plain(one)
 
 
@@ -144,8 +162,6 @@ def _damaged(text: str) -> bool:
     """A mark that opens and never closes, or blanks around it."""
     if text != text.strip() and text.strip():
         return True
-    if any(text.count(opening) != text.count(closing) for opening, closing in ("()", "[]", "{}")):
+    if len(text) <= LONG and any(text.count(opening) != text.count(closing) for opening, closing in ("()", "[]", "{}")):
         return True
     return text.count('"') % 2 == 1 or (text.startswith("'") and text.count("'") % 2 == 1)
-
-

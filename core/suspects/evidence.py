@@ -30,12 +30,18 @@ class Evidence:
     witnesses: Mapping[int, Witness]
     documents: Sequence[Document]
     differences: Sequence[tuple[Answer, list[Place]]]
-    """Of the failing answers that can be read and have something to compare."""
+    """Of the failing answers that can be read and have something to compare; not what passes in another answer."""
     shared: Sequence[Shared]
+    passing: frozenset[tuple[Any, ...]]
+    """`Place.alike` of what differs from golden in answers that pass."""
 
     def parameter(self, function: str, argument: str) -> Parameter | None:
         document = document_of(function, self.documents)
         return document.parameters.get(argument) if document else None
+
+    def demanded(self, call: Call, argument: str) -> bool:
+        """Whether an answer without the argument fails, as far as answers tell."""
+        return (call.turn, call.index, call.name, argument, "-", "") not in self.passing
 
     def alternative(self, place: Place, runs: Iterable[int]) -> Alternative:
         given = list(runs)
@@ -63,11 +69,16 @@ class Wanted:
 def evidence(case: Case, witnesses: Mapping[int, Witness], read: Callable[[dict[str, Any]], Document]) -> Evidence:
     """`read` gives the document of a raw one, each once."""
     heard = voices(case, witnesses)
+    passing = frozenset(place.alike for answer in case.answers if answer.passed for place in places(case, answer))
     differences = [
-        (answer, found) for answer in case.failing if answer.readable and (found := places(case, answer))
+        (answer, kept)
+        for answer in case.failing
+        if answer.readable and (kept := [place for place in places(case, answer) if place.alike not in passing])
     ]
-    shared = [Shared(place, tuple(run for run in runs if run in heard.of)) for place, runs in by_alike(differences).values()]
-    return Evidence(case, heard, witnesses, [read(raw) for raw in case.functions], differences, shared)
+    shared = [
+        Shared(place, tuple(run for run in runs if run in heard.of)) for place, runs in by_alike(differences).values()
+    ]
+    return Evidence(case, heard, witnesses, [read(raw) for raw in case.functions], differences, shared, passing)
 
 
 def wanted(seen: Evidence) -> list[Wanted]:

@@ -19,7 +19,7 @@ from fcreview.text.words import count_of
 if TYPE_CHECKING:
     from fcreview.suspects.siblings import Siblings
 
-EMPTY = ("", [], {}, None)
+EMPTY: tuple[Any, ...] = ("", [], {}, None)
 
 
 def explained(seen: Evidence, siblings: Siblings) -> list[Reason]:
@@ -28,18 +28,18 @@ def explained(seen: Evidence, siblings: Siblings) -> list[Reason]:
     examples: dict[str, Place] = {}
     whole: list[int] = []
     for answer, places in seen.differences:
-        words = [explain(seen, siblings, place) for place in places]
-        if all(words):
+        words = [(explain(seen, siblings, place), place) for place in places]
+        why = [(word, place) for word, place in words if word]
+        if len(why) == len(words):
             whole += answer.runs
-            for word, place in zip(words, places, strict=True):
-                assert word is not None
+            for word, place in why:
                 found[word] += answer.runs
                 examples.setdefault(word, place)
     if not whole:
         return []
     word, runs = max(found.items(), key=lambda each: seen.voices.share(set(each[1])))
     runs = sorted(set(runs))
-    text = f"{examples[word].words} of {count_of(len(set(runs)), 'failing answer')}: {word}"
+    text = f"{count_of(len(runs), 'failing answer')} may be right: {examples[word].words} is {word}"
     return [Reason("explained", seen.voices.share(whole), text, seen.alternative(examples[word], runs))]
 
 
@@ -52,17 +52,17 @@ def explain(seen: Evidence, siblings: Siblings, place: Place) -> str | None:
     top = len(steps(place.path)) == 1
     if place.given is NOTHING:
         if top and default is not MISSING and any(is_default(value, default) for value in values(place.golden)):
-            return "left at its documented default, which golden demands"
+            return "leaving it at its documented default, which golden demands"
         return None
     if place.golden is NOTHING:
         if top and default is not MISSING and is_default(place.given, default):
             return "its documented default, which golden leaves out"
-        return "given empty, which golden leaves out" if place.given in EMPTY else None
+        return "empty, where golden leaves it out" if place.given in EMPTY else None
     for value in values(place.golden):
         if word := same_meaning(value, place.given):
-            return f"{word} (golden has {place.wanted})"
-    other = siblings.accepted_with(place.function, str(steps(place.path)[0]), values(place.golden), place.given)
-    return f"accepted for {place.wanted} in {other}" if other and other != seen.case.key.id else None
+            return f"{place.wanted}: {word}"
+    other = siblings.accepted_with(str(steps(place.path)[0]), values(place.golden), place.given)
+    return f"accepted beside {place.wanted} in {other}" if other and other != seen.case.key.id else None
 
 
 def values(golden: Any) -> list[Any]:
@@ -77,8 +77,11 @@ def is_default(value: Any, default: Any) -> bool:
         return str(value).lower() == str(default).lower()
     if same_meaning(value, default) in _SAME:
         return True
-    return isinstance(value, list) and isinstance(default, str) and default.startswith("[") and (
-        _listed(default) == [str(one) for one in value]
+    return (
+        isinstance(value, list)
+        and isinstance(default, str)
+        and default.startswith("[")
+        and (_listed(default) == [str(one) for one in value])
     )
 
 

@@ -13,21 +13,49 @@ from fcreview.suspects.facts.documents import MISSING
 from fcreview.suspects.facts.notation import number
 from fcreview.values import brief, to_json_text
 
-WORDS = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-         " eighteen nineteen twenty").split()  # fmt: skip
-MORE = {"half": 0.5, "dozen": 12, "once": 1, "twice": 2, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "hundred": 100,
-        "thousand": 1000, "million": 1e6, "billion": 1e9, "first": 1, "second": 2, "third": 3, "quarter": 0.25,
-        "a": 1, "an": 1, "couple": 2, "pair": 2, "week": 7, "month": 30, "year": 12, "today": 0, "single": 1}  # fmt: skip
-SPOKEN = {**{word: float(value) for value, word in enumerate(WORDS)}, **MORE}
+_COUNTED = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty"
+)
+MORE = {  # fmt: skip
+    "a": 1.0,
+    "an": 1.0,
+    "single": 1.0,
+    "once": 1.0,
+    "first": 1.0,
+    "today": 0.0,
+    "couple": 2.0,
+    "pair": 2.0,
+    "twice": 2.0,
+    "second": 2.0,
+    "third": 3.0,
+    "quarter": 0.25,
+    "half": 0.5,
+    "dozen": 12.0,
+    "thirty": 30.0,
+    "forty": 40.0,
+    "fifty": 50.0,
+    "sixty": 60.0,
+    "hundred": 100.0,
+    "thousand": 1e3,
+    "million": 1e6,
+    "billion": 1e9,
+    "week": 7.0,
+    "month": 30.0,
+    "year": 12.0,
+}
+SPOKEN = {word: float(value) for value, word in enumerate(_COUNTED.split())} | MORE
 SCALES = (1.0, 100.0, 0.01, 1000.0, 0.001, 1e6, 12.0, 60.0, 3600.0)
 """Percent, thousands, millions, dozens and months, minutes: a number in the question in another size."""
-_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+", re.IGNORECASE)
+_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{3,}")
 STEM = 4
 """Letters by which words are compared: `predict` and `prediction`."""
 
 
 def grounding(seen: Evidence) -> list[Reason]:
+    if not seen.case.complete or not seen.case.question.strip():
+        return []
     question = Spoken(seen.case.question)
     found: list[Reason] = []
     for each in wanted(seen):
@@ -46,7 +74,9 @@ class Spoken:
         self.stems = {word[:STEM] for word in _WORD.findall(self.text)}
 
     def number(self, value: float) -> bool:
-        return any(abs(abs(value) - one * scale) <= 1e-9 * max(abs(value), 1e-9) for one in self.numbers for scale in SCALES)
+        return any(
+            abs(abs(value) - one * scale) <= 1e-9 * max(abs(value), 1e-9) for one in self.numbers for scale in SCALES
+        )
 
     def words(self, text: str) -> bool:
         """Whether it has any word of the text, or the text itself as in writing without blanks."""
@@ -62,7 +92,7 @@ def _shares(word: str, text: str) -> bool:
 
 
 def numbers_in(text: str) -> set[float]:
-    found = {value for part in _NUMBER.findall(text) if (value := number(part.rstrip(","))) is not None}
+    found = {value for part in _NUMBER.findall(text) if (value := number(part)) is not None}
     return found | {SPOKEN[word] for word in re.findall(r"[a-z]+", text) if word in SPOKEN}
 
 
@@ -80,7 +110,9 @@ def _of(each: Wanted, question: Spoken, seen: Evidence) -> Iterable[Reason]:
         return
     unused = sorted(question.numbers - _all_numbers(seen) - set(MORE.values()) - {0.0, 1.0, 2.0})
     clear, more = (1.0, f", which has {_short(unused[0])} that golden does not use") if unused else (0.6, "")
-    yield Reason("ungrounded", clear, f"golden's {each.words}, {brief(ungrounded[0], 50)}, is not in the question{more}")
+    yield Reason(
+        "ungrounded", clear, f"golden's {each.words}, {brief(ungrounded[0], 50)}, is not in the question{more}"
+    )
 
 
 def _any_default(each: Wanted) -> bool:

@@ -1,7 +1,7 @@
 """What settled reviews teach: how often a kind of reason was right here.
 
-A reason's chance is a prior worth `PRIOR` reviews; each case with that reason whose fault is settled counts as one more,
-for it if the fault is the golden answer's, the question's or the checker's, against it if it is the model's.
+A reason's chance is a prior worth `PRIOR` reviews; each case with that reason whose fault is settled counts as one
+more, for it if the fault is the golden answer's, the question's or the checker's, against it if it is the model's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def learned(chances: Mapping[str, float], judged: Iterable[tuple[Case, list[Reas
 
 
 def verdict_of(case: Case) -> bool | None:
-    """Whether people found the benchmark at fault in this case (for any run), or only models; None if nobody settled."""
+    """Whether people found the benchmark at fault in this case (for any run), or only models; None if not settled."""
     if any(case.faults[fault] for fault in BENCHMARK):
         return True
     return False if case.faults["model"] else None

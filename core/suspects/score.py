@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from fcreview.suspects.case import Alternative, Case, Reason, Witness
@@ -28,8 +29,17 @@ CHANCES = {
     "reversed": 0.2,
     "contradiction": 0.3,
 }
-"""How likely a reason, where it is clear, is to be right alone. Rough on purpose: what is against the document is worth
-more than not, what stands only in comparison is worth a third, what nearly every model shares is worth more than not."""
+"""How likely a reason, where it is clear, is to be right alone. Rough on purpose: what breaks the document, or what all
+independent models share, more often than not; what is a matter of how things are written, rather less; what only
+stands out beside other items or answers, once in three to five."""
+HABIT = 0.1
+"""Share of a dataset's items beyond which what golden answers do is the benchmark's habit, and counts for less."""
+SHOWN = 0.05
+"""Strength below which a reason is not put into words."""
+GOLDEN_ALONE = frozenset({"contract", "default", "loose", "notation", "siblings", "ungrounded"})
+FEW = 20
+"""Items that may have a reason in common before it can be a habit."""
+Judged = list[tuple[Case, list[Reason]]]
 SETTLED = {True: "people settled that the benchmark is at fault", False: "people settled that the model is at fault"}
 
 
@@ -56,7 +66,7 @@ def suspects(cases: Sequence[Case], witnesses: Mapping[int, Witness]) -> list[Su
     for case in cases:
         datasets.setdefault(case.key[:3], []).append(case)
     read = reader()
-    judged: list[tuple[Case, list[Reason]]] = []
+    judged: Judged = []
     for of in datasets.values():
         siblings = Siblings(of)
         for case in of:
@@ -73,8 +83,30 @@ def suspects(cases: Sequence[Case], witnesses: Mapping[int, Witness]) -> list[Su
                     ],
                 )
             )
+    judged = _without_habits(judged)
     chances = learned(CHANCES, judged)
     return sorted((suspect(case, reasons, chances) for case, reasons in judged), key=lambda each: -each.score)
+
+
+def _without_habits(judged: Judged) -> Judged:
+    """What golden answers of a dataset do again and again is weaker in each: by `HABIT` over its share."""
+    many: Counter[tuple[tuple[str, ...], str]] = Counter()
+    sizes: Counter[tuple[str, ...]] = Counter()
+    for case, reasons in judged:
+        sizes[case.key[:3]] += 1
+        many.update((case.key[:3], kind) for kind in {reason.kind for reason in reasons} & GOLDEN_ALONE)
+    weaker = {each: HABIT * sizes[each[0]] / count for each, count in many.items() if count > HABIT * sizes[each[0]]}
+    weaker = {each: by for each, by in weaker.items() if many[each] >= FEW}
+    return [
+        (
+            case,
+            [
+                replace(reason, strength=reason.strength * weaker.get((case.key[:3], reason.kind), 1.0))
+                for reason in reasons
+            ],
+        )
+        for case, reasons in judged
+    ]
 
 
 def suspect(case: Case, reasons: Iterable[Reason], chances: Mapping[str, float]) -> Suspect:
@@ -84,6 +116,7 @@ def suspect(case: Case, reasons: Iterable[Reason], chances: Mapping[str, float])
     for reason in ordered:
         clearest.setdefault(reason.kind, chances[reason.kind] * reason.strength)
     score = 1 - prod(1 - chance for chance in clearest.values())
+    ordered = [reason for reason in ordered if reason.strength >= SHOWN]
     settled = verdict_of(case)
     if settled is not None:
         ordered.insert(0, Reason("settled", 1.0, SETTLED[settled]))

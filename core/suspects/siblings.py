@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.model import Accept, Call
-from fcreview.suspects.case import Case, Reason
+from fcreview.suspects.case import Case, CaseKey, Reason
 from fcreview.suspects.document import kind_of
 from fcreview.suspects.evidence import Evidence
 from fcreview.suspects.facts.notation import plain
@@ -35,8 +35,8 @@ class Siblings:
         self._uses: defaultdict[tuple[str, str], Uses] = defaultdict(Uses)
         self._together: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
         """(argument, value) -> other values accepted with it, in plain form, and an item where they are."""
-        self._asked: defaultdict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
-        """Question and functions -> golden answers, in plain form, and the item that has it."""
+        self._asked: defaultdict[tuple[str, ...], dict[str, CaseKey]] = defaultdict(dict)
+        """Question and functions -> golden answers, in plain form, and the item that has it. Not of conversations."""
         for case in cases:
             self._add(case)
 
@@ -46,10 +46,10 @@ class Siblings:
             for name, accept in (call.arguments or {}).items():
                 if isinstance(accept, Accept):
                     self._use(case.key.id, call.name, name, accept, seen)
-        if case.golden:
-            self._asked[_asked(case)].setdefault(_plain_golden(case.golden), case.key.id)
+        if _comparable(case):
+            self._asked[_asked(case)].setdefault(_plain_golden(case.golden), case.key)
 
-    def _use(self, id: str, function: str, name: str, accept: Accept, seen: set[tuple[str, str, str]]) -> None:
+    def _use(self, item: str, function: str, name: str, accept: Accept, seen: set[tuple[str, str, str]]) -> None:
         uses = self._uses[function, name]
         for what in (str(accept.optional), _kind(accept)):
             if (function, name, what) not in seen:
@@ -63,9 +63,9 @@ class Siblings:
             for one in texts:
                 together = self._together[name, one]
                 for other in texts:
-                    together.setdefault(other, id)
+                    together.setdefault(other, item)
 
-    def accepted_with(self, function: str, name: str, golden: Iterable[Any], given: Any) -> str | None:
+    def accepted_with(self, name: str, golden: Iterable[Any], given: Any) -> str | None:
         """An item whose golden answer accepts both the given text and one of golden's, for an argument of this name."""
         if not isinstance(given, str):
             return None
@@ -80,11 +80,11 @@ class Siblings:
 
     def other_answer(self, case: Case) -> str | None:
         """An item with the same question and functions, and another golden answer."""
-        if not case.golden:
+        if not _comparable(case):
             return None
         own = _plain_golden(case.golden)
         others = self._asked[_asked(case)]
-        return next((id for golden, id in others.items() if golden != own), None)
+        return next((key.id for golden, key in others.items() if golden != own), None)
 
 
 def siblings_of(seen: Evidence, siblings: Siblings) -> list[Reason]:
@@ -103,15 +103,22 @@ def _apart(call: Call, name: str, accept: Accept, uses: Uses, seen: Evidence) ->
     words = f"{name} of {call.name}"
     parameter = seen.parameter(call.name, name)
     leaves = uses.optional[True]
-    if not accept.optional and leaves >= FEWEST and leaves >= MOSTLY * uses.optional.total():
-        if not (parameter and parameter.required):
-            yield Reason("siblings", 0.7, f"golden demands {words}, {leaves} other items let it be left out")
+    free = not accept.optional and not (parameter and parameter.required)
+    if free and leaves >= max(FEWEST, MOSTLY * uses.optional.total()):
+        yield Reason("siblings", 0.7, f"golden demands {words}, {leaves} other items let it be left out")
     kind = _kind(accept)
     if kind and uses.kinds.total() > FEWEST:
         usual, count = uses.kinds.most_common(1)[0]
         if usual != kind and count >= MOSTLY * uses.kinds.total() and {usual, kind} != {"integer", "number"}:
-            text = f"golden's {words} is of kind {kind}, {brief(accept.any_of[0], 40)}; {count} other items have {usual}"
+            text = (
+                f"golden's {words} is of kind {kind}, {brief(accept.any_of[0], 40)}; {count} other items have {usual}"
+            )
             yield Reason("siblings", 1.0, text)
+
+
+def _comparable(case: Case) -> bool:
+    """A question of its own: in a conversation the same words may stand for another step of it."""
+    return bool(case.golden and case.complete and case.group is None and plain(case.question))
 
 
 def _kind(accept: Accept) -> str:
@@ -127,7 +134,7 @@ def _plain_golden(golden: Iterable[Call]) -> str:
     parts = []
     for call in golden:
         arguments = {
-            name: sorted(plain(to_json_text(value)) for value in accept.any_of) + [str(accept.optional)]
+            name: [*sorted(plain(to_json_text(value)) for value in accept.any_of), str(accept.optional)]
             for name, accept in (call.arguments or {}).items()
             if isinstance(accept, Accept)
         }

@@ -1,4 +1,4 @@
-"""Function documents as benchmarks write them: parameters with type, choices, default, and whether they are required."""
+"""Function documents as benchmarks write them: parameters with type, choices, default, and whether required."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ _DEFAULT = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _NO_DEFAULT = {"none", "null", "", "is", "to", "value", "the", "a", "an", "all", "any", "current"}
+_NUMBERED = re.compile(r"[ _]\d+$")
 MISSING: Any = object()
 """There is no default."""
 
@@ -74,7 +75,9 @@ def read_document(raw: Mapping[str, Any]) -> Document:
     properties = schema.get("properties")
     stated = isinstance(properties, Mapping)
     required = schema.get("required")
-    names = {str(name) for name in required} if isinstance(required, Sequence) and not isinstance(required, str) else None
+    names = (
+        {str(name) for name in required} if isinstance(required, Sequence) and not isinstance(required, str) else None
+    )
     parameters = {
         str(name): _parameter(str(name), one, names)
         for name, one in (properties.items() if isinstance(properties, Mapping) else ())
@@ -113,9 +116,11 @@ def default_in(description: str) -> Any:
 
 
 def document_of(name: str, documents: Sequence[Document]) -> Document | None:
-    """The document of a called function; dots and underscores are alike, as models' interfaces allow no dots."""
-    for document in documents:
-        if document.name == name:
-            return document
-    plain = name.replace(".", "_")
-    return next((document for document in documents if document.name.replace(".", "_") == plain), None)
+    """The document of a called function; dots and underscores are alike, as models' interfaces allow no dots, and a
+    number after the name (`play 2`, as early BFCL keeps several calls apart) does not count."""
+    for each in (name, _NUMBERED.sub("", name)):
+        plain = each.replace(".", "_")
+        for document in documents:
+            if document.name == each or document.name.replace(".", "_") == plain:
+                return document
+    return None

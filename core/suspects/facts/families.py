@@ -23,16 +23,14 @@ _MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databrick
 
 @cache
 def family(model: str) -> str:
-    """`gpt` of `gpt-4o-2024-08-06-FC`, `llama` of `meta-llama_Meta-Llama-3-70B-Instruct`, else the name's first word that
-    is no maker's: `functionary` of `meetkai/functionary-small`. Of a fine-tuned model it is the tuner's name."""
+    """`gpt` of `gpt-4o-2024-08-06-FC`, `llama` of `meta-llama_Meta-Llama-3-70B-Instruct`, else the name's first word
+    that is no maker's: `functionary` of `meetkai/functionary-small`. Of a fine-tuned model it is the tuner's name."""
     own = re.split(r"[/_]", model.lower(), maxsplit=1)[-1] if re.search(r"[/_]", model) else model.lower()
     words = [word for word in _WORD.findall(own) if word not in _MAKERS]
     if words and (known := _known(words[0])):
         return known
-    if words:
-        return words[0].rstrip("0123456789")
-    return own or "unnamed"
+    return str(words[0]).rstrip("0123456789") if words else own or "unnamed"
 
 
 def _known(word: str) -> str | None:
-    return _FAMILY.get(word) or _FAMILY.get(word.rstrip("0123456789"))
+    return _FAMILY.get(word, _FAMILY.get(word.rstrip("0123456789")))

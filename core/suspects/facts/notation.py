@@ -115,8 +115,8 @@ def formula(text: str) -> str | None:
 
 
 def is_power(text: str) -> bool:
-    """Whether it is a formula that raises something to a power."""
-    return bool(_POWER.search(text))
+    """Whether it is a formula that raises something to a power; `m^2` is a unit."""
+    return bool(_POWER.search(text)) and re.split(r"\^|\*\*", text.lower(), maxsplit=1)[0].strip() not in _UNIT
 
 
 def _unit(text: str) -> str | None:
@@ -163,8 +163,13 @@ def short_for(short: str, long: str) -> bool:
         return False
     if len(few) < len(many) and any(many[at : at + len(few)] == few for at in range(len(many) - len(few) + 1)):
         return True
-    initials = "".join(word[0] for word in many)
-    return len(few) == 1 and len(many) > 1 and few[0] == initials
+    return len(few) == 1 and is_initials(few[0], long)
+
+
+def is_initials(short: str, long: str) -> bool:
+    """`ny` of `New York`."""
+    words = re.findall(r"\w+", long.lower())
+    return len(words) > 1 and plain(short) == "".join(word[0] for word in words)
 
 
 def _lists(golden: Any, given: Any) -> str | None:
@@ -175,7 +180,7 @@ def _lists(golden: Any, given: Any) -> str | None:
     one, other = (golden, given) if isinstance(golden, list) else (given, golden)
     if len(one) == 1 and (one[0] == other or same_meaning(one[0], other)):
         return "one value, in a list or bare"
-    if isinstance(other, str) and not isinstance(other, bool) and all(isinstance(each, str) for each in one):
+    if isinstance(other, str) and all(isinstance(each, str) for each in one):
         return "a list as a text" if plain("".join(one)) == plain(other) else None
     return None
 
@@ -192,4 +197,6 @@ def _elements(golden: list[Any], given: list[Any]) -> str | None:
             return None
         words = same_meaning(value, like)
         left.remove(like)
+    if words is None and all(one == other for one, other in zip(golden, given, strict=True)):
+        words = "the same numbers, whole or with a fraction"
     return words or "the same elements in another order"

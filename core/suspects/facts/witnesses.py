@@ -1,9 +1,9 @@
-"""How much a run's answer says: a failure speaks the louder the more seldom the run fails on such questions, and runs of
-one family share one voice.
+"""How much a run's answer says: a failure speaks the louder the more seldom the run fails on such questions, and runs
+of one family share one voice.
 
 A failing run's voice is the surprise of its failure in bits, log2(1 / share of failures in the category): a run that
-passes 90 % has 3.3 bits, one that passes 50 % has one, one that cannot make two calls at once next to none where two are
-asked. Divided by the family's runs on the question, so a family has the mean of its members' voices.
+passes 90 % has 3.3 bits, one that passes 50 % has one, one that cannot make two calls at once next to none where two
+are asked. Divided by the family's runs on the question, so a family has the mean of its members' voices.
 """
 
 from __future__ import annotations

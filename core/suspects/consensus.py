@@ -50,7 +50,7 @@ def _agree(seen: Evidence, shared: Shared) -> str:
     golden = f"; golden has {shared.place.wanted}" if shared.place.path else ""
     return (
         f"{len(families)} of {count_of(everybody, 'model family', 'model families')} ({count_of(len(models), 'model')})"
-        f" agree on {seen.alternative(shared.place, shared.runs).answer}{golden}"
+        f" agree: {seen.alternative(shared.place, shared.runs).answer}{golden}"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fcreview.model import Fields
 from fcreview.suspects.case import Alternative, Reason
-from fcreview.suspects.evidence import Evidence, Wanted, wanted
+from fcreview.suspects.evidence import Evidence, Wanted
 from fcreview.suspects.explained import is_default
 from fcreview.suspects.facts.documents import MISSING, Parameter, document_of
 from fcreview.suspects.facts.notation import is_initials, is_power, plain, short_for
@@ -22,9 +22,8 @@ SOME = 0.5
 
 
 def document(seen: Evidence) -> list[Reason]:
-    arguments = wanted(seen)
     found = [*_functions(seen)]
-    for each in arguments:
+    for each in seen.wanted:
         found += [
             *(_default(each) if seen.demanded(each.call, each.name) else ()),
             *_contract(each),
@@ -159,8 +158,10 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def _damaged(text: str) -> bool:
-    """A mark that opens and never closes, or blanks around it."""
+    """A mark that opens and never closes, quotation marks or blanks around it."""
     if text != text.strip() and text.strip():
+        return True
+    if len(text) > 2 and text[0] == text[-1] and text[0] in "'\"":
         return True
     if len(text) <= LONG and any(text.count(opening) != text.count(closing) for opening, closing in ("()", "[]", "{}")):
         return True

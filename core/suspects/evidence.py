@@ -22,6 +22,22 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """One argument of a golden call, with what is written of it."""
+
+    call: Call
+    name: str
+    accept: Accept
+    document: Document
+    parameter: Parameter | None
+
+    @property
+    def words(self) -> str:
+        """`argument unit of convert`."""
+        return f"{self.name} of {self.call.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """One case, ready to be judged."""
 
@@ -34,6 +50,8 @@ class Evidence:
     shared: Sequence[Shared]
     passing: frozenset[tuple[Any, ...]]
     """`Place.alike` of what differs from golden in answers that pass."""
+    wanted: Sequence[Wanted]
+    """Every golden argument whose function has a document that says which parameters there are."""
 
     def parameter(self, function: str, argument: str) -> Parameter | None:
         document = document_of(function, self.documents)
@@ -50,22 +68,6 @@ class Evidence:
         return Alternative(words, self.voices.names(given), self.voices.families_of(given))
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """One argument of a golden call, with what is written of it."""
-
-    call: Call
-    name: str
-    accept: Accept
-    document: Document
-    parameter: Parameter | None
-
-    @property
-    def words(self) -> str:
-        """`argument unit of convert`."""
-        return f"{self.name} of {self.call.name}"
-
-
 def evidence(case: Case, witnesses: Mapping[int, Witness], read: Callable[[dict[str, Any]], Document]) -> Evidence:
     """`read` gives the document of a raw one, each once."""
     heard = voices(case, witnesses)
@@ -78,14 +80,15 @@ def evidence(case: Case, witnesses: Mapping[int, Witness], read: Callable[[dict[
     shared = [
         Shared(place, tuple(run for run in runs if run in heard.of)) for place, runs in by_alike(differences).values()
     ]
-    return Evidence(case, heard, witnesses, [read(raw) for raw in case.functions], differences, shared, passing)
+    documents = [read(raw) for raw in case.functions]
+    arguments = _wanted(case.golden, documents)
+    return Evidence(case, heard, witnesses, documents, differences, shared, passing, arguments)
 
 
-def wanted(seen: Evidence) -> list[Wanted]:
-    """Every golden argument whose function has a document that says which parameters there are."""
+def _wanted(golden: Sequence[Call], documents: Sequence[Document]) -> list[Wanted]:
     found = []
-    for call in seen.case.golden:
-        document = document_of(call.name, seen.documents)
+    for call in golden:
+        document = document_of(call.name, documents)
         if document is None or not document.stated:
             continue
         for name, accept in (call.arguments or {}).items():

@@ -8,7 +8,7 @@ from typing import Any
 
 from fcreview.model import Accept, Fields
 from fcreview.suspects.case import Reason
-from fcreview.suspects.evidence import Evidence, Wanted, wanted
+from fcreview.suspects.evidence import Evidence, Wanted
 from fcreview.suspects.facts.documents import MISSING
 from fcreview.suspects.facts.notation import number
 from fcreview.values import brief, to_json_text
@@ -17,7 +17,7 @@ _COUNTED = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty"
 )
-MORE = {  # fmt: skip
+MORE = {
     "a": 1.0,
     "an": 1.0,
     "single": 1.0,
@@ -58,7 +58,7 @@ def grounding(seen: Evidence) -> list[Reason]:
         return []
     question = Spoken(seen.case.question)
     found: list[Reason] = []
-    for each in wanted(seen):
+    for each in seen.wanted:
         found += _of(each, question, seen)
     return found
 
@@ -66,17 +66,17 @@ def grounding(seen: Evidence) -> list[Reason]:
 class Spoken:
     """What a text speaks of."""
 
-    __slots__ = ("numbers", "stems", "text")
+    __slots__ = ("numbers", "scaled", "stems", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text.casefold()
         self.numbers = numbers_in(self.text)
+        self.scaled = {_rounded(one * scale) for one in self.numbers for scale in SCALES}
         self.stems = {word[:STEM] for word in _WORD.findall(self.text)}
 
     def number(self, value: float) -> bool:
-        return any(
-            abs(abs(value) - one * scale) <= 1e-9 * max(abs(value), 1e-9) for one in self.numbers for scale in SCALES
-        )
+        """Whether it has the number, whatever its sign and size."""
+        return _rounded(abs(value)) in self.scaled
 
     def words(self, text: str) -> bool:
         """Whether it has any word of the text, or the text itself as in writing without blanks."""
@@ -85,6 +85,10 @@ class Spoken:
         if low in self.text or not words:
             return True
         return any(word[:STEM] in self.stems or (not word.isascii() and _shares(word, self.text)) for word in words)
+
+
+def _rounded(value: float) -> str:
+    return f"{value:.9g}"
 
 
 def _shares(word: str, text: str) -> bool:
@@ -100,8 +104,10 @@ def _of(each: Wanted, question: Spoken, seen: Evidence) -> Iterable[Reason]:
     accept, parameter = each.accept, each.parameter
     if parameter is None or parameter.choices or not accept.any_of or _any_default(each):
         return
+    if not all(_loose_ends(value, question) for value in accept.any_of):
+        return
     document = Spoken(f"{parameter.name.replace('_', ' ')} {parameter.description} {each.document.description}")
-    ungrounded = [value for value in accept.any_of if _ungrounded(value, question, document)]
+    ungrounded = [value for value in accept.any_of if _loose_ends(value, question, document)]
     if len(ungrounded) < len(accept.any_of):
         return
     first = next(iter(_leaves(ungrounded[0])), None)
@@ -123,17 +129,17 @@ def _short(value: float) -> str:
     return to_json_text(int(value) if value.is_integer() else value)
 
 
-def _ungrounded(value: Any, question: Spoken, document: Spoken) -> bool:
-    """Whether some part of it stands nowhere."""
-    return any(not _stands(leaf, question, document) for leaf in _leaves(value))
+def _loose_ends(value: Any, *texts: Spoken) -> bool:
+    """Whether some part of it stands in none of the texts."""
+    return any(not any(_stands(leaf, text) for text in texts) for leaf in _leaves(value))
 
 
-def _stands(leaf: Any, question: Spoken, document: Spoken) -> bool:
-    if isinstance(leaf, bool) or leaf is None:
+def _stands(leaf: Any, text: Spoken) -> bool:
+    if isinstance(leaf, bool):
         return True
     if isinstance(leaf, (int, float)):
-        return question.number(float(leaf)) or float(abs(leaf)) in document.numbers or leaf in (0, 1)
-    return question.words(leaf) or document.words(leaf)
+        return leaf in (0, 1) or text.number(float(leaf))
+    return text.words(leaf)
 
 
 def _leaves(value: Any) -> Iterable[Any]:

@@ -12,6 +12,7 @@ from fcreview.suspects.consensus import consensus
 from fcreview.suspects.document import document
 from fcreview.suspects.evidence import evidence, reader
 from fcreview.suspects.explained import explained
+from fcreview.suspects.formats import formats
 from fcreview.suspects.grounding import grounding
 from fcreview.suspects.learning import learned, verdict_of
 from fcreview.suspects.siblings import Siblings, siblings_of
@@ -76,6 +77,7 @@ def suspects(cases: Sequence[Case], witnesses: Mapping[int, Witness]) -> list[Su
                     case,
                     [
                         *document(seen),
+                        *formats(seen),
                         *siblings_of(seen, siblings),
                         *grounding(seen),
                         *consensus(seen),

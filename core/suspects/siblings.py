@@ -37,6 +37,8 @@ class Siblings:
         """(argument, value) -> other values accepted with it, in plain form, and an item where they are."""
         self._asked: defaultdict[tuple[str, ...], dict[str, CaseKey]] = defaultdict(dict)
         """Question and functions -> golden answers, in plain form, and the item that has it. Not of conversations."""
+        self._plain: dict[CaseKey, tuple[tuple[str, ...], str]] = {}
+        """What is asked and golden, of each case that can be compared."""
         for case in cases:
             self._add(case)
 
@@ -47,7 +49,9 @@ class Siblings:
                 if isinstance(accept, Accept):
                     self._use(case.key.id, call.name, name, accept, seen)
         if _comparable(case):
-            self._asked[_asked(case)].setdefault(_plain_golden(case.golden), case.key)
+            self._plain[case.key] = (_asked(case), _plain_golden(case.golden))
+            asked, golden = self._plain[case.key]
+            self._asked[asked].setdefault(golden, case.key)
 
     def _use(self, item: str, function: str, name: str, accept: Accept, seen: set[tuple[str, str, str]]) -> None:
         uses = self._uses[function, name]
@@ -80,11 +84,10 @@ class Siblings:
 
     def other_answer(self, case: Case) -> str | None:
         """An item with the same question and functions, and another golden answer."""
-        if not _comparable(case):
+        if case.key not in self._plain:
             return None
-        own = _plain_golden(case.golden)
-        others = self._asked[_asked(case)]
-        return next((key.id for golden, key in others.items() if golden != own), None)
+        asked, own = self._plain[case.key]
+        return next((key.id for golden, key in self._asked[asked].items() if golden != own), None)
 
 
 def siblings_of(seen: Evidence, siblings: Siblings) -> list[Reason]:

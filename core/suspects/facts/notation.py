@@ -39,6 +39,7 @@ _TURNED = re.compile(r"^(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})$")
 _NAMED = re.compile(r"^(?:(\d{1,2})(?:st|nd|rd|th)?\s+)?([a-z]{3,9})\.?\s+(?:(\d{1,2})(?:st|nd|rd|th)?,?\s+)?(\d{4})$")
 _LAMBDA = re.compile(r"^\s*(?:lambda\s+\w+\s*:|[a-z]\s*\(\s*\w\s*\)\s*=|y\s*=)\s*")
 _POWER = re.compile(r"[\w)]\s*(?:\^|\*\*)\s*[-\w(]")
+_MARKS = re.compile(r"[^a-z0-9+<>=%]+")
 _LONGEST = 400
 """Characters of a text that is looked at closely."""
 
@@ -96,6 +97,8 @@ def _texts(golden: str, given: str) -> str | None:
 @cache
 def plain(text: str) -> str:
     """Letters and digits in lower case, without accents."""
+    if text.isascii():
+        return _MARKS.sub("", text.lower())
     apart = unicodedata.normalize("NFKD", text).casefold()
     return "".join(char for char in apart if char.isalnum() or char in "+<>=%")
 

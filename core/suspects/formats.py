@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from fcreview.suspects.case import Reason
 from fcreview.suspects.evidence import Evidence, Wanted
@@ -47,7 +47,7 @@ def _named(text: str, each: Wanted) -> bool:
     return text.casefold() in written.casefold() or bool(_DATE.search(text)) or "YYYY" in text
 
 
-@cache
+@lru_cache(1 << 12)
 def _format_in(description: str) -> Format | None:
     if _PLACE.search(description):
         return Format("City, State", re.compile(r"\w.*, *\w"), 0.5)

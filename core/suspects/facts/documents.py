@@ -31,11 +31,17 @@ KINDS = {
     "hashmap": "object",
 }
 """JSON's kinds for the words of Python, Java, JavaScript and JSON Schema; what is not here may be anything."""
+_QUOTED = r"""\"[^\"]*\"|'[^']*'"""
+_NAMES = r"(?:\ [A-Z]\w+)*"
 _DEFAULT = re.compile(
-    r"""\bdefaults?(?:\s+(?:value|method|unit|option|setting))?(?:\s+(?:is|are|to|set\s+to|as|of)|\s*[:=])*\s*
-    (?:"([^"]*)"|'([^']*)'|(\[[^\]]*\])|([^\s,;()'"]+(?:\ [A-Z][\w]+)*))""",
-    re.IGNORECASE | re.VERBOSE,
+    rf"""\b(?i:defaults?)(?:\s+(?i:value|method|unit|option|setting)\b)?
+    (?:
+        (?:\s+(?i:is|are|to|set\s+to|as|of)\b|\s*[:=])+ \s* (?P<said>{_QUOTED}|\[[^\]]*\]|[^\s,;()'"]+{_NAMES})
+        | \s+ (?P<bare>{_QUOTED}|-?\d[\w.]*|(?i:true|false)\b|[A-Z]\w+{_NAMES})
+    )""",
+    re.VERBOSE,
 )
+"""`Default is X`, `default: X`; without a word between only what is quoted, a number or a name: not `default route`."""
 _NO_DEFAULT = {"none", "null", "", "is", "to", "value", "the", "a", "an", "all", "any", "current"}
 _NUMBERED = re.compile(r"[ _]\d+$")
 MISSING: Any = object()
@@ -111,7 +117,7 @@ def default_in(description: str) -> Any:
     found = _DEFAULT.search(description)
     if not found:
         return MISSING
-    text = next(group for group in found.groups() if group is not None).strip().rstrip(".")
+    text = (found["said"] or found["bare"]).strip().rstrip(".").strip("'\"")
     return MISSING if text.lower() in _NO_DEFAULT else text
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 
 _MEMBERS = {
     "gpt": ("gpt", "chatgpt", "o1", "o3", "o4", "davinci"),
@@ -21,7 +21,7 @@ _WORD = re.compile(r"[a-z]+(?:\d(?=[-_.]|$))?")
 _MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databricks", "cohere", "amazon", "microsoft")
 
 
-@cache
+@lru_cache(1 << 12)
 def family(model: str) -> str:
     """`gpt` of `gpt-4o-2024-08-06-FC`, `llama` of `meta-llama_Meta-Llama-3-70B-Instruct`, else the name's first word
     that is no maker's: `functionary` of `meetkai/functionary-small`. Of a fine-tuned model it is the tuner's name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 _UNITS = (
@@ -40,16 +40,20 @@ _NAMED = re.compile(r"^(?:(\d{1,2})(?:st|nd|rd|th)?\s+)?([a-z]{3,9})\.?\s+(?:(\d
 _LAMBDA = re.compile(r"^\s*(?:lambda\s+\w+\s*:|[a-z]\s*\(\s*\w\s*\)\s*=|y\s*=)\s*")
 _POWER = re.compile(r"[\w)]\s*(?:\^|\*\*)\s*[-\w(]")
 _MARKS = re.compile(r"[^a-z0-9+<>=%]+")
+DEEPEST = 2
+LONGEST_LIST = 50
+"""Elements of lists that are compared in any order."""
 _LONGEST = 400
 """Characters of a text that is looked at closely."""
 
 
-def same_meaning(golden: Any, given: Any) -> str | None:
-    """How two values that are not equal may mean the same, in words; None if they do not seem to."""
+def same_meaning(golden: Any, given: Any, depth: int = 0) -> str | None:
+    """How two values that are not equal may mean the same, in words; None if they do not seem to. Lists are looked into
+    to `DEEPEST`."""
     if isinstance(golden, str) and isinstance(given, str):
         return _texts(golden, given)
     if isinstance(golden, list) or isinstance(given, (list, tuple)):
-        return _lists(golden, given)
+        return _lists(golden, given, depth + 1) if depth < DEEPEST else None
     if isinstance(golden, bool) or isinstance(given, bool):
         same = {str(golden).lower(), str(given).lower()} in ({"true"}, {"false"})
         return "true or false as a text" if same else None
@@ -85,7 +89,8 @@ def number(value: Any) -> float | None:
 def _texts(golden: str, given: str) -> str | None:
     if len(golden) > _LONGEST or len(given) > _LONGEST:
         return "only case, blanks or marks differ" if plain(golden) == plain(given) else None
-    for words, form in _FORMS:
+    forms = (_FORMULA, *_FORMS) if is_power(golden) else _FORMS
+    for words, form in forms:
         one = form(golden)
         if one is not None and one == form(given):
             return words
@@ -94,7 +99,7 @@ def _texts(golden: str, given: str) -> str | None:
     return None
 
 
-@cache
+@lru_cache(1 << 16)
 def plain(text: str) -> str:
     """Letters and digits in lower case, without accents."""
     if text.isascii():
@@ -149,10 +154,11 @@ def _singular(text: str) -> str | None:
 
 
 _SMALL = {"the", "a", "an", "of", "in", "and", "for", "to", "on", "at"}
+_FORMULA = ("the same formula in another notation", formula)
 _FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     ("only case, blanks or marks differ", lambda text: plain(text) or None),
     ("the same number, written otherwise", _number_text),
-    ("the same formula in another notation", formula),
+    _FORMULA,
     ("the same day in another notation", date),
     ("the same unit", _unit),
     ("the same words in another form", _singular),
@@ -175,31 +181,29 @@ def is_initials(short: str, long: str) -> bool:
     return len(words) > 1 and plain(short) == "".join(word[0] for word in words)
 
 
-def _lists(golden: Any, given: Any) -> str | None:
+def _lists(golden: Any, given: Any, depth: int) -> str | None:
     if isinstance(golden, list) and isinstance(given, (list, tuple)):
-        if len(golden) == len(given) <= 100:
-            return _elements(golden, list(given))
-        return None
+        return _elements(golden, list(given), depth) if len(golden) == len(given) <= LONGEST_LIST else None
     one, other = (golden, given) if isinstance(golden, list) else (given, golden)
-    if len(one) == 1 and (one[0] == other or same_meaning(one[0], other)):
+    if len(one) == 1 and (one[0] == other or same_meaning(one[0], other, depth)):
         return "one value, in a list or bare"
     if isinstance(other, str) and all(isinstance(each, str) for each in one):
         return "a list as a text" if plain("".join(one)) == plain(other) else None
     return None
 
 
-def _elements(golden: list[Any], given: list[Any]) -> str | None:
+def _elements(golden: list[Any], given: list[Any], depth: int) -> str | None:
     left = list(given)
     words = None
     for value in golden:
         if value in left:
             left.remove(value)
             continue
-        like = next((each for each in left if same_meaning(value, each)), None)
-        if like is None:
+        alike = ((word, at) for at, each in enumerate(left) if (word := same_meaning(value, each, depth)))
+        words, at = next(alike, (None, -1))
+        if words is None:
             return None
-        words = same_meaning(value, like)
-        left.remove(like)
+        del left[at]
     if words is None and all(one == other for one, other in zip(golden, given, strict=True)):
         words = "the same numbers, whole or with a fraction"
     return words or "the same elements in another order"

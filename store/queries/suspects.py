@@ -58,7 +58,7 @@ FROM item_rows WHERE item IN (SELECT unnest(?::BIGINT[]))
 _FAULTS = """
 SELECT r.benchmark, r.generation, r.language, i.category, i.id, h.fault, count(DISTINCT h.item)
 FROM human_labels h JOIN item_rows i ON i.item = h.item JOIN runs r USING (run)
-WHERE h.fault IS NOT NULL AND h.fault <> 'disputed' AND NOT h.stale GROUP BY ALL
+WHERE h.fault IS NOT NULL AND h.fault <> 'disputed' GROUP BY ALL
 """
 
 

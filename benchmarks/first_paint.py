@@ -1,6 +1,6 @@
 """First paint of an imported run against an empty Textual app, and what one key costs after it.
 
-Usage: python benchmarks/first_paint.py [ITEMS ...]        (500, 5000 and 100000 unless said)
+Usage: python benchmarks/first_paint.py [ITEMS ...]        (500, 5000 and 100000 unless said, and 100,000 reviews)
 Every figure is the median of five starts; the ratio is to the empty app started in between, so that a busy
 machine slows both.
 """
@@ -13,8 +13,11 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
+from reviewed import write_reviews
 from synthetic import write_run
 from terminal import Stroke, Terminal
+
+from fcreview.store.workspace import find_workspace
 
 HERE = Path(__file__).parent
 FCREVIEW = str(Path(sys.executable).with_name("fcreview"))
@@ -32,18 +35,36 @@ def line(label: str, strokes: list[Stroke]) -> str:
     return f"  {label:<14} median {median(times):5.1f} ms   worst {times[-1]:5.1f} ms   at most {size:,} bytes"
 
 
-def measure(items: int, folder: Path) -> None:
-    run = write_run(folder / f"run-{items}", items)
-    command = [FCREVIEW, "open", str(run)]
-    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)  # imports, prints a few items
+def paint(command: list[str]) -> str:
     ours, empty = [], []
     for _ in range(STARTS):
         empty.append(empty_paint())
         with Terminal(command) as terminal:
             ours.append(terminal.wait_for("simple_python_"))
-    print(f"{items:,} items")
     ratio = median(ours) / median(empty)
-    print(f"  first paint    {median(ours):.2f} s   empty app {median(empty):.2f} s   ratio {ratio:.2f}")
+    return f"  first paint    {median(ours):.2f} s   empty app {median(empty):.2f} s   ratio {ratio:.2f}"
+
+
+def measure_reviewed(events: int, folder: Path) -> None:
+    """A run of which every item was reviewed by three, opened as it is the first time and every other time."""
+    run = write_run(folder / "reviewed", events // 3)
+    command = [FCREVIEW, "open", str(run)]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
+    workspace = find_workspace(run)
+    write_reviews(workspace, events)
+    print(f"{events:,} reviews")
+    with Terminal(command) as terminal:
+        print(f"  first time     {terminal.wait_for('simple_python_'):.2f} s")
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)  # reads them, keeps what stands
+    print(paint(command))
+
+
+def measure(items: int, folder: Path) -> None:
+    run = write_run(folder / f"run-{items}", items)
+    command = [FCREVIEW, "open", str(run)]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)  # imports, prints a few items
+    print(f"{items:,} items")
+    print(paint(command))
     with Terminal(command) as terminal:
         terminal.wait_for("simple_python_")
         terminal.settle(0.5)
@@ -61,6 +82,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for size in sizes:
             measure(size, Path(folder))
+        if len(sys.argv) == 1:
+            measure_reviewed(100_000, Path(folder))
 
 
 if __name__ == "__main__":

@@ -83,13 +83,13 @@ def imported(path: Path, data: list[Path]) -> Iterator[Store]:
 
 
 def with_runs(store: Store, runs: Sequence[int], known: set[str]) -> Found:
-    panel = store.panel(View(runs=tuple(runs)))
+    panel = store.told.panel(View(runs=tuple(runs)))
     return found(ids(suspects(panel.cases, panel.witnesses)), known)
 
 
 def report(store: Store, known: set[str]) -> None:
     start = time.process_time()
-    panel = store.panel(View())
+    panel = store.told.panel(View())
     read = time.process_time() - start
     ranked = suspects(panel.cases, panel.witnesses)
     scored = time.process_time() - start - read

@@ -19,6 +19,7 @@ COMMANDS = {
     "triage": "fcreview.cli.commands.reading.triage:triage",
     "suspects": "fcreview.cli.commands.reading.suspects:suspects",
     "label": "fcreview.cli.commands.reviewing.label:label",
+    "queue": "fcreview.cli.commands.queue:COMMANDS",
     "adjudicate": "fcreview.cli.commands.reviewing.adjudicate:adjudicate",
     "agreement": "fcreview.cli.commands.reviewing.agreement:agreement",
     "audit": "fcreview.cli.commands.reviewing.audit:audit",
@@ -31,7 +32,8 @@ COMMANDS = {
     "schema": "fcreview.cli.commands.reading.schema:schema",
     "demo": "fcreview.cli.commands.opening.demo:demo",
 }
-"""Name -> `module:function`. A module is loaded when its command, or help on all of them, is asked for."""
+"""Name -> `module:function`, or `module:table` of one that has commands of its own.
+A module is loaded when its command, or help on all of them, is asked for."""
 
 SELDOM = (50_000, 20, 50)
 """Garbage collection. What is loaded at the start stays: looking through it again and again takes 20 ms more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fcreview.cli.errors import CommandError, UsageError
@@ -11,6 +11,7 @@ from fcreview.cli.output import emit, note
 from fcreview.rollup import POLICIES, UNANIMOUS, Policy
 
 if TYPE_CHECKING:
+    from fcreview.store.queues.file import QueueFile
     from fcreview.store.reviewer import Reviewer
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.rows import RunRow, View
@@ -65,14 +66,40 @@ class Opened:
     def view(
         self, where: str = "", *, queue: str = "dataset", seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
-        """The items at the paths that the filter selects. FilterError if it is not understood."""
+        """The items at the paths that the filter selects. FilterError if it is not understood, UsageError for a queue
+        that is not there or, blind, tells verdicts."""
         from fcreview.store.filters.language import parse
-        from fcreview.store.rows import QUEUES, View
+        from fcreview.store.rows import QUEUES, TELLING, View
 
         if queue not in QUEUES:
-            raise UsageError(f"no queue {queue!r}: there are {', '.join(QUEUES)}")
+            self.queue_file(queue)
+        if blind and queue in TELLING:
+            open_ = [name for name in QUEUES if name not in TELLING]
+            raise UsageError(
+                f"--queue {queue} tells verdicts: with --blind there are {', '.join(open_)}, and queue files"
+            )
         parse(where, blind=blind)
         return View(where, queue, seed, (self.run(run),) if run else self.scope)
+
+    def queue_file(self, name: str) -> QueueFile:
+        """Ready to be asked for as `View.queue`. UsageError if there is none of this name."""
+        from fcreview.store.queues.file import queue_names
+        from fcreview.store.rows import QUEUES
+
+        known = queue_names(self.workspace)
+        if name not in known:
+            raise UsageError(f"no queue {name!r}: there are {', '.join((*QUEUES, *known))}")
+        return self.store.take_queue(name)
+
+    def share(self, view: View) -> View:
+        """Of a queue file the annotator's share; of another view what it is. CommandError for who has none."""
+        if view.file is None:
+            return view
+        queue = self.queue_file(view.file)
+        if queue.share_of(self.annotator) is None:
+            names = ", ".join(share.annotator for share in queue.shares)
+            raise CommandError(f"queue {view.file} has no share for {self.annotator}: --annotator is one of {names}")
+        return replace(view, share=True)
 
     def run(self, named: str) -> int:
         """The number of the run that a person means by its number or model."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fcreview.cli.common import Place, opened
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import FAILED, CommandError
 from fcreview.cli.opened import Opened
 from fcreview.cli.output import note, on_terminal
+
+if TYPE_CHECKING:
+    from fcreview.store.rows import View
 
 PLAIN_ITEMS = 40
 
@@ -15,7 +20,7 @@ def open_place(
     place: Place,
     *,
     item: str | None = None,
-    queue: str = "failures",
+    queue: str | None = None,
     seed: int = 0,
     where: str = "",
     run: str | None = None,
@@ -30,29 +35,23 @@ def show_queue(
     session: Opened,
     *,
     item: str | None = None,
-    queue: str = "failures",
+    queue: str | None = None,
     seed: int = 0,
     where: str = "",
     run: str | None = None,
     blind: bool = False,
 ) -> None:
-    """The app on a terminal, else the head of the queue, or the item, as text."""
-    view = session.view(where, queue=queue, seed=seed, run=run, blind=blind)
+    """The app on a terminal, else the head of the queue, or the item, as text. `queue`: failures, or in blind mode the
+    dataset, if none is named."""
+    usual = "dataset" if blind else "failures"
+    view = session.share(session.view(where, queue=queue or usual, seed=seed, run=run, blind=blind))
     first = None
     if item is not None:
         from fcreview.cli.commands.reading.show import one_item
 
         first = one_item(session, item, run)
     if on_terminal():
-        from fcreview.tui.app import FcreviewApp
-        from fcreview.tui.session import Session
-
-        session.close()  # the app opens the store itself, behind its first screen
-        screens = Session(session.workspace, session.annotator, blind=blind)
-        app = FcreviewApp(screens, view, first, key_names=load_config().keys)
-        app.run()
-        if app.return_code:
-            raise SystemExit(FAILED)
+        show_app(session, view, first, blind=blind)
         return
     if blind:
         raise CommandError("--blind needs a terminal: lists and items as text show verdicts")
@@ -65,3 +64,18 @@ def show_queue(
         from fcreview.cli.commands.reading.show import print_item
 
         print_item(session, first)
+
+
+def show_app(
+    session: Opened, view: View, first: int | None = None, *, blind: bool = False, adjudicate: bool = False
+) -> None:
+    """The screens, until they are left. Ends the program with FAILED if the store could not be opened."""
+    from fcreview.tui.app import FcreviewApp
+    from fcreview.tui.session import Session
+
+    session.close()  # the app opens the store itself, behind its first screen
+    screens = Session(session.workspace, session.annotator, blind=blind)
+    app = FcreviewApp(screens, view, first, key_names=load_config().keys, adjudicate=adjudicate)
+    app.run()
+    if app.return_code:
+        raise SystemExit(FAILED)

@@ -51,11 +51,14 @@ Annotator = Annotated[
     typer.Option("--annotator", metavar="NAME", help="Whose reviews these are.",
                  show_default=False),
 ]  # fmt: skip
-Queue = Annotated[
-    str,
-    typer.Option("--queue", metavar="NAME", help="Order: failures, dataset, disagreement, unreviewed or random."),
-]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of the random order.")]
+QUEUE_OPTION = typer.Option(
+    "--queue",
+    metavar="NAME",
+    help="Order: failures, dataset, disagreement, unreviewed, random or stratified; only judged or uncertain items;"
+    " or the items of a queue file.",
+)
+Queue = Annotated[str, QUEUE_OPTION]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of the random and the stratified order.")]
 PolicyOption = Annotated[
     str,
     typer.Option(

@@ -119,6 +119,12 @@ def note(text: str) -> None:
         print(visible(line), file=sys.stderr)
 
 
+def alert(text: str) -> None:
+    """A remark that must not be overlooked: `note`, in yellow where that can be shown."""
+    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
+    print(f"\x1b[33m{visible(text)}\x1b[0m" if coloured else visible(text), file=sys.stderr)
+
+
 def on_terminal() -> bool:
     """Whether a full-screen app can run: keyboard and screen are a terminal that can do more than print."""
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")

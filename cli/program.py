@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
+from inspect import cleandoc
 from typing import Annotated
 
 import typer
@@ -47,7 +48,21 @@ def program(commands: Mapping[str, str]) -> typer.Typer:
     made.callback()(_main)
     for name, place in commands.items():
         module, _, attribute = place.partition(":")
-        function: Callable[..., None] = getattr(importlib.import_module(module), attribute)
-        text, _, example = (function.__doc__ or "").partition("\n\n    Example:")
-        made.command(name, help=text, epilog=f"{UNWRAPPED}\nExample:\n  {' '.join(example.split())}")(function)
+        found = importlib.import_module(module)
+        command: Callable[..., None] | dict[str, Callable[..., None]] = getattr(found, attribute)
+        help_, example = _helped(found.__doc__ if isinstance(command, dict) else command.__doc__)
+        if isinstance(command, dict):
+            inner = typer.Typer(no_args_is_help=True)
+            for each, function in command.items():
+                inner_help, inner_example = _helped(function.__doc__)
+                inner.command(each, help=inner_help, epilog=inner_example)(function)
+            made.add_typer(inner, name=name, help=help_, epilog=example)
+        else:
+            made.command(name, help=help_, epilog=example)(command)
     return made
+
+
+def _helped(text: str | None) -> tuple[str, str]:
+    """A docstring as help, and its example as what stands below."""
+    says, _, example = cleandoc(text or "").partition("\n\nExample:")
+    return says, f"{UNWRAPPED}\nExample:\n  {' '.join(example.split())}"

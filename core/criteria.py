@@ -70,6 +70,12 @@ SCALES: dict[str, Scale] = {
 }
 """Criteria known by name."""
 
+ZERO_TO_TWO = tuple(name for name, scale in SCALES.items() if scale is _ZERO_TO_TWO)
+"""Criteria that are scored 0, 1 or 2."""
+FAULTY = ("hallucinated",)
+"""Criteria on which true is what is wrong."""
+REMARKS = ("name_matches",)
+"""What a judge notes on the way to its verdict: not what a verdict on the call is about."""
 ASKED = (CORRECT, EQUIVALENT, "hallucinated", "completeness", "correctness")
 """Criteria that may be asked of any item; every other only where the benchmark itself gives values on it."""
 PASSING = tuple(name for name, scale in SCALES.items() if scale.words is PASS_FAIL)

@@ -193,6 +193,13 @@ class Run:
     to its registry line."""
     title: str = ""
     """The benchmark's name as people write it; an importer may leave that to its registry line."""
+    needs_dataset: bool = True
+    """False where questions and golden answers stand in the results."""
+
+    @property
+    def lacks_dataset(self) -> bool:
+        """Golden answers and questions are missing: what is recomputed is then a part that says nothing of the rest."""
+        return self.needs_dataset and self.dataset is None
 
     @property
     def kind(self) -> str:

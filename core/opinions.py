@@ -11,25 +11,9 @@ from collections.abc import Iterable, Reversible, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.review import CORRECT, OWN, PARTS, UNSURE, Event, Opinion
-from fcreview.rollup import DISPUTED, SETTLED, UNANIMOUS, Build, DecidedBy, Policy, agreed, alike, majority, whole
-from fcreview.targets import ITEM
-
-ROLLING = (CORRECT, "equivalent")
-"""Pass/fail criteria of parts that say something of the item; of two on one part the first counts."""
-
-Question = tuple[str, str]
-"""(target, criterion)"""
-
-
-@dataclass(slots=True)
-class Held:
-    """What is held of one target on one criterion, before it is decided."""
-
-    verdicts: dict[str, Any]
-    """By annotator: current verdicts, "unsure" included; of adjudicators none."""
-    ruling: Any = None
-    """The adjudicated verdict."""
+from fcreview.agreement.held import Held, Question, held, of_parts, ruler
+from fcreview.review import OWN, PARTS, UNSURE, Event, Opinion
+from fcreview.rollup import DISPUTED, SETTLED, UNANIMOUS, Build, DecidedBy, Policy, agreed, alike, majority
 
 
 @dataclass(slots=True)
@@ -57,6 +41,11 @@ class Decision:
     """Annotators (adjudicators included) with a current verdict, "unsure" included."""
     stale: bool = False
     """There is an opinion on an earlier prediction or golden answer; it is not counted."""
+    n_parts: int = field(default=0, compare=False)
+    """Of the item's own decision: parts and other criteria that somebody judged, `your_parts`: that you did."""
+    your_parts: int = field(default=0, compare=False)
+    your_stale: bool = False
+    """One of the asking annotator's own."""
 
     @property
     def settled(self) -> bool:
@@ -83,16 +72,23 @@ def is_stale(event: Event, prediction_hash: str, golden_hash: str) -> bool:
 
 
 def fold(
-    events: Iterable[Event], retracted: set[tuple[str, str]], prediction_hash: str = "", golden_hash: str = ""
+    events: Iterable[Event],
+    retracted: set[tuple[str, str]],
+    prediction_hash: str = "",
+    golden_hash: str = "",
+    presentation: int = 1,
 ) -> list[Opinion]:
     """Opinions on one item, in order of first mention. An event changes only the fields it carries, later over earlier;
     one with a verdict also takes back the fault named before it (see `fcreview.review`).
 
     As soon as an annotator has said anything of the present answer, what they said of an earlier one no longer shows.
+    What was said when the item came a second time is no opinion; with `presentation` 2 it is taken instead.
     """
     opinions: dict[tuple[str, str, str, str], Opinion] = {}
     for event in events:
         if event.act == "retract" or (event.event, event.annotator) in retracted:
+            continue
+        if (event.presentation or 1) != presentation:
             continue
         stale = is_stale(event, prediction_hash, golden_hash)
         who = (event.annotator, event.target, event.criterion, event.act)
@@ -142,26 +138,6 @@ def decide(
     return decisions
 
 
-def held(opinions: Sequence[Opinion], build: Build) -> dict[Question, Held]:
-    """What is held of one item: `item`/`correct` first, its own verdicts completed by the roll-up of what was said of
-    its parts; then every target spoken of."""
-    about: dict[Question, list[Opinion]] = {OWN: []}
-    for opinion in opinions:
-        about.setdefault((opinion.target, opinion.criterion), []).append(opinion)
-    found = {question: Held(_verdicts(said), _ruling(said)) for question, said in about.items()}
-    parts, own = _parts(opinions), found[OWN]
-    if parts:
-        settled = _part_values([o for o in parts if o.adjudicated])
-        if own.ruling is None:
-            own.ruling = whole(settled, build)
-        for annotator in dict.fromkeys(o.annotator for o in parts if not o.adjudicated):
-            values = _part_values([o for o in parts if o.annotator == annotator and not o.adjudicated])
-            value = whole({**values, **settled}, build)
-            if value is not None and own.verdicts.get(annotator) in (None, UNSURE):
-                own.verdicts[annotator] = value
-    return found
-
-
 def _simple(opinion: Opinion) -> bool:
     return (opinion.target, opinion.criterion) == OWN and not opinion.stale and not opinion.adjudicated
 
@@ -187,16 +163,15 @@ def _item(
     said: Sequence[Opinion], opinions: Sequence[Opinion], there: Held, you: str | None, policy: Policy
 ) -> Decision:
     decision = _settle(OWN, said, there, you, policy)
-    spoke = {o.annotator for o in _parts(opinions) if o.annotator in there.verdicts or o.adjudicated}
+    spoke = {o.annotator for o in of_parts(opinions) if o.annotator in there.verdicts or o.adjudicated}
     decision.annotators = sorted({*decision.annotators, *spoke})
     decision.n_verdicts = decision.n_verdicts or int(there.ruling is not None)
     decision.stale = any(o.stale for o in opinions)
+    judged = [o for o in opinions if not o.stale and o.verdict is not None and (o.target, o.criterion) != OWN]
+    decision.n_parts = len({(o.target, o.criterion) for o in judged})
+    decision.your_parts = len({(o.target, o.criterion) for o in judged if o.annotator == you and not o.adjudicated})
+    decision.your_stale = any(o.stale for o in opinions if o.annotator == you)
     return decision
-
-
-def _parts(opinions: Iterable[Opinion]) -> list[Opinion]:
-    """Those that say something of the item by what they say of its parts."""
-    return [o for o in opinions if not o.stale and o.criterion in ROLLING and o.target != ITEM]
 
 
 def _settle(question: Question, said: Sequence[Opinion], there: Held, you: str | None, policy: Policy) -> Decision:
@@ -205,7 +180,7 @@ def _settle(question: Question, said: Sequence[Opinion], there: Held, you: str |
     rulers = [opinion for opinion in fresh if opinion.adjudicated]
     decision = Decision(
         *question,
-        you=verdicts.get(you) if you else None,
+        you=there.alone.get(you) if you else None,
         fault=_settled_fault(rulers, fresh),
         golden_fix=_fix(rulers) or _fix(fresh),
         tags=list(dict.fromkeys(tag for opinion in fresh for tag in opinion.tags or ())),
@@ -213,6 +188,7 @@ def _settle(question: Question, said: Sequence[Opinion], there: Held, you: str |
         annotators=sorted({opinion.annotator for opinion in fresh}),
         n_verdicts=len({*verdicts, *(o.annotator for o in rulers if o.verdict is not None)}),
         stale=any(opinion.stale for opinion in said),
+        your_stale=any(opinion.stale for opinion in said if opinion.annotator == you),
     )
     together = agreed(verdicts.values())
     most = majority(verdicts.values()) if together == DISPUTED and policy == "majority" else None
@@ -228,31 +204,6 @@ def _settle(question: Question, said: Sequence[Opinion], there: Held, you: str |
     return decision
 
 
-def _verdicts(said: Iterable[Opinion]) -> dict[str, Any]:
-    """Current verdicts of those who annotate."""
-    return {o.annotator: o.verdict for o in said if not o.stale and not o.adjudicated and o.verdict is not None}
-
-
-def _ruling(said: Iterable[Opinion]) -> Any:
-    """The latest adjudication; one that is "unsure" settles nothing."""
-    last = _ruler(said)
-    return None if last is None else last.verdict
-
-
-def _ruler(said: Iterable[Opinion]) -> Opinion | None:
-    rulings = [o for o in said if o.adjudicated and not o.stale and o.verdict not in (None, UNSURE)]
-    return max(rulings, key=lambda o: o.time) if rulings else None
-
-
-def _part_values(opinions: Iterable[Opinion]) -> dict[str, Any]:
-    """The verdict on each part, later ones over earlier."""
-    values: dict[str, Any] = {}
-    for criterion in reversed(ROLLING):
-        rows = sorted((o for o in opinions if o.criterion == criterion), key=lambda o: o.time)
-        values.update({o.target: o.verdict for o in rows if o.verdict is not None})
-    return values
-
-
 def _fault(opinions: Iterable[Opinion]) -> str | None:
     faults = {opinion.fault for opinion in opinions if opinion.fault}
     return faults.pop() if len(faults) == 1 else DISPUTED if faults else None
@@ -260,7 +211,7 @@ def _fault(opinions: Iterable[Opinion]) -> str | None:
 
 def _settled_fault(rulers: Sequence[Opinion], fresh: Iterable[Opinion]) -> str | None:
     """A settled pass says itself who is wrong, or nobody; where it is a fail, what annotators say of it still holds."""
-    last = _ruler(rulers)
+    last = ruler(rulers)
     if last is not None and last.verdict is True:
         return last.fault
     return _fault(rulers) or _fault(fresh)
@@ -275,7 +226,7 @@ def _apply(opinion: Opinion, event: Event) -> None:
     opinion.time = event.time
     opinion.prediction_hash, opinion.golden_hash = event.prediction_hash, event.golden_hash
     if event.verdict is not None:
-        opinion.fault = None
+        opinion.fault = opinion.overrules = None
         opinion.blind = event.blind
     for name in PARTS:
         value = getattr(event, name)

@@ -1,4 +1,7 @@
-"""What was found on disk: runs as planned reads. Passed from the importers to the store by the command line."""
+"""What was found on disk: runs as planned reads. Passed from the importers to the store by the command line.
+
+And the way back: what becomes of a run's files, and of a dataset's, by what people say.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,6 @@ class RunPlan:
     """Key of the importer that reads it, as in `--format`."""
     needs_scores: bool = True
     """False where verdicts stand in the results, or no program writes any: no score file is missing then."""
-    needs_data: bool = True
-    """False where questions and golden answers stand in the results."""
     version: int = 1
     """The importer's version: with another one, the run is read again."""
 
@@ -49,3 +50,33 @@ class Found:
     issues: list[ImportIssue] = field(default_factory=list)
     claimed: set[Path] = field(default_factory=set)
     """Files it recognised, whether they belong to a run or are ignored with a notice (leaderboards, memory dumps)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A file of a run or a dataset as it is by what people say."""
+
+    path: Path
+    """Where the original lies, which is not touched."""
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlace:
+    """What people said and a benchmark's files cannot hold."""
+
+    what: str
+    """`soft_score of an argument`."""
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenFixed:
+    """A golden answer that a dataset's file has anew."""
+
+    item: tuple[str, str]
+    """(category, id)"""
+    path: Path
+    old: Any
+    """As the file had it."""
+    new: Any

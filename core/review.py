@@ -31,8 +31,9 @@ OWN = (ITEM, CORRECT)
 """The verdict on the item itself, as against its parts and other criteria."""
 VERSION = 1
 
-Kind = Literal["text", "texts", "object", "value", "flag"]
-"""What a field of a review is in JSON: a text, a list of texts, an object, a verdict's value, or true or false."""
+Kind = Literal["text", "texts", "object", "value", "flag", "count"]
+"""What a field of a review is in JSON: a text, a list of texts, an object, a verdict's value, true or false, or a whole
+number from 1."""
 
 
 def _texts(value: Any) -> bool:
@@ -49,6 +50,7 @@ CHECKS: dict[Kind, Callable[[Any], bool]] = {
     "object": lambda value: isinstance(value, dict),
     "value": lambda value: isinstance(value, (bool, int, str)) or _finite(value) or _texts(value),
     "flag": lambda value: isinstance(value, bool),
+    "count": lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
 }
 
 
@@ -81,6 +83,9 @@ class Said:
     tags: list[str] | None = field(default=None, metadata=_part("texts"))
     note: str | None = field(default=None, metadata=_part("text"))
     golden_fix: dict[str, Any] | None = field(default=None, metadata=_part("object"))
+    overrules: dict[str, Any] | None = field(default=None, metadata=_part("object"))
+    """{source, by, value}: the automatic verdict on this target and criterion that was in sight and that the verdict
+    contradicts; `source` and `by` as in `model.Verdict`. The program finds it; why is the note."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -100,6 +105,10 @@ class Event(Said):
     blind: bool | None = field(default=None, metadata=_part("flag"))
     """Whether the annotator gave this without having seen what others found. A circumstance, not something said: only
     the program sets it. None is unknown: journals written before it was recorded lack it, retractions too."""
+    queue: str | None = field(default=None, metadata=_part("text"))
+    """The queue file that put the item before the annotator; None: it was found otherwise."""
+    presentation: int | None = field(default=None, metadata=_part("count"))
+    """2: said when the item came a second time. It decides nothing; it is for self-agreement. None: the first."""
     previous: str = ""
     """`hash` of the event before it in the same file; empty for the first."""
     hash: str = ""

@@ -66,6 +66,8 @@ class Build:
     """What the benchmark says of the parts: address -> pass or fail."""
     needs: Sequence[Sequence[str]] | None = None
     """See `Extra.needs`."""
+    item: bool | None = None
+    """What the benchmark says of the item itself."""
 
 
 def whole(verdicts: Mapping[str, Any], build: Build) -> bool | None:
@@ -78,12 +80,40 @@ def whole(verdicts: Mapping[str, Any], build: Build) -> bool | None:
     if not any(isinstance(value, bool) for value in said.values()):
         return None
     if build.needs is None:
-        right = {address: True for address, value in build.own.items() if value is True}
+        failed = {call_of(address) for address, value in said.items() if value is False}
+        right = {address: True for address, value in build.own.items() if value is True and address not in failed}
         return rolled_up({**right, **said}, build.pairs)
     if said.get(RESPONSE) is False:
         return False
     met = all(any(_right(address, said, build.own) for address in group) for group in build.needs)
     return True if met else False if False in said.values() else None
+
+
+def unreviewed(build: Build) -> bool | None:
+    """The item as the benchmark has it; what its parts come to, where it says nothing of the item."""
+    if build.item is not None:
+        return build.item
+    if build.needs is None:
+        return rolled_up(build.own, build.pairs)
+    return all(any(build.own.get(address) is True for address in group) for group in build.needs)
+
+
+def contradicts(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two people's verdicts on parts cannot both hold: on the same part, or where one lets pass what lies
+    around a part that the other fails."""
+    return any(
+        (address == place and not alike(value, held)) or _within(address, place, value, held)
+        for address, value in one.items()
+        if isinstance(value, bool)
+        for place, held in other.items()
+        if isinstance(held, bool)
+    )
+
+
+def _within(address: str, place: str, value: bool, held: bool) -> bool:
+    inner, outer = (value, held) if len(address) > len(place) else (held, value)
+    long, short = sorted((address, place), key=len, reverse=True)
+    return long.startswith(short + "/") and outer and not inner
 
 
 def _right(address: str, said: Mapping[str, Any], own: Mapping[str, Any]) -> bool:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 import orjson
 
 from fcreview.exporters.base import Label, Sink, Source
+from fcreview.store.labels.fields import FLAG, JSON, NUMBER, TEXT, Shape
 from fcreview.text.answers import answer
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -22,15 +24,22 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write(source: Source, out: Sink) -> None:
-    columns = list(source.shapes)
-    out.write(_lines([columns]))
+    shapes = source.shapes
+    out.write(_lines([list(shapes)]))
     for chunk in source.labels():
-        out.write(_lines(_cells(label, columns) for label in chunk))
+        out.write(_lines(zip(*(_column(name, shape, chunk) for name, shape in shapes.items()), strict=True)))
 
 
-def _cells(label: Label, columns: list[str]) -> list[str]:
-    row = label | {name: tell(label) for name, tell in _TOLD.items()}
-    return [cell(row[column]) for column in columns]
+def _column(name: str, shape: Shape, labels: list[Label]) -> list[str]:
+    """The cells of one field: a column at a time, since nearly all of one are alike, empty or plain."""
+    values = [label[name] for label in labels]
+    if shape not in (JSON, FLAG, NUMBER) and not any(values):
+        return [""] * len(values)
+    if name in _TOLD:
+        return [cell(_TOLD[name](label)) if label[name] else "" for label in labels]
+    if shape == TEXT:
+        return ["" if not text else cell(text) if text[0] in FORMULA_STARTS else text for text in values]
+    return ["" if value is None or value == [] else cell(value) for value in values]
 
 
 def cell(value: Any) -> str:
@@ -51,11 +60,17 @@ def _text(value: Any) -> str:
 
 
 def _automatic(label: Label) -> list[str]:
-    told = []
-    for said in label["automatic"]:
-        words = [said["source"], said["by"], answer(label["criterion"], said["value"]), said["error_type"]]
-        told.append(_reasoned(" ".join(word for word in words if word), said["rationale"]))
-    return told
+    return [
+        _verdict(label["criterion"], said["source"], said["by"], orjson.dumps(said["value"]), said["error_type"])
+        + _reason(said["rationale"])
+        for said in label["automatic"]
+    ]
+
+
+@lru_cache(4096)
+def _verdict(criterion: str, source: str, by: str | None, value: bytes, error_type: str | None) -> str:
+    """Many verdicts are the same but for the reason."""
+    return " ".join(word for word in (source, by, answer(criterion, orjson.loads(value)), error_type) if word)
 
 
 def _opinions(label: Label) -> list[str]:
@@ -64,12 +79,12 @@ def _opinions(label: Label) -> list[str]:
         who = f"{said['annotator']} (adjudicator)" if said["act"] == "adjudicate" else said["annotator"]
         verdict = "" if said["value"] is None else " " + answer(label["criterion"], said["value"])
         parts = [f"{who}{verdict}", said["fault"], f"tags {' '.join(said['tags'])}" if said["tags"] else None]
-        told.append(_reasoned(", ".join(part for part in parts if part), said["note"]))
+        told.append(", ".join(part for part in parts if part) + _reason(said["note"]))
     return told
 
 
-def _reasoned(head: str, reason: str | None) -> str:
-    return f"{head}: {reason}" if reason else head
+def _reason(reason: str | None) -> str:
+    return f": {reason}" if reason else ""
 
 
 _TOLD: dict[str, Callable[[Label], list[str]]] = {"automatic": _automatic, "opinions": _opinions}

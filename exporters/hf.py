@@ -21,7 +21,7 @@ def write(source: Source, folder: Path) -> None:
     from fcreview.store.labels.parquet import write_parquet
 
     (folder / DATA).parent.mkdir()
-    write_parquet(folder / DATA, source.shapes, source.labels())
+    write_parquet(folder / DATA, source.shapes, source.lines())
     (folder / "README.md").write_text(card(source), "utf-8")
 
 

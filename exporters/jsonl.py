@@ -23,8 +23,8 @@ SAID = tuple(VALUE if name == "verdict" else name for name in PARTS)
 
 
 def write(source: Source, out: Sink) -> None:
-    for chunk in source.labels():
-        out.write(b"".join(orjson.dumps(label, option=orjson.OPT_APPEND_NEWLINE) for label in chunk))
+    for chunk in source.lines():
+        out.write("\n".join([*chunk, ""]).encode())
 
 
 def read(content: bytes) -> Iterator[Incoming | Mistake]:

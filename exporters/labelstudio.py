@@ -24,7 +24,7 @@ from fcreview.text.answers import answer, answered, choices
 
 CONTROLS = {"verdict": "choices", "labels": "choices", "fault": "choices"}
 """Types of results; any other is a text area."""
-META = ("annotator", "act", "time", "blind", "prediction_hash", "golden_hash")
+META = ("annotator", "act", "time", "blind", "overrules", "prediction_hash", "golden_hash")
 SAID = ("value", "fault", "tags", "note", "golden_fix")
 NAMES = {"text", "choices", "labels"}
 """Of `data`, besides the label's fields."""

@@ -19,6 +19,6 @@ def write(source: Source, out: Sink) -> None:
 
     with tempfile.TemporaryDirectory(prefix="fcreview-") as folder:
         path = Path(folder) / "labels.parquet"
-        write_parquet(path, source.shapes, source.labels())
+        write_parquet(path, source.shapes, source.lines())
         with path.open("rb") as file:
             shutil.copyfileobj(file, out)

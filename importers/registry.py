@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from fcreview.figures import Figure, RunItems, Scored, tag_counts
 from fcreview.importers.base import Importer, Plugin
 from fcreview.importers.common.gather import gather
 from fcreview.importers.taxonomy import TAGS
 from fcreview.model import ImportIssue, Item, Run
-from fcreview.plan import Found, RunPlan
+from fcreview.plan import Found, GoldenFixed, NoPlace, Rewritten, RunPlan
 
 PLUGINS = (
     Plugin(
@@ -165,3 +166,24 @@ def combined(parts: Sequence[RunItems]) -> list[Figure]:
     """Figures over runs of one model and benchmark; none where the benchmark publishes none."""
     importer = IMPORTERS.get(parts[0].run.benchmark) if parts else None
     return importer.combined(parts) if importer is not None else []
+
+
+def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+    """See `Importer.rewrite`."""
+    return IMPORTERS[plan.importer].rewrite(plan, rows)
+
+
+def summaries(plan: RunPlan) -> list[Path]:
+    return IMPORTERS[plan.importer].summaries(plan)
+
+
+def golden_problem(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
+    """See `Importer.golden_problem`."""
+    return IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"].golden_problem(run, item, fix)
+
+
+def regolden(
+    plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
+) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+    """See `Importer.regolden`."""
+    return IMPORTERS[plan.importer].regolden(plan, fixes)

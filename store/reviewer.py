@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from fcreview.store.queues.presentations import item_of, presentation_of
 
 if TYPE_CHECKING:
     from fcreview.review import Event, Said
@@ -16,23 +19,36 @@ class Reviewer:
     def __init__(self, store: Store, journal: Journal) -> None:
         self._store = store
         self._journal = journal
+        self.queue: str | None = None
+        """The queue file that items are found in: reviews name it."""
 
     @property
     def annotator(self) -> str:
         return self._journal.annotator
 
     def review(self, item: int, said: Said) -> Event:
-        """Says something of an item of the store (`items.item`). It is blind in blind mode, until the annotator has
+        """Says something of an item of the store (`QueueRow.item`). It is blind in blind mode, until the annotator has
         decided on the item: then what others found is shown.
 
+        A verdict that contradicts the benchmark's own on this target and criterion names it, if it was in sight.
         When this returns, the event is on disk. JournalError if it could not be saved, KeyError if there is no such
         item.
         """
         with self._store.lock:
-            reviews = self._store.reviews
-            key, prediction_hash, golden_hash = reviews.reference(item)
-            blind = self._store.blind and not reviews.seen_by(item, self.annotator)
-        event = self._journal.append(key, said, prediction_hash=prediction_hash, golden_hash=golden_hash, blind=blind)
+            reviews, number, presentation = self._store.reviews, item_of(item), presentation_of(item)
+            key, prediction_hash, golden_hash = reviews.reference(number)
+            blind = self._store.blind and not reviews.seen_by(number, self.annotator)
+            if not blind and said.verdict is not None and said.overrules is None:
+                said = replace(said, overrules=self._store.overruled(number, said))
+        event = self._journal.append(
+            key,
+            said,
+            prediction_hash=prediction_hash,
+            golden_hash=golden_hash,
+            blind=blind,
+            queue=self.queue,
+            presentation=presentation if presentation > 1 else None,
+        )
         with self._store.lock:
             self._store.reviews.add([event])
         return event

@@ -11,9 +11,15 @@ if TYPE_CHECKING:
     from fcreview.model import Item, Run
     from fcreview.review import Event, ItemKey, Opinion
 
-QUEUES = ("failures", "dataset", "disagreement", "unreviewed", "random")
-"""Orders a queue can be in. `failures`: failing items first; `disagreement`: official and rule or judge differ first;
-`unreviewed`: not yet judged by this annotator first; `random`: shuffled by the seed. Ties keep dataset order."""
+QUEUES = ("failures", "dataset", "disagreement", "unreviewed", "judged", "uncertain", "stratified", "random")
+"""Queues that are always there; every other name is that of a queue file. All but `CHOOSING` hold all items, in an
+order. `failures`: failing items first; `disagreement`: official and rule or judge differ first; `unreviewed`: not yet
+judged by this annotator first; `random`: shuffled by the seed; `stratified`: the same, of every category in turn.
+`judged`: items of which a judge says something; `uncertain`: near misses, see `filters.judged`. Ties keep dataset
+order."""
+CHOOSING = ("judged", "uncertain")
+TELLING = ("failures", "disagreement", "judged", "uncertain")
+"""Those that say something of verdicts: not to be had in blind mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,14 @@ class View:
     seed: int = 0
     runs: tuple[int, ...] = ()
     """Only these runs (`runs.run`); empty for all of the workspace."""
+    share: bool = False
+    """Of a queue file the annotator's own share, in its order, with what comes twice; else all of its items, in
+    dataset order."""
+
+    @property
+    def file(self) -> str | None:
+        """The name of the queue file, if it is one."""
+        return None if self.queue in QUEUES else self.queue
 
 
 def column(sql: str, *, telling: bool = False, json: bool = False) -> dict[str, Any]:
@@ -40,7 +54,8 @@ class QueueRow:
     stands in `items --json`."""
 
     item: int = field(metadata=column("i.item"))
-    """Row key in the store, `items.item`. Changes with a re-import: never kept outside a session."""
+    """Row key in the store, `items.item`; of an item that comes a second time the number that
+    `store.queues.presentations` makes of it. Changes with a re-import: never kept outside a session."""
     run: int = field(metadata=column("i.run"))
     seq: int = field(metadata=column("i.seq"))
     id: str = field(metadata=column("i.id"))
@@ -55,13 +70,19 @@ class QueueRow:
     """This annotator's verdict on item/correct: true, false, "unsure" or None."""
     human: Any = field(default=None, metadata=column("h.human", telling=True, json=True))
     """All annotators: true, false, "unsure", "disputed" or None."""
+    parts: int = field(default=0, metadata=column("coalesce(h.n_parts, 0)"))
+    """Of its parts and other criteria those that somebody judged; to a blind annotator who has not decided, those that
+    they judged."""
+    your_parts: int = field(default=0, metadata=column("coalesce(h.your_parts, 0)"))
     effective: bool | None = field(default=None, metadata=column(EFFECTIVE, telling=True))
     error_type: str | None = field(default=None, metadata=column("i.error_type", telling=True))
     rule_error_type: str | None = field(default=None, metadata=column("i.rule_error_type", telling=True))
     n_golden: int = field(default=0, metadata=column("i.n_golden"))
     n_predicted: int = field(default=0, metadata=column("i.n_predicted"))
     n_issues: int = field(default=0, metadata=column("i.n_issues"))
-    stale: bool = field(default=False, metadata=column("coalesce(h.stale, false)"))
+    """Import issues; 0 while hidden from a blind annotator: one on a score file's entry tells that the item failed."""
+    stale: bool = field(default=False, metadata=column("coalesce(h.your_stale, false)"))
+    """This annotator reviewed an earlier prediction or golden answer."""
     first_difference: str | None = field(default=None, metadata=column("i.first_difference", telling=True))
     question: str = field(default="", metadata=column("i.question"))
 
@@ -84,6 +105,8 @@ class RunRow:
     n_issues: int
     categories: list[dict[str, Any]] = field(default_factory=list)
     """One a category: {category, n} and pass and known counts by official, rule and effective, named as above."""
+    in_part: int = 0
+    """Items of which only parts have a current verdict of any annotator."""
     yours: int = 0
     """Items with a current verdict of the annotator who asks."""
 

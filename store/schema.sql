@@ -10,6 +10,7 @@ CREATE TABLE runs (
     benchmark VARCHAR, generation VARCHAR, language VARCHAR, model VARCHAR,
     path VARCHAR,                    -- relative to the workspace's place where it lies below it, else absolute
     dataset VARCHAR,
+    needs_dataset BOOLEAN,           -- false where questions and golden answers stand in the results
     title VARCHAR,                   -- the benchmark as people write it
     tags VARCHAR[],                  -- the benchmark's own words for errors, offered to reviewers
     settings JSON,

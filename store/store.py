@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -11,24 +12,27 @@ import duckdb
 
 from fcreview.calls.clusters import Cluster
 from fcreview.model import ImportIssue, Item
-from fcreview.review import ItemKey
+from fcreview.review import ItemKey, Said
 from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
-from fcreview.store.queries.detail import find_items, raw_record, read_issues, read_items, score_record
-from fcreview.store.queries.disputes import Disputed, disputed
-from fcreview.store.queries.pages import Orders, hide, rows_of
+from fcreview.store.queries.detail import find_items, hide_from, raw_record, read_issues, read_items, score_record
+from fcreview.store.queries.pages import Orders, rows_of
 from fcreview.store.queries.sqlguard import run_sql
-from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
+from fcreview.store.queries.summaries import clusters, facets, run_infos, runs, used_tags
+from fcreview.store.queues import second
+from fcreview.store.queues.places import QueuePlaces
+from fcreview.store.queues.presentations import item_of
 from fcreview.store.reviews.tables import ReviewTables, follow
 from fcreview.store.rows import ItemDetail, QueueRow, RunRow, View
+from fcreview.store.told import Told
 from fcreview.store.workspace import Workspace
 
 if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked for: the first rows do not wait
-    from fcreview.agreement.ratings import Rating
-    from fcreview.figures import FigureSource, Scored
     from fcreview.store.labels.reading import Choice
-    from fcreview.store.queries.suspects import Panel
+    from fcreview.store.queues.creating import Wanted
+    from fcreview.store.queues.file import QueueFile
+    from fcreview.store.queues.progress import Progress
 
 T = TypeVar("T")
 
@@ -61,7 +65,8 @@ class Store:
         """Held during every use of `connection`: temporary tables belong to one connection."""
         self.reviews: ReviewTables = follow(connection, workspace, annotator, policy)
         self._locked = False
-        self._orders = Orders(connection, blind=blind)
+        self._places = QueuePlaces(connection, workspace)
+        self._orders = Orders(connection, self._places, annotator, blind=blind)
         self._runs = run_infos(connection, workspace)
         self._models = {run: info.model for run, info in self._runs.items()}
 
@@ -73,14 +78,17 @@ class Store:
         read."""
         connection = open_store(workspace)
         try:
+            store = cls(workspace, connection, annotator, blind, policy)
             shut_out_files(connection)
-            return cls(workspace, connection, annotator, blind, policy)
+            return store
         except BaseException:
             connection.close()
             raise
 
     def close(self) -> None:
         with self.lock:
+            with contextlib.suppress(duckdb.Error):  # closed already; or broken off: it is only for the next time
+                self.reviews.keep(self.workspace)
             self.connection.close()
 
     def __enter__(self) -> Store:
@@ -121,18 +129,19 @@ class Store:
 
     def details(self, view: View, size: int = DETAILS) -> Iterator[list[ItemDetail]]:
         """Everything of the view's items, in the order of items, in lists of `size`; otherwise as `labels`."""
-        if self.blind:
-            raise StoreError("items are not handed out in blind mode")
+        self._unless_blind("items are not handed out")
         chunks = self._do(lambda: chunks_of(self.connection, view, size))
-        return (self._do(partial(self._chunk, chunk)) for chunk in chunks)
+        return map(self._chunk, chunks)
 
     def raw(self, item: int) -> str:
-        """The item's record in the result file; StoreError if it is no longer there."""
-        return self._do(lambda: raw_record(self.connection, self.workspace, item))
+        """The item's record in the result file; StoreError if it is no longer there, or may tell what is hidden."""
+        self._open_to_all(item)
+        return self._do(lambda: raw_record(self.connection, self.workspace, item_of(item)))
 
     def raw_score(self, item: int) -> str | None:
-        """The score file's entry that failed the item, None if there is none; StoreError if it is no longer there."""
-        return self._do(lambda: score_record(self.connection, self.workspace, item))
+        """The score file's entry that failed the item, None if there is none; StoreError as `raw`."""
+        self._open_to_all(item)
+        return self._do(lambda: score_record(self.connection, self.workspace, item_of(item)))
 
     def find(self, name: str, run: int | None = None) -> list[int]:
         """Items with this id, in all runs or in one."""
@@ -142,72 +151,71 @@ class Store:
         """`{"category": [("live_simple", 258), ...], "official": [("fail", 90), ...], ...}`, most frequent first."""
         return self._do(lambda: facets(self.connection, view, blind=self.blind))
 
+    def used_tags(self) -> list[str]:
+        """Tags of the reviews that stand, most used first; in blind mode this annotator's own."""
+        return self._do(lambda: used_tags(self.connection, self.annotator or "" if self.blind else None))
+
     def clusters(self, view: View, limit: int | None = None) -> list[Cluster]:
         """Failures alike, largest group first; none in blind mode."""
         return [] if self.blind else self._do(lambda: clusters(self.connection, view, limit))
 
     def issues(self, item: int | None = None) -> list[ImportIssue]:
-        """What could not be read as it should: of one item, or everything."""
-        return self._do(lambda: read_issues(self.connection, item))
+        """What could not be read as it should: of one item, or all. In blind mode none: some are of scores."""
+        return [] if self.blind else self._do(lambda: read_issues(self.connection, item))
+
+    def take_queue(self, name: str) -> QueueFile:
+        """The queue file of this name; views of it may be asked for from then on. QueueError if there is none."""
+        return self._do(lambda: self._places.take(name))
+
+    def drawn(self, wanted: Wanted) -> QueueFile:
+        """A queue made of the items of a view; nothing is written. See `queues.creating.create` for its errors."""
+        from fcreview.store.queues.creating import create
+
+        return self._do(lambda: create(self.connection, wanted))
+
+    def progress(self, name: str, only: str | None = None) -> list[Progress]:
+        """How far annotators of a queue file are. QueueError if there is none of this name."""
+        from fcreview.store.queues.progress import progress
+
+        return self._do(lambda: progress(name, self._places, self.reviews, only))
+
+    @property
+    def told(self) -> Told:
+        """What verdicts and others' reviews amount to. StoreError in blind mode."""
+        self._unless_blind("what others found is not available")
+        return Told(self.connection, self.reviews, self._do)
+
+    def overruled(self, item: int, said: Said) -> dict[str, Any] | None:
+        """{source, by, value} of the automatic verdict that this one would contradict; None if it would not."""
+        from fcreview.store.queries.automatic import overruled
+
+        return self._do(lambda: overruled(self.connection, item, said))
 
     def sql(self, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """(column names, rows) of one statement that only reads; SqlError otherwise. Not in blind mode."""
-        if self.blind:
-            raise StoreError("sql is not available in blind mode")
+        self._unless_blind("sql is not available")
         with self.lock:
             if not self._locked:
                 lock_settings(self.connection)
                 self._locked = True
+            self.reviews.fill()
             return run_sql(self.connection, text)
-
-    def scored(self, run: int) -> dict[FigureSource, list[Scored]]:
-        """What the run's figures are computed from, by source. StoreError in blind mode."""
-        if self.blind:
-            raise StoreError("figures are not available in blind mode")
-        from fcreview.store.queries.scored import scored
-
-        return self._do(lambda: scored(self.connection, run))
-
-    def agreement_rows(self, view: View) -> list[Rating]:
-        """What annotators said of the view's items; see `queries.agreement.ratings`. StoreError in blind mode."""
-        if self.blind:
-            raise StoreError("agreement is not available in blind mode")
-        from fcreview.store.queries.agreement import ratings
-
-        return self._do(lambda: ratings(self.connection, self.reviews, view))
-
-    def disputes(self, view: View) -> list[Disputed]:
-        """What annotators differ on in the view's items; see `queries.disputes`. StoreError in blind mode."""
-        if self.blind:
-            raise StoreError("disputes are not available in blind mode")
-        return self._do(lambda: disputed(self.connection, self.reviews, view))
-
-    def panel(self, view: View) -> Panel:
-        """The questions of the view's runs with what every run answered; see `queries.suspects.panel`. StoreError in
-        blind mode."""
-        if self.blind:
-            raise StoreError("suspects are not available in blind mode")
-        from fcreview.store.queries.suspects import panel
-
-        return self._do(lambda: panel(self.connection, view))
 
     def labels(
         self, view: View, choice: Choice | None = None, size: int | None = None
     ) -> Iterator[list[dict[str, Any]]]:
-        """Labels of the view's items, in the order of items, each item's own label first, as `labels.fields`.
+        """Labels of the view's items, in the order of items, each item's own label first, as `labels.fields`; in lists
+        of about `size` items, each a query of its own, so that others may use the store in between. FilterError for a
+        filter that is not understood, StoreError in blind mode; both at once, not at the first list."""
+        from fcreview.store.labels.reading import read_labels
 
-        In lists of about `size` items that end with an item; each is a query of its own, so others may use the store
-        in between. FilterError for a filter that is not understood, StoreError in blind mode; both at once, not at the
-        first list.
-        """
-        if self.blind:
-            raise StoreError("labels are not available in blind mode")
-        from fcreview.store.labels.reading import EVERY_LABEL, read_labels
+        return self._labels(read_labels, view, choice, size)
 
-        choice = choice or EVERY_LABEL
-        size = size or (DETAILS if choice.content else CHUNK)
-        chunks = self._do(lambda: chunks_of(self.connection, view, size))
-        return (self._do(partial(read_labels, self.reviews, self.connection, chunk, choice)) for chunk in chunks)
+    def label_lines(self, view: View, choice: Choice | None = None) -> Iterator[list[str]]:
+        """As `labels`, each the text of a JSON object."""
+        from fcreview.store.labels.reading import read_lines
+
+        return self._labels(read_lines, view, choice, None)
 
     def refresh_reviews(self) -> int:
         """Takes in what was added to the journals, by other processes too. Returns how many events."""
@@ -221,12 +229,30 @@ class Store:
         with self.lock:
             self._orders.forget()
 
+    def _labels(
+        self, read: Callable[..., list[T]], view: View, choice: Choice | None, size: int | None
+    ) -> Iterator[list[T]]:
+        self._unless_blind("labels are not available")
+        from fcreview.store.labels.reading import EVERY_LABEL
+
+        choice = choice or EVERY_LABEL
+        size = size or (DETAILS if choice.content else CHUNK)
+        chunks = self._do(lambda: chunks_of(self.connection, view, size))
+        return (self._do(partial(read, self.reviews, self.connection, chunk, choice)) for chunk in chunks)
+
+    def _unless_blind(self, why_not: str) -> None:
+        if self.blind:
+            raise StoreError(f"{why_not} in blind mode")
+
     def _do(self, work: Callable[[], T]) -> T:
         with self.lock:
             return with_room(self.connection, work)
 
     def _rows(self, items: Sequence[int]) -> list[QueueRow]:
-        return rows_of(self.connection, items, self._models, blind=self.blind)
+        wanted = list(dict.fromkeys(map(item_of, items)))
+        found = {row.item: row for row in rows_of(self.connection, wanted, self._models, blind=self.blind)}
+        there = [number for number in items if item_of(number) in found]
+        return [second.row_of(found[item_of(number)], number, self.reviews, blind=self.blind) for number in there]
 
     def _detail(self, item: int) -> ItemDetail:
         found = self._details([item])
@@ -235,27 +261,23 @@ class Store:
         return found[0]
 
     def _chunk(self, chunk: Chunk) -> list[ItemDetail]:
-        return self._details(items_of(self.connection, chunk))
+        return self._do(lambda: self._details(items_of(self.connection, chunk)))
 
     def _details(self, items: Sequence[int]) -> list[ItemDetail]:
-        read = read_items(self.connection, items)
-        return [self._with_reviews(row, read[row.item]) for row in self._rows(items)]
+        read = read_items(self.connection, list(dict.fromkeys(map(item_of, items))))
+        return [self._with_reviews(row, read[item_of(row.item)]) for row in self._rows(items)]
 
     def _with_reviews(self, row: QueueRow, item: Item) -> ItemDetail:
         run = self._runs[row.run]
         key = ItemKey(run.benchmark, run.generation, run.language, run.model, item.category, item.id)
         opinions = self.reviews.opinions(key, item.prediction_hash, item.golden_hash)
-        detail = ItemDetail(row, key, run, item, opinions, self.reviews.history(key))
+        detail = second.told(ItemDetail(row, key, run, item, opinions, self.reviews.history(key)), self.reviews)
         if self.blind and row.you is None:
-            self._hide(detail)
+            hide_from(detail, self.annotator)
         return detail
 
-    def _hide(self, detail: ItemDetail) -> None:
-        """Blind mode, not yet decided: only the trajectory, the golden answer and this annotator's own words."""
-        hide(detail.row)
-        item = detail.item
-        item.official = item.rule = item.judge = item.error_type = item.rule_error_type = None
-        item.diff_function = item.diff_argument = item.first_difference = None
-        item.verdicts = []
-        detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator == self.annotator]
-        detail.history = [event for event in detail.history if event.annotator == self.annotator]
+    def _open_to_all(self, item: int) -> None:
+        """A benchmark's record may hold its verdict. StoreError where that is hidden."""
+        row = self.row(item) if self.blind else None
+        if row is not None and row.you is None:
+            raise StoreError("records may tell verdicts: they are shown when you have decided")

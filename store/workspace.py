@@ -32,6 +32,15 @@ class Workspace:
         return self.root / "reviews"
 
     @property
+    def standing(self) -> Path:
+        """What reviews amounted to when they were last read. May be thrown away at any time."""
+        return self.root / "standing.duckdb"
+
+    @property
+    def queues(self) -> Path:
+        return self.root / "queues"
+
+    @property
     def temporary(self) -> Path:
         """Parts of imports under way. Whatever lies there while nobody imports is left from a crash."""
         return self.root / "tmp"

@@ -41,7 +41,7 @@ class FcreviewApp(App[int]):
     """`run()` gives the number of items reviewed; `return_code` is 1 if the store could not be opened.
 
     `open_item` is an item's id or its number in the store: it is opened over the queue. `key_names` are other keys for
-    actions, as `keymap` takes them.
+    actions, as `keymap` takes them. `adjudicate`: instead of the queue, what annotators differ on in the view.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -61,6 +61,7 @@ class FcreviewApp(App[int]):
         open_item: int | str | None = None,
         *,
         key_names: Mapping[str, str] | None = None,
+        adjudicate: bool = False,
     ) -> None:
         super().__init__(ansi_color=True)  # said here, too: NO_COLOR picks its filter before there is a theme
         self.animation_level = "none"
@@ -69,16 +70,26 @@ class FcreviewApp(App[int]):
         self._message = ""
         self._state = QueueState.of(view or View(), session.blind)
         self._open_item = open_item
+        self._adjudicate = adjudicate
         try:
             self.set_keymap(in_force(keymap(key_names or {})))
         except KeymapError as error:
             self._message = str(error)
 
     def get_default_screen(self) -> Screen[None]:
+        if self._adjudicate:
+            return Screen()
         return QueueScreen(self.session, self._state, open_item=self._open_item, message=self._message)
 
     def on_mount(self) -> None:
         self.call_later(self.session.begin)
+        if self._adjudicate:
+            self.call_after_refresh(self._show_disputes)
+
+    def _show_disputes(self) -> None:
+        from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
+
+        self.push_screen(AdjudicationScreen(self.session, self._state.view), lambda _: self.exit(self.session.reviewed))
 
     def on_resize(self, event: events.Resize) -> None:
         """A terminal that is too small shows so, over whatever is open, until it has grown."""

@@ -52,6 +52,8 @@ QUEUE = [
     Action("queue.clusters", "c", "choose('clusters')", "clusters"),
     Action("queue.runs", "r", "choose('runs')", "runs"),
     Action("queue.issues", "i", "choose('issues')", "issues"),
+    Action("queue.agreement", "a", "choose('agreement')", "agreement"),
+    Action("queue.adjudicate", "x", "adjudicate", "adjudicate"),
     Action("queue.quit", "q", "app.quit", "quit"),
 ]
 
@@ -66,6 +68,12 @@ CLUSTERS = [
     Action("clusters.refold", "left,h", "unfold(False)", "fold"),
     Action("clusters.grouping", "tab", "grouping", "other grouping"),
     Action("clusters.close", "q,escape", "close", "back"),
+]
+
+AGREEMENT = [
+    Action("agreement.take", "enter", "take", "show its items"),
+    Action("agreement.scope", "tab", "scope", "other table"),
+    Action("agreement.close", "q,escape", "close", "back"),
 ]
 
 HELP = [
@@ -120,6 +128,21 @@ ITEM_TEXT = [
     Action("item.document", "d", "document", "function document", shown=False),
 ]
 
+_SHARED = (
+    *("pass", "fail", "golden_wrong", "unsure", "fault", "note", "undo"),
+    *("next", "previous", "search", "raw", "copy", "back"),
+)
+ADJUDICATION = [
+    *(
+        Action(f"adjudication.take_{at}", str(at), f"take({at})", f"take {chr(ord('A') + at - 1)}", shown=at < 4)
+        for at in range(1, 10)
+    ),
+    *(action for action in ITEM if action.id.partition(".")[2] in _SHARED),
+    Action("adjudication.other", "o", "other", "other value"),
+    Action("adjudication.answers", "v", "answers", "answers whole", shown=False),
+]
+"""What an item's keys mean is theirs here too."""
+
 PAGER = [
     Action("pager.close", "q,escape", "close", "back"),
     Action("pager.search", "slash", "search", "search"),
@@ -159,14 +182,15 @@ TAGS = [
     Action("tags.save", "enter", "save", "save"),
     Action("tags.toggle", "space", "set", "set or clear"),
     Action("tags.new", "n,slash", "new", "new tag"),
+    *(Action(f"tags.set_{at}", str(at), f"number({at})", f"set or clear tag {at}", shown=False) for at in range(1, 10)),
     Action("tags.down", "j,down", "move(1)", "down", shown=False),
     Action("tags.up", "k,up", "move(-1)", "up", shown=False),
     Action("tags.cancel", "q,escape", "cancel", "cancel"),
 ]
 
 TABLES = (
-    *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, CLUSTERS, ITEM, ITEM_TEXT),
-    *(FAULT, TAGS, NOTE, ASK, PAGER, HELP),
+    *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, CLUSTERS, AGREEMENT, ITEM, ITEM_TEXT),
+    *(ADJUDICATION, FAULT, TAGS, NOTE, ASK, PAGER, HELP),
 )
 ACTIONS: dict[str, Action] = {action.id: action for table in TABLES for action in table}
 TOGETHER: tuple[Sequence[Action], ...] = (
@@ -174,7 +198,9 @@ TOGETHER: tuple[Sequence[Action], ...] = (
     [*FILTER, *FILTER_INPUT, *APP],
     [*PICKER, *MOVE, *APP],
     [*CLUSTERS, *MOVE, *APP],
+    [*AGREEMENT, *MOVE, *APP],
     [*ITEM, *ITEM_TEXT, *APP],
+    [*ADJUDICATION, *ITEM_TEXT, *APP],
     [*PAGER, *APP],
     [*FAULT, *APP],
     [*TAGS, *APP],

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from fcreview.errors import FcreviewError
+from fcreview.store.queues.presentations import item_of
 from fcreview.tui.in_order import InOrder
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Session:
         """What was asked for on a screen that reviews: nobody leaves before it is done."""
         self.blind = blind
         """What others said of an item is hidden until this annotator gave a verdict."""
+        self.queue: str | None = None
+        """The queue file that items are found in: reviews name it."""
         self._workspace = workspace or (store.workspace if store is not None else None)
         self._store = store
         self._lent = store is not None
@@ -86,10 +89,13 @@ class Session:
 
     async def review(self, item: int, said: Said) -> Event:
         """Says something of an item; it is on disk when this returns. Raises what the journal raises."""
+        queue = self.queue
 
         def write() -> Event:
-            event = self._reviewing().review(item, said)
-            self._reviewed[event.event] = item
+            reviewer = self._reviewing()
+            reviewer.queue = queue
+            event = reviewer.review(item, said)
+            self._reviewed[event.event] = item_of(item)
             return event
 
         return await self._kept(write)

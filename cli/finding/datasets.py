@@ -41,7 +41,7 @@ class _Finder:
                 f"the folders given with --data have no dataset for this run: the one named before holds, {before[0]}"
             )
             own.issues.append(ImportIssue(plan.run.path, None, what, severity="notice"))
-        if own.data or before or not own.needs_data:
+        if own.data or before or not own.run.needs_dataset:
             return own
         usual = self._searched(self.usual, plan)  # a run that is new beside others, which has none of its own
         return usual if usual.data else own

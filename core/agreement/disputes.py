@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from fcreview.agreement.held import Held, held
 from fcreview.criteria import PASSING
-from fcreview.opinions import Held, held
 from fcreview.review import UNSURE, ItemKey, Opinion, Said
 from fcreview.rollup import DISPUTED, Build, agreed, majority
 

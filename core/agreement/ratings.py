@@ -94,6 +94,15 @@ def groups(ratings: Iterable[Rating], scope: Scope, given: Given) -> list[Rating
     return [RatingGroup(given, scope, *names, found[names]) for names in sorted(found, key=sorted_as)]
 
 
+def several(group: RatingGroup, annotators: Sequence[str]) -> list[int]:
+    """The items with a target that two or more of these annotators labelled, in order."""
+    said: dict[tuple[int, str], set[str]] = {}
+    for rating in group.ratings:
+        if rating.annotator in annotators:
+            said.setdefault((rating.item, rating.target), set()).add(rating.annotator)
+    return sorted({item for (item, _), names in said.items() if len(names) > 1})
+
+
 def category(value: Any) -> Category:
     return frozenset(map(repr, value)) if isinstance(value, list) else repr(value)
 

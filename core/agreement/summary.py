@@ -58,10 +58,14 @@ class AgreementFigure:
 
 def agreement(ratings: Iterable[Rating], scopes: Iterable[Scope], given: Given) -> Iterator[AgreementFigure]:
     """Figures of all groups of these scopes, those of all annotators before those of pairs."""
+    for group in groups_of(ratings, scopes, given):
+        yield from figures_of(group)
+
+
+def groups_of(ratings: Iterable[Rating], scopes: Iterable[Scope], given: Given) -> list[RatingGroup]:
+    """What figures are made of, in their order."""
     said = labels(ratings)
-    for scope in scopes:
-        for group in groups(said, scope, given):
-            yield from _figures(group)
+    return [group for scope in scopes for group in groups(said, scope, given)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ class _Asked:
     level: Level = "nominal"
 
 
-def _figures(group: RatingGroup) -> Iterator[AgreementFigure]:
+def figures_of(group: RatingGroup) -> Iterator[AgreementFigure]:
     table = table_of(group.criterion, group.ratings)
     asked = [*_of_all(table), *_of_pairs(table)]
     labelled = (table.cells != NONE).sum(axis=1)

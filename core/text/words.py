@@ -9,6 +9,7 @@ from fcreview.review import CORRECT
 from fcreview.sanitise import visible
 
 NOTHING = "-"
+NO_DATASET = "no dataset: golden answers and questions missing; --data DIR"
 _WORDS = {True: "pass", False: "fail", None: NOTHING}
 
 
@@ -20,6 +21,17 @@ def count_of(number: int, noun: str, plural: str = "") -> str:
 def rate(passed: int, known: int) -> str:
     """`71.3 %`, or `-` where nothing is known."""
     return f"{100 * passed / known:.1f} %" if known else NOTHING
+
+
+def rate_of(passed: int, known: int, items: int) -> str:
+    """`71.3 %`, and where some items have no such verdict the number of those that have: `71.3 % of 998`."""
+    return rate(passed, known) + (f" of {known:,}" if 0 < known < items else "")
+
+
+def recomputed(passed: int, known: int, items: int) -> str:
+    """A rate only where every item could be judged anew, else how many could: `34.3 %`, `· (61 of 1,000)`. Which those
+    are is no accident (without a dataset only failing items carry a golden answer), so that a rate misleads."""
+    return rate(passed, known) if known in (0, items) else f"· ({known:,} of {items:,})"
 
 
 def word(value: Any, criterion: str = CORRECT) -> str:

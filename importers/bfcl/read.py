@@ -50,10 +50,10 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         yield from _category(plan, name, parts)
 
 
-def _category(plan: RunPlan, name: str, parts: CategoryFiles) -> Iterator[Item | ImportIssue]:
+def joined_category(plan: RunPlan, name: str, parts: CategoryFiles) -> Category:
+    """A category's results, scores and dataset, joined. Sets its official metrics on the way."""
     generation = plan.run.generation
     data = _dataset(plan.run.generation, name, parts.sources)
-    yield from data.issues
     found = results.load(parts.results, name)
     scored = _scores(parts.scores, name, found, data)
     if scored is not None:
@@ -62,6 +62,13 @@ def _category(plan: RunPlan, name: str, parts: CategoryFiles) -> Iterator[Item |
     category = Category(context, data, found, scored, False)
     category.renamed = name.startswith(("memory", "web_search", "format_sensitivity"))
     _check(category)
+    return category
+
+
+def _category(plan: RunPlan, name: str, parts: CategoryFiles) -> Iterator[Item | ImportIssue]:
+    category = joined_category(plan, name, parts)
+    found, scored = category.found, category.scores
+    yield from category.data.issues
     yield from found.issues
     if scored is not None:
         yield from scored.issues

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fcreview.agreement.held import ROLLING
 from fcreview.figures import Scored
-from fcreview.opinions import ROLLING
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ JUDGE = "gpt-4o (as published)"
 def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     path = plan.results[0]
     issues: list[ImportIssue] = []
-    dataset = _dataset(plan.data, issues)
+    samples = dataset(plan.data, issues)
     yield from issues
     logs = {file.stem: file for file in plan.logs}
     seen: set[str] = set()
@@ -39,15 +39,15 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             continue
         if name in seen:
             yield ImportIssue(str(path), row.line, f"{name} stands here twice; kept as {name}#{row.line}", item=name)
-        item = _item(row, f"{name}#{row.line}" if name in seen else name, dataset.get(name), logs.pop(name, None), path)
-        yield _known(item, name, dataset)
+        item = _item(row, f"{name}#{row.line}" if name in seen else name, samples.get(name), logs.pop(name, None), path)
+        yield _known(item, name, samples)
         seen.add(name)
     for name, file in logs.items():
         if name not in seen:
-            yield _known(_without_record(name, file, dataset.get(name)), name, dataset)
+            yield _known(_without_record(name, file, samples.get(name)), name, samples)
 
 
-def _dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
+def dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
     """The samples of all files by id; of two with one id the first counts."""
     found: dict[str, dict[str, Any]] = {}
     for file in files:
@@ -83,7 +83,7 @@ def _fill(item: Item, record: dict[str, Any], known: dict[str, Any] | None, log:
     item.question = _question(item)
     item.n_steps = len(ours.steps)
     verdicts = judge_calls(ours, golden, item.functions, log)
-    item.pairs = _pairs(verdicts, golden)
+    item.pairs = pairs_of(verdicts, golden)
     if known:
         found = first_difference(item.pairs, item.golden, item.predicted)
         item.diff_function, item.diff_argument, item.first_difference = found
@@ -127,7 +127,7 @@ def _fill_from_log(item: Item, known: dict[str, Any] | None, log: Log | None) ->
         item.prediction_hash = digest(gen)
         item.messages, item.predicted = ours.messages, [call for step in ours.steps for call in step]
         verdicts = judge_calls(ours, golden, documents((known or {}).get("functions")), log)
-        item.pairs = _pairs(verdicts, golden)
+        item.pairs = pairs_of(verdicts, golden)
         by_address = addresses(item.pairs, verdicts)
         item.verdicts = _call_verdicts(by_address)
         _for_figures(item, by_address)
@@ -151,7 +151,7 @@ def _log(file: Path | None, item: Item) -> Log | None:
     return log
 
 
-def _pairs(verdicts: list[CallVerdict], golden: GoldenPath) -> list[Pair]:
+def pairs_of(verdicts: list[CallVerdict], golden: GoldenPath) -> list[Pair]:
     """Golden order; a free call that was made again, and calls nobody judged, stand after as calls of their own."""
     pairs: dict[int, Pair] = {}
     extra: list[Pair] = []
@@ -193,7 +193,8 @@ def _outcome(item: Item, record: dict[str, Any]) -> None:
     entries = message if isinstance(message, list) else [message] if isinstance(message, dict) else []
     if not item.official:
         first = entries[0] if entries and isinstance(entries[0], dict) else {}
-        item.error_type = str(first.get("error_type", "unknown"))
+        word = first.get("error_type", "unknown")
+        item.error_type = None if word is None else str(word)  # null: people said so, and nobody named one
     text = (
         message
         if isinstance(message, str)

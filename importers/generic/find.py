@@ -57,6 +57,7 @@ def _plan(path: Path, first: Any) -> RunPlan | None:
             str(first.get("language") or ""),
             str(first.get("model") or path.stem),
             str(path),
+            needs_dataset=False,
         )
         settings = first.get("settings")
         run.settings = settings if isinstance(settings, dict) else {}
@@ -66,18 +67,13 @@ def _plan(path: Path, first: Any) -> RunPlan | None:
             confidence=1.0,
             reason="first line is a header of the generic format",
             needs_scores=False,
-            needs_data=False,
         )
-    run = Run("generic", "", "", path.stem, str(path))
+    run = Run("generic", "", "", path.stem, str(path), needs_dataset=False)
     if isinstance(first.get("messages"), list) and "id" in first and first.keys() & OWN_FIELDS:
-        return RunPlan(
-            run, [path], confidence=0.6, reason="records with id and messages", needs_scores=False, needs_data=False
-        )
+        return RunPlan(run, [path], confidence=0.6, reason="records with id and messages", needs_scores=False)
     if as_record(first, 1) is not first:
         run.generation = "chat log"
-        return RunPlan(
-            run, [path], confidence=0.4, reason="an OpenAI-style chat log", needs_scores=False, needs_data=False
-        )
+        return RunPlan(run, [path], confidence=0.4, reason="an OpenAI-style chat log", needs_scores=False)
     return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fcreview.criteria import PASS_FAIL
+from fcreview.store.filters.judged import BY_JUDGE
 from fcreview.store.filters.words import Term, Value
 from fcreview.store.reviews.effective import EFFECTIVE
 
@@ -86,15 +87,30 @@ def run_itself(term: Term) -> Sql:
     return any_of(term, one)
 
 
+def numbered(term: Term) -> Sql:
+    """As one list, which may be long."""
+    wanted = []
+    for value in term.values:
+        if not (value.text.isascii() and value.text.isdigit() and len(value.text) < 19):
+            raise BadValueError(f"{value.text[:40]!r} is not the number of an item", value)
+        wanted.append(int(value.text))
+    text = "i.item IN (SELECT unnest(?::BIGINT[]))"
+    return f"NOT {text}" if term.op == "!=" else text, [wanted]
+
+
 DISPUTED = "h.decided_by = 'disputed'"
 _BOOLEANS = {"pass": "{} = true", "fail": "{} = false", "unknown": "{} IS NULL", "none": "{} IS NULL"}
+_PARTS = "h.n_parts"
+"""Parts of the item and other criteria that somebody judged."""
 _HUMANS = {
     **{word: f"{{}} = '{json.dumps(value)}'" for word, value in PASS_FAIL.items()},
     "disputed": DISPUTED,
     "unknown": "{} IS NULL",
     "none": "{} IS NULL",
-    "any": "{} IS NOT NULL",
+    "any": f"({{}} IS NOT NULL OR {_PARTS} > 0)",
+    "part": f"({{}} IS NULL AND {_PARTS} > 0)",
 }
+_YOURS = {word: text.replace(_PARTS, "h.your_parts") for word, text in _HUMANS.items()}
 
 
 def choice(column: str, choices: dict[str, str]) -> Callable[[Term], Sql]:
@@ -162,12 +178,25 @@ def reviewed_with(column: str, *, many: bool) -> Callable[[Term], Sql]:
     return sql
 
 
+def judged_on(term: Term) -> Sql:
+    text, bound = any_of(term, lambda value: match("v.criterion", value))
+    return f"i.item IN (SELECT item FROM verdicts v WHERE {text})", bound
+
+
+def scored(term: Term) -> Sql:
+    """Truth values are no numbers: their JSON is not cast to one."""
+    text, bound = number('TRY_CAST(CAST(v."value" AS VARCHAR) AS DOUBLE)')(term)
+    return f"i.item IN (SELECT item FROM verdicts v WHERE {text})", bound
+
+
 KEYS: dict[str, Key] = {
     "official": Key(choice("i.official", _BOOLEANS), "pass, fail or unknown", verdict=True),
     "rule": Key(choice("i.rule", _BOOLEANS), "pass, fail or unknown", verdict=True),
-    "judge": Key(choice("i.judge", _BOOLEANS), "pass, fail or unknown", verdict=True),
-    "you": Key(choice("h.you", _HUMANS), "your verdict: pass, fail, unsure or none", reviews=True),
-    "human": Key(choice("h.human", _HUMANS), "all annotators: pass, fail, unsure, disputed, none or any", True, True),
+    "judge": Key(choice("i.judge", BY_JUDGE), "of the item or a part of it: pass, fail, any or unknown", verdict=True),
+    "criterion": Key(judged_on, "on which there is an automatic verdict: equivalent, dialog_act ...", verdict=True),
+    "score": Key(scored, "a number that the benchmark gave, 0 to 2 or 0 to 1", verdict=True),
+    "you": Key(choice("h.you", _YOURS), "your verdict: pass, fail, unsure, part, none or any", reviews=True),
+    "human": Key(choice("h.human", _HUMANS), "of all: pass, fail, unsure, disputed, part, none or any", True, True),
     "effective": Key(
         choice(EFFECTIVE, _BOOLEANS | {"disputed": DISPUTED}),
         "after review: pass, fail, unknown or disputed",
@@ -182,6 +211,7 @@ KEYS: dict[str, Key] = {
     "category": Key(text_key("i.category"), "category"),
     "group": Key(text_key('i."group"'), "conversation"),
     "id": Key(text_key("i.id"), "item id"),
+    "item": Key(numbered, "number in the store: what agreement's figures open"),
     "run": Key(run_itself, "number of the run, or part of its path"),
     "model": Key(run_key("model"), "model"),
     "benchmark": Key(run_key("benchmark"), "benchmark"),
@@ -197,16 +227,16 @@ KEYS: dict[str, Key] = {
     "steps": Key(number("i.n_steps"), "number of the model's steps"),
     "tokens": Key(number("(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"), "tokens in and out"),
     "latency": Key(number("i.latency"), "seconds"),
-    "issues": Key(number("i.n_issues"), "number of import issues"),
+    "issues": Key(number("i.n_issues"), "number of import issues", verdict=True),
 }
 
 FLAGS: dict[str, tuple[str, str, bool, bool]] = {
     "reviewed": ("h.you IS NOT NULL", "you gave a verdict", False, True),
-    "stale": ("h.stale", "reviewed before the prediction or golden answer changed", False, True),
+    "stale": ("h.your_stale", "you reviewed it before the prediction or golden answer changed", False, True),
     "disagree": (DISAGREE, "official, rule and judge are not of one mind", True, False),
     "disputed": (DISPUTED, "annotators differ", True, True),
     "adjudicated": ("h.decided_by = 'adjudication'", "settled by an adjudicator", True, True),
-    "issues": ("i.n_issues > 0", "something could not be read as it should", False, False),
+    "issues": ("i.n_issues > 0", "something could not be read as it should", True, False),
 }
 """Bare words with a meaning: condition, help, tells of verdicts, depends on reviews."""
 

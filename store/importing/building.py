@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -71,6 +72,7 @@ class Builder:
         if not keep:
             self._run(files("fcreview.store").joinpath("schema.sql").read_text("utf-8"))
             self._run("INSERT INTO meta VALUES ('schema_version', ?)", [SCHEMA_VERSION])
+        self._run("INSERT OR REPLACE INTO meta VALUES ('build', ?)", [secrets.token_hex(16)])  # tells stores apart
         self._types: defaultdict[str, dict[str, str]] = defaultdict(dict)
         """Table -> column -> type."""
         for table, name, kind in self._run(
@@ -157,6 +159,7 @@ class Builder:
                 "model": info.model,
                 "path": self._workspace.short(info.path),
                 "dataset": info.dataset,
+                "needs_dataset": info.needs_dataset,
                 "title": info.title,
                 "tags": info.tags,
                 "settings": info.settings,

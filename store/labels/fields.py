@@ -18,7 +18,14 @@ Shape = str | list[Any] | dict[str, Any]
 """A type as DuckDB's `from_json` takes it: `"VARCHAR"`, `["VARCHAR"]`, `[{"source": "VARCHAR", "value": "JSON"}]`.
 JSON is any JSON value; where a format has no such thing, its text."""
 TEXT, NUMBER, FLAG, JSON = "VARCHAR", "BIGINT", "BOOLEAN", "JSON"
-_KINDS: dict[Kind, Shape] = {"text": TEXT, "texts": [TEXT], "object": JSON, "value": JSON, "flag": FLAG}
+_KINDS: dict[Kind, Shape] = {
+    "text": TEXT,
+    "texts": [TEXT],
+    "object": JSON,
+    "value": JSON,
+    "flag": FLAG,
+    "count": NUMBER,
+}
 VALUE = "value"
 """What a verdict says is called so in `automatic` and in `opinions`."""
 

@@ -10,10 +10,8 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import duckdb
-import orjson
 
 from fcreview.store.labels.fields import JSON, TEXT, Shape
 
@@ -22,15 +20,17 @@ LINE = 1 << 24
 """Bytes of the longest line that DuckDB reads unless it is told of a longer one."""
 
 
-def write_parquet(path: Path, shapes: Mapping[str, Shape], chunks: Iterable[list[dict[str, Any]]]) -> None:
-    """Writes rows with these fields to `path`, which is replaced. OSError if the disk says no."""
+def write_parquet(path: Path, shapes: Mapping[str, Shape], chunks: Iterable[list[str]]) -> None:
+    """Writes rows with these fields, each the text of a JSON object, to `path`, which is replaced.
+
+    OSError if the disk says no.
+    """
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".rows.", suffix=".jsonl") as lines:
         longest = 0
         for chunk in chunks:
-            for row in chunk:
-                line = orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
-                longest = max(longest, len(line))
-                lines.write(line)
+            text = "\n".join([*chunk, ""]).encode()
+            longest = max(longest, *map(len, text.split(b"\n"))) if len(text) > LINE else longest
+            lines.write(text)
         lines.flush()
         _convert(Path(lines.name), path, shapes, max(LINE, longest + 1))
 

@@ -1,4 +1,8 @@
-"""Labels with their values, read a part of the items at a time."""
+"""Labels read a part of the items at a time, with their values or as JSON.
+
+Both come from the same rows. DuckDB makes the JSON of a row in one piece, for formats that hand it on as it is; where
+values are wanted, columns are read faster than that text is parsed again.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from fcreview.review import ItemKey
-from fcreview.store.labels.fields import CONTENT_FIELDS, JSON, LABEL_FIELDS, OPINION, VALUE, LabelField
+from fcreview.store.labels.fields import AUTOMATIC, CONTENT_FIELDS, JSON, LABEL_FIELDS, OPINION, VALUE, LabelField
 from fcreview.store.labels.view import OWN, labels_sql
 
 if TYPE_CHECKING:
@@ -35,13 +39,18 @@ class Choice:
 EVERY_LABEL = Choice()
 
 
+_READ = {name: each.shape for name, each in LABEL_FIELDS.items() if each.sql}
+_PARSED = tuple(name for name, shape in _READ.items() if shape in (JSON, [AUTOMATIC]))
+_VALUES = ", ".join(f"CAST(to_json({name}) AS VARCHAR)" if _READ[name] == [AUTOMATIC] else name for name in _READ)
+
+
 def _objects(fields: dict[str, LabelField]) -> str:
-    """SQL of one JSON object a row, from columns with the fields' names: one text is read much faster than many."""
+    """SQL of one JSON object a row, from columns with the fields' names."""
     columns = [f"{name} := {name}{'::JSON' if each.shape == JSON else ''}" for name, each in fields.items() if each.sql]
     return f"CAST(to_json(struct_pack({', '.join(columns)})) AS VARCHAR)"
 
 
-_LABEL = _objects(LABEL_FIELDS)
+_LINE = _objects(LABEL_FIELDS)
 _CONTENT = ", ".join(f"{each.sql} AS {name}" for name, each in CONTENT_FIELDS.items())
 _OPINION = attrgetter(*["verdict" if name == VALUE else name for name in OPINION])
 
@@ -49,25 +58,80 @@ _OPINION = attrgetter(*["verdict" if name == VALUE else name for name in OPINION
 def read_labels(
     reviews: ReviewTables, connection: DuckDBPyConnection, chunk: Chunk, choice: Choice
 ) -> list[dict[str, Any]]:
-    """Labels with the fields `LABEL_FIELDS`, in the order of items, each item's own label first."""
-    limited = "" if chunk.items is None else "AND item IN (SELECT unnest($1::BIGINT[]))"
-    where = f"item BETWEEN {chunk.first:d} AND {chunk.last:d} {limited}"
-    rows = connection.execute(
-        f"SELECT item, {_LABEL} FROM ({labels_sql(reviews.policy, where)}) WHERE {ONLY[choice.only]}"
-        f" ORDER BY item, NOT ({OWN}), target, criterion",
-        [] if chunk.items is None else [chunk.items],
-    ).fetchall()
-    content = _content(connection, sorted({row[0] for row in rows})) if choice.content else {}
-    last, labels = None, []
-    opinions: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for item, text in rows:
-        label = orjson.loads(text)
-        if item != last:
-            last, opinions = item, _opinions(reviews, label)
-        label["opinions"] = opinions.get((label["target"], label["criterion"]), [])
+    """Labels with the fields `LABEL_FIELDS`, in the order of items, each item's own label first. What is the same in
+    several may be one object."""
+    reading = _Reading(reviews, connection, chunk, choice)
+    rows = reading.rows(_VALUES)
+    content = reading.content(rows)
+    parsed: dict[str | None, Any] = {None: None}
+    labels = []
+    for item, *values in rows:
+        label = dict(zip(_READ, values, strict=True))
+        for name in _PARSED:
+            text = label[name]
+            if text not in parsed:
+                parsed[text] = orjson.loads(text)
+            label[name] = parsed[text]
+        label["opinions"] = reading.opinions(item, label)
         label.update(content.get(item, ()))
         labels.append(label)
     return labels
+
+
+def read_lines(reviews: ReviewTables, connection: DuckDBPyConnection, chunk: Chunk, choice: Choice) -> list[str]:
+    """As `read_labels`, each the text of a JSON object."""
+    reading = _Reading(reviews, connection, chunk, choice)
+    rows = reading.rows(_LINE)
+    content = {item: _json(fields)[1:-1] for item, fields in reading.content(rows).items()}
+    lines = []
+    for item, line in rows:
+        text = _json(orjson.loads(line)) if "\\u" in line else line  # DuckDB spells control characters otherwise
+        # `opinions` is the one field that is not read in SQL, and the last
+        said = _json(reading.opinions(item, orjson.loads(text))) if item in reading.spoken else "[]"
+        more = f",{content[item]}" if content else ""
+        lines.append(f'{text[:-1]},"opinions":{said}{more}}}')
+    return lines
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+class _Reading:
+    """One part of the items."""
+
+    def __init__(self, reviews: ReviewTables, connection: DuckDBPyConnection, chunk: Chunk, choice: Choice) -> None:
+        self._reviews = reviews
+        self._connection = connection
+        self._choice = choice
+        limited = "" if chunk.items is None else "AND item IN (SELECT unnest($1::BIGINT[]))"
+        self._where = f"item BETWEEN {chunk.first:d} AND {chunk.last:d} {limited}"
+        self._values = [] if chunk.items is None else [chunk.items]
+        self.spoken = {row[0] for row in self._run(f"SELECT DISTINCT item FROM human_labels WHERE {self._where}")}
+        """The items that anybody spoke of: nobody else's opinions are looked for."""
+        self._opinions: tuple[int | None, dict[tuple[str, str], list[dict[str, Any]]]] = (None, {})
+
+    def rows(self, columns: str) -> list[tuple[Any, ...]]:
+        """`item` and these columns, a row for each label."""
+        return self._run(
+            f"SELECT item, {columns} FROM ({labels_sql(self._reviews.policy, self._where)})"
+            f" WHERE {ONLY[self._choice.only]} ORDER BY item, NOT ({OWN}), target, criterion"
+        )
+
+    def opinions(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
+        """What people think of what the label is of."""
+        if item not in self.spoken:
+            return []
+        if item != self._opinions[0]:
+            self._opinions = item, _opinions(self._reviews, label)
+        return self._opinions[1].get((label["target"], label["criterion"]), [])
+
+    def content(self, rows: list[tuple[Any, ...]]) -> dict[int, dict[str, Any]]:
+        """The fields `CONTENT_FIELDS` by item, if they are asked for."""
+        return _content(self._connection, sorted({row[0] for row in rows})) if self._choice.content else {}
+
+    def _run(self, text: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(text, self._values).fetchall()
 
 
 def _opinions(reviews: ReviewTables, label: dict[str, Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:

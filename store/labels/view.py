@@ -28,6 +28,8 @@ _LAST = ", ".join(
         ELSE list_last([s.value FOR s IN said IF s.source = '{source}']) END AS VARCHAR) AS {source}"""
     for source in SCORING
 )
+# Taken apart is only what is not the item's own verdict: most runs have nothing else.
+_PARTS = f"[v FOR v IN verdicts IF NOT (v.target = '{ITEM}' AND v.criterion = '{CORRECT}')]"
 _PEOPLE = ", ".join(f"p.{name}" for name in DECISION_COLUMNS if name not in ("item", "target", "criterion"))
 
 
@@ -40,8 +42,10 @@ WITH chosen AS (SELECT * FROM item_rows WHERE {where}),
 people AS (SELECT * FROM human_labels WHERE {where}),
 judged AS (
     SELECT item, '{ITEM}' AS target, '{CORRECT}' AS criterion FROM chosen
-    UNION SELECT item, v.target, v.criterion FROM (SELECT item, unnest(verdicts) AS v FROM chosen)
-    UNION SELECT item, target, criterion FROM people
+    UNION ALL (
+        SELECT item, v.target, v.criterion FROM (SELECT item, unnest({_PARTS}) AS v FROM chosen)
+        UNION SELECT item, target, criterion FROM people WHERE NOT ({OWN})
+    )
 ),
 about AS (
     SELECT c.*, target, criterion, {_PEOPLE},

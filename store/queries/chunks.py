@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from fcreview.store.rows import View
 
-CHUNK = 5000
+CHUNK = 10_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from fcreview.extra import Extra
 from fcreview.model import ArgumentDiff, Call, ImportIssue, Item, Message, Pair, Verdict
 from fcreview.store.connecting import StoreError
 from fcreview.store.importing.columns import PLAIN
+from fcreview.store.queries.pages import hide
+from fcreview.store.rows import ItemDetail
 from fcreview.store.workspace import Workspace
 from fcreview.text.redact import redact
 from fcreview.values import accept_from_json
@@ -24,6 +27,19 @@ _SELECT = (
 )
 _FUNCTIONS = 1 + len(PLAIN) + 4
 """Where the hashes of function documents stand in a row."""
+
+
+def hide_from(detail: ItemDetail, annotator: str | None) -> None:
+    """Blind mode, not yet decided: only the trajectory, the golden answer and this annotator's own words are left."""
+    hide(detail.row)
+    item = detail.item
+    item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
+    item.diff_function = item.diff_argument = item.first_difference = None
+    item.verdicts, item.issues = [], []
+    item.extra = Extra(accepted_answers=item.extra.accepted_answers, final_answer=item.extra.final_answer)
+    detail.run = replace(detail.run, official_metrics={})
+    detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator == annotator]
+    detail.history = [event for event in detail.history if event.annotator == annotator]
 
 
 def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[int, Item]:

@@ -32,3 +32,9 @@ def disputed(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) 
         for dispute in disputes(of.key, of.opinions, reviews.build(of.item))
     ]
     return sorted(found, key=lambda each: each.item)
+
+
+def disputed_in(reviews: ReviewTables, item: int) -> list[Dispute]:
+    """What is not settled of one item. KeyError if there is no such item."""
+    key, *hashes = reviews.reference(item)
+    return disputes(key, reviews.opinions(key, *hashes), reviews.build(item))

@@ -9,30 +9,42 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from duckdb import DuckDBPyConnection
 
+from fcreview.store.filters.judged import JUDGED, NEAR_MISS
 from fcreview.store.filters.keys import DISAGREE
 from fcreview.store.filters.language import parse
 from fcreview.store.reviews.effective import AUTOMATIC
-from fcreview.store.rows import QUEUES, QueueRow, View
+from fcreview.store.rows import TELLING, QueueRow, View
+
+if TYPE_CHECKING:
+    from fcreview.store.queues.places import QueuePlaces
 
 FROM = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
 KEPT = 4
 """Orders kept at a time, the latest used: 500,000 items take about 4 MB each."""
 
+# Of one text: the hash of several values mixes them so that orders by two seeds are alike.
+_SHUFFLED = "hash(concat_ws(' ', {seed}, i.run, i.category, i.id))"
 _ORDERS = {
     "failures": f"CASE WHEN {AUTOMATIC} THEN 2 WHEN {AUTOMATIC} IS NULL THEN 1 ELSE 0 END, i.item",
     "dataset": "i.item",
     "disagreement": f"CASE WHEN {DISAGREE} THEN 0 ELSE 1 END, i.item",
     "unreviewed": "CASE WHEN h.you IS NULL THEN 0 ELSE 1 END, i.item",
-    "random": "hash(i.run, i.id, i.category, ?::BIGINT), i.item",
+    "random": f"{_SHUFFLED}, i.item",
+    "stratified": f"row_number() OVER (PARTITION BY i.category ORDER BY {_SHUFFLED}), {_SHUFFLED}, i.item",
+    "judged": "i.item",
+    "uncertain": "i.item",
 }
-_TELLING = ("failures", "disagreement")
-"""Orders that say something of verdicts."""
+_CHOSEN = {"judged": JUDGED, "uncertain": NEAR_MISS}
+"""Queues that do not hold all items."""
+_SHARE = "q.item = i.item AND q.queue = ? AND q.annotator = ?"
+IN_QUEUE = "i.item IN (SELECT item FROM queue_places WHERE queue = ?)"
+"""The table is `QueuePlaces`'."""
 _COLUMNS = {each.name: each.metadata for each in fields(QueueRow) if each.metadata}
 _SELECT = ", ".join(str(column["sql"]) for column in _COLUMNS.values())
 _JSON = [name for name, column in _COLUMNS.items() if column["json"]]
@@ -48,14 +60,16 @@ class Order:
 class Orders:
     """The orders in use on one connection. Not for two threads at once."""
 
-    def __init__(self, connection: DuckDBPyConnection, *, blind: bool) -> None:
-        self._connection = connection
-        self._blind = blind
+    def __init__(
+        self, connection: DuckDBPyConnection, places: QueuePlaces, annotator: str | None, *, blind: bool
+    ) -> None:
+        self._connection, self._places = connection, places
+        self._annotator, self._blind = annotator, blind
         self._orders: OrderedDict[View, tuple[Order, bool]] = OrderedDict()
         self._made = 0
 
     def of(self, view: View) -> Order:
-        """FilterError if the view's filter is not understood; ValueError for an unknown queue."""
+        """FilterError if the view's filter is not understood; QueueError for an unknown queue."""
         known = self._orders.get(view)
         if known is None:
             known = self._orders[view] = self._make(view)
@@ -84,27 +98,37 @@ class Orders:
         return None if row is None else int(row[0])
 
     def _make(self, view: View) -> tuple[Order, bool]:
-        if view.queue not in QUEUES:
-            raise ValueError(f"no queue {view.queue!r}: one of {', '.join(QUEUES)}")
-        queue = "dataset" if self._blind and view.queue in _TELLING else view.queue
+        if view.file:
+            self._places.take(view.file)
+        elif self._blind and view.queue in TELLING:
+            view = replace(view, queue="dataset")
         where, params, reviews = condition(view, blind=self._blind)
+        reviews |= view.queue == "unreviewed"
         table = f"temp.view_{self._made}"
         self._made += 1
-        bound = [*params, view.seed] if queue == "random" else params
-        source = FROM if reviews or queue == "unreviewed" else "FROM item_rows i"
-        # The seed comes after the filter's values: ORDER BY is written after WHERE.
-        text = f"SELECT i.item {source} WHERE {where} ORDER BY {_ORDERS[queue]}"
-        count = self._connection.execute(f"CREATE TEMP TABLE {table} AS {text}", bound).fetchall()[0][0]
-        return Order(table, int(count)), reviews or queue == "unreviewed"
+        source, item, order = FROM if reviews else "FROM item_rows i", "i.item", "i.item"
+        if view.file and view.share:
+            source += f" JOIN queue_places q ON {_SHARE}"
+            item, order, params = "q.number AS item", "q.place", [view.file, self._annotator, *params]
+        elif not view.file:
+            order = _ORDERS[view.queue].format(seed=int(view.seed))
+        text = f"SELECT {item} {source} WHERE {where} ORDER BY {order}"
+        count = self._connection.execute(f"CREATE TEMP TABLE {table} AS {text}", params).fetchall()[0][0]
+        return Order(table, int(count)), reviews
 
 
 def condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
-    """(SQL over `FROM`, values, depends on reviews) of a view's filter and runs."""
+    """(SQL over `FROM`, values, depends on reviews) of a view's filter, queue and runs. A queue file must have been
+    taken in (`QueuePlaces.take`)."""
     found = parse(view.where, blind=blind)
-    if not view.runs:
-        return found.where, found.params, found.reviews
-    runs = ", ".join(str(int(run)) for run in view.runs)
-    return f"i.run IN ({runs}) AND {found.where}", found.params, found.reviews
+    parts, params = [found.where], found.params
+    if view.file:
+        parts, params = [IN_QUEUE, *parts], [view.file, *params]
+    elif view.queue in _CHOSEN and not blind:
+        parts.insert(0, _CHOSEN[view.queue])
+    if view.runs:
+        parts.insert(0, f"i.run IN ({', '.join(str(int(run)) for run in view.runs)})")
+    return " AND ".join(parts), params, found.reviews
 
 
 def rows_of(
@@ -126,6 +150,8 @@ def hide(row: QueueRow) -> None:
     if row.you is None:
         for name in _HIDDEN:
             setattr(row, name, None)
+        row.parts = row.your_parts
+        row.n_issues = 0
 
 
 def _row(values: tuple[Any, ...], models: dict[int, str]) -> QueueRow:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from fcreview.agreement.held import Question
 from fcreview.figures import SOURCES, FigureSource, Scored
-from fcreview.opinions import Question
 from fcreview.review import OWN
 from fcreview.rollup import DecidedBy, alike, automatic, effective
 from fcreview.targets import WHOLE

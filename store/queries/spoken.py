@@ -22,6 +22,8 @@ class Spoken:
 
     item: int
     key: ItemKey
+    hashes: tuple[str, str]
+    """Of the answer: prediction and golden."""
     opinions: list[Opinion]
 
 
@@ -38,4 +40,4 @@ def spoken_of(connection: DuckDBPyConnection, reviews: ReviewTables, view: View)
             if item in chosen
         }
         for hashes, item in answers.items():
-            yield Spoken(item, key, reviews.opinions(key, *hashes))
+            yield Spoken(item, key, hashes, reviews.opinions(key, *hashes))

@@ -57,13 +57,15 @@ def runs(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -
         "effective_pass",
         "effective_known",
         "reviewed",
+        "in_part",
         "yours",
         "n_issues",
     ]
     for run, category, *numbers in connection.execute(
         "SELECT run, category, count(*), count(*) FILTER (official), count(official), count(*) FILTER (rule),"
-        " count(rule), count(*) FILTER (effective), count(effective), count(human), count(you), sum(n_issues)"
-        f" FROM (SELECT i.*, h.human, h.you, {EFFECTIVE} AS effective {FROM}) GROUP BY ALL ORDER BY ALL"
+        " count(rule), count(*) FILTER (effective), count(effective), count(human),"
+        " count(*) FILTER (human IS NULL AND n_parts > 0), count(you), sum(n_issues)"
+        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, {EFFECTIVE} AS effective {FROM}) GROUP BY ALL ORDER BY ALL"
     ).fetchall():
         counts.setdefault(run, []).append({"category": category, **dict(zip(names, map(int, numbers), strict=True))})
     loose = dict(
@@ -78,11 +80,12 @@ def runs(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -
             category.update({name: 0 for name in names if name.endswith(("_pass", "_known"))})
         total = {name: sum(category[name] for category in categories) for name in names}
         for category in categories:
-            del category["reviewed"], category["yours"], category["n_issues"]
+            del category["reviewed"], category["in_part"], category["yours"], category["n_issues"]
         total["n_issues"] += loose.get(run, 0)
         total["n_items"] = total.pop("n")
         if blind:
             info.official_metrics = {}
+            total |= {"reviewed": total["yours"], "n_issues": 0}
         rows.append(RunRow(run, info, **total, categories=categories))
     return rows
 
@@ -108,6 +111,16 @@ def facets(connection: DuckDBPyConnection, view: View, *, blind: bool) -> dict[s
         name = names[place]
         result[name].append((_facet_value(name, values[place]), count))
     return result
+
+
+def used_tags(connection: DuckDBPyConnection, annotator: str | None = None) -> list[str]:
+    """Tags of the reviews that stand, of all or of one annotator, most used first."""
+    found = connection.execute(
+        "SELECT tag FROM (SELECT unnest(tags) AS tag FROM reviews WHERE annotator = coalesce($1, annotator))"
+        " GROUP BY tag ORDER BY count(*) DESC, tag",
+        [annotator],
+    )
+    return [tag for (tag,) in found.fetchall()]
 
 
 def clusters(connection: DuckDBPyConnection, view: View, limit: int | None) -> list[Cluster]:

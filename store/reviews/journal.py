@@ -49,14 +49,22 @@ class Journal:
                 raise JournalError(f"there is an annotator {other.stem!a} already: take that or another name")
 
     def append(
-        self, key: ItemKey, said: Said, *, prediction_hash: str = "", golden_hash: str = "", blind: bool | None = None
+        self,
+        key: ItemKey,
+        said: Said,
+        *,
+        prediction_hash: str = "",
+        golden_hash: str = "",
+        blind: bool | None = None,
+        queue: str | None = None,
+        presentation: int | None = None,
     ) -> Event:
-        """Writes one act; when this returns, it is on disk. `blind`: as `Event.blind`.
+        """Writes one act; when this returns, it is on disk. The circumstances are as in `Event`.
 
         JournalError if a field is of the wrong type or the disk says no; then nothing was confirmed.
         """
         event = self._event(key, said, prediction_hash, golden_hash)
-        event.blind = blind
+        event.blind, event.queue, event.presentation = blind, queue, presentation
         return self._append(event)
 
     def extend(self, events: Sequence[Event]) -> list[Event]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from fcreview.opinions import retractions
 from fcreview.review import Event
-from fcreview.store.reviews.lines import LineError, in_chain_order, parse_line, stated_hash
+from fcreview.store.reviews.lines import LineError, in_chain_order, known_line, parse_line, stated_hash
+from fcreview.store.reviews.verified import Verified, beginning, digest_of
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -58,7 +60,8 @@ class JournalReader:
 
     def __init__(self, workspace: Workspace, only: Path | None = None) -> None:
         self.replaced = False
-        """Set by `read` if a file was exchanged for another (git, rsync): what was read before no longer holds."""
+        """Set by `read` if a file was exchanged for another (git, rsync), or what was added does not follow what was
+        read last (merged copies): what was read before no longer holds."""
         self._workspace = workspace
         self._only = only
         self._files: dict[Path, _File] = {}
@@ -70,16 +73,59 @@ class JournalReader:
 
     def read(self) -> list[Event]:
         """Events added since the last call; all of them at the first call, or if `replaced` is set after it."""
-        paths = journal_files(self._workspace) if self._only is None else [self._only]
         self.replaced = any(file.replaced() for file in self._files.values())
         if self.replaced:
-            self._files.clear()
-            self._seen.clear()
+            self._forget()
+        events = self._added()
+        if any(file.forked for file in self._files.values()):
+            self.replaced = True
+            self._forget()
+            events = self._added()
+        return events
+
+    def _forget(self) -> None:
+        self._files.clear()
+        self._seen.clear()
+
+    def _added(self) -> list[Event]:
         events: list[Event] = []
-        for path in paths:
+        for path in self._paths():
             file = self._files.setdefault(path, _File(path))
             events += self._fresh(file, in_chain_order(file.read()))
         return events
+
+    def read_known(self, journals: Mapping[str, Verified]) -> list[Event] | None:
+        """Instead of the first `read`: the events of what was verified before, by name of the file, without verifying
+        it again. None, and nothing was read, if anything there is not as it was."""
+        found: dict[_File, list[Event]] = {}
+        for path in self._paths():
+            if path.name in journals:
+                file = _File(path)
+                events = file.read_known(journals[path.name])
+                if events is None:
+                    return None
+                found[file] = in_chain_order(events)
+        if len(found) < len(journals):
+            return None
+        self._files = {file.path: file for file in found}
+        return [event for file, events in found.items() for event in self._fresh(file, events)]
+
+    def verified(self) -> dict[str, Verified] | None:
+        """What was read until now, by name of the file; None if there is anything to warn of, or was."""
+        if any(file.all_warnings() or file.torn for file in self._files.values()):
+            return None
+        return {path.name: file.verified() for path, file in self._files.items() if file.offset}
+
+    def grown(self, journals: Mapping[str, Verified]) -> bool:
+        """Whether there is more to read than these, or less."""
+        try:
+            sizes = {path.name: path.stat().st_size for path in self._paths()}
+        except OSError:
+            return True
+        return {name: size for name, size in sizes.items() if size} != {name: at.size for name, at in journals.items()}
+
+    def _paths(self) -> list[Path]:
+        return journal_files(self._workspace) if self._only is None else [self._only]
 
     def _fresh(self, file: _File, events: list[Event]) -> list[Event]:
         """Each event once, whichever copies of a journal it stands in."""
@@ -94,7 +140,7 @@ class JournalReader:
         return kept
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _File:
     """One journal and how far it was read."""
 
@@ -103,6 +149,12 @@ class _File:
     inode: int = 0
     mark: bytes = b""
     """The last bytes before `offset`: a file rewritten in place has others there."""
+    digest: blake2b = field(default_factory=digest_of)
+    """Of the bytes before `offset`."""
+    last: str = ""
+    """Hash of the last event."""
+    forked: bool = False
+    """Whether what was added does not follow `last`: then the order of all is another one."""
     lines: int = 0
     fragment: bytes = b""
     known: set[str] = field(default_factory=set)
@@ -139,9 +191,32 @@ class _File:
                 self.known.add(events[-1].hash)
                 self.offset += len(rest)
                 self.fragment = b""
+        for event in events:
+            self.forked = self.forked or (bool(self.mark) and event.previous != self.last)
+            self.last = event.hash
         consumed = data[: len(data) - len(self.fragment)]
         self.mark = (self.mark + consumed)[-_MARK:]
+        self.digest.update(consumed)
         return events
+
+    def read_known(self, verified: Verified) -> list[Event] | None:
+        """As the first `read`, what was verified only and without verifying it again; None if it is not as it was."""
+        try:
+            self.inode = self.path.stat().st_ino
+        except OSError:
+            return None
+        data = beginning(self.path, verified)
+        if data is None:
+            return None
+        events = [known_line(line) for line in data.split(b"\n") if line.strip()]
+        self.known = {event.hash for event in events}
+        self.last = events[-1].hash if events else ""
+        self.offset, self.lines, self.mark = len(data), data.count(b"\n"), data[-_MARK:]
+        self.digest = digest_of(data)
+        return events
+
+    def verified(self) -> Verified:
+        return Verified(self.offset, self.digest.hexdigest())
 
     def all_warnings(self) -> list[str]:
         texts = list(self.warnings)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from fcreview.opinions import ROLLING
+from fcreview.agreement.held import ROLLING
 from fcreview.review import ItemKey
 from fcreview.rollup import SCORING, Build
+from fcreview.store.reviews.effective import AUTOMATIC
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -34,6 +35,8 @@ class Parts:
     """Automatic verdicts as JSON text by target, criterion and source."""
     needs: list[list[str]] | None = None
     """See `fcreview.extra.Extra.needs`."""
+    item: bool | None = None
+    """What the benchmark says of the item itself."""
 
     def build(self) -> Build:
         own: dict[str, Any] = {}
@@ -41,7 +44,7 @@ class Parts:
             for source in reversed(SCORING):
                 said = [(t, text) for (t, c, by), text in self.said.items() if (c, by) == (criterion, source)]
                 own.update({target: text == "true" for target, text in said if text in ("true", "false")})
-        return Build(self.pairs, own, self.needs)
+        return Build(self.pairs, own, self.needs, self.item)
 
 
 # Not through the views `pairs` and `verdicts`: those take every item apart before one is chosen.
@@ -51,7 +54,7 @@ _VERDICTS = (
     " FROM (SELECT item, unnest(verdicts) AS v {chosen})"
 )
 _CHOSEN = "FROM item_rows WHERE item IN ({items})"
-_NEEDS = "SELECT item, CAST(extra->'$.needs' AS VARCHAR) FROM item_rows WHERE item IN ({items}) AND extra IS NOT NULL"
+_WHOLE = f"SELECT i.item, CAST(i.extra->'$.needs' AS VARCHAR), {AUTOMATIC} FROM item_rows i WHERE i.item IN ({{items}})"
 _NO_PARTS = Parts({}, {})
 
 
@@ -126,8 +129,8 @@ class References:
             self._parts[item].pairs[turn] = count
         for item, target, criterion, source, value in self._rows(_VERDICTS.format(chosen=chosen)):
             self._parts[item].said[target, criterion, source] = value
-        for item, needs in self._rows(_NEEDS.format(items=numbers)):
-            self._parts[item].needs = orjson.loads(needs) if needs else None
+        for item, needs, own in self._rows(_WHOLE.format(items=numbers)):
+            self._parts[item].needs, self._parts[item].item = orjson.loads(needs) if needs else None, own
 
     def _rows(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._connection.execute(text, list(values)).fetchall()

@@ -10,6 +10,8 @@ does not see them). Rows go in as bound JSON text, so this works after access to
 `human_labels`     one row per (item, target, criterion) that anybody spoke of; values are JSON text
 `human`            of those, item/correct: item, you, human, decided_by, verdict (human as a truth value), stale,
                    n_opinions
+
+Those of events, and the view `labels`, are made when somebody asks for them: see `fill`.
 """
 
 from __future__ import annotations
@@ -17,47 +19,43 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.opinions import Decision, decide, fold, has_seen, is_stale, last_act, retractions
+from fcreview.opinions import decide, has_seen, is_stale
 from fcreview.review import OWN, Event, ItemKey, Opinion
 from fcreview.rollup import UNANIMOUS, Build, Policy
 from fcreview.store.labels.view import labels_view
+from fcreview.store.reviews import snapshot
+from fcreview.store.reviews.events import Events
+from fcreview.store.reviews.inserting import (
+    EventRow,
+    decision_row,
+    insert_decisions,
+    insert_events,
+    insert_retracted,
+)
 from fcreview.store.reviews.reader import JournalReader
 from fcreview.store.reviews.references import Reference, References
-from fcreview.store.reviews.views import DECISION_COLUMNS, DECISION_JSON, SCHEMA, VIEWS, columns_json
+from fcreview.store.reviews.verified import Verified
+from fcreview.store.reviews.views import EVENT_VIEWS, HUMAN_VIEW, SCHEMA
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from fcreview.store.workspace import Workspace
 
-FEW = 4
-MANY = 10_000
-"""Rows of one statement at most: what it binds takes memory twice."""
-
-
-def load(
-    connection: DuckDBPyConnection, events: Iterable[Event], annotator: str | None = None, policy: Policy = UNANIMOUS
-) -> ReviewTables:
-    """Makes the tables and views on a connection that has the tables and views of `schema.sql`."""
-    tables = ReviewTables(connection, annotator, policy)
-    with _uncollected():
-        tables.replace(events)
-    return tables
-
 
 def follow(
     connection: DuckDBPyConnection, workspace: Workspace, annotator: str | None = None, policy: Policy = UNANIMOUS
 ) -> ReviewTables:
-    """As `load`, from the workspace's journals; `refresh` then takes in what other processes add."""
-    reader = JournalReader(workspace)
+    """Makes the tables and views on a connection that has the tables and views of `schema.sql`, from the workspace's
+    journals; `refresh` then takes in what other processes add. Before the connection is shut out from files: what stood
+    the last time may be kept in one."""
+    tables = ReviewTables(connection, annotator, policy)
     with _uncollected():
-        tables = load(connection, reader.read(), annotator, policy)
-    tables.reader = reader
+        tables.begin(JournalReader(workspace), workspace)
     return tables
 
 
@@ -82,59 +80,135 @@ class ReviewTables:
         self.reader: JournalReader | None = None
         self._connection = connection
         self._references = References(connection)
-        self._events: dict[str, Event] = {}
-        self._by_key: dict[ItemKey, list[Event]] = {}
-        self._retracted: set[tuple[str, str]] = set()
+        self._said = Events(self._references)
+        self._unread: dict[str, Verified] = {}
+        """Journals, by name, whose events are in `human_labels` and not read yet: see `snapshot`."""
+        self._unwritten: list[Event] = []
+        """Events that are in `human_labels`, and not in `review_events` before somebody asks for them."""
+        self._viewed = False
+        self._changed = False
+        """Whether `human_labels` is not as it was kept."""
 
     @property
     def warnings(self) -> list[str]:
         """What was set aside in the journals."""
         return self.reader.warnings if self.reader else []
 
+    def begin(self, reader: JournalReader, workspace: Workspace) -> None:
+        """From what stood the last time if that still holds, and what came since; else from the journals alone."""
+        self.reader = reader
+        self._make()
+        made = snapshot.made_for(self._connection, self.annotator, self.policy)
+        self._unread = (snapshot.take(self._connection, workspace, made) if made else None) or {}
+        if self._unread:
+            self.refresh()
+        else:
+            self._anew(reader.read())
+
+    def keep(self, workspace: Workspace) -> None:
+        """Keeps what stands for the next time, where reading it anew would take long."""
+        if self.reader is None or not self._changed or len(self._said) < snapshot.WORTH:
+            return
+        self.refresh()
+        self._changed = False
+        made, journals = snapshot.made_for(self._connection, self.annotator, self.policy), self.reader.verified()
+        if made and journals:
+            snapshot.keep(self._connection, workspace, made, journals)
+
+    def fill(self) -> None:
+        """Makes what only people's own SQL asks for: the rows of events, and the views over them and of labels."""
+        self._read()
+        if not self._viewed:
+            self._viewed = True
+            for statement in (*EVENT_VIEWS, labels_view(self.policy)):
+                self._connection.execute(statement)
+        events = self._unwritten
+        if events:
+            gone = [e.retracts for e in events if e.retracts and (e.retracts, e.annotator) in self._said.retracted]
+            with self._whole():
+                insert_events(self._connection, [row for event in events for row in self._event_rows(event)])
+                insert_retracted(self._connection, gone)
+            self._unwritten = []
+
     def replace(self, events: Iterable[Event]) -> None:
         """Everything anew."""
+        self._make()
+        self._anew(events)
+
+    def _anew(self, events: Iterable[Event]) -> None:
+        self._changed = True
+        self._register(events)
+        self._references.find_many(list(self._said.by_key))
+        self._write(list(self._said.by_key), anew=True)
+
+    def _make(self) -> None:
         self._references = References(self._connection)
-        self._events.clear()
-        self._by_key.clear()
-        self._retracted.clear()
-        for statement in (*SCHEMA, *VIEWS, labels_view(self.policy)):
+        self._said = Events(self._references)
+        self._unread, self._unwritten = {}, []
+        for statement in (*SCHEMA, HUMAN_VIEW):
             self._connection.execute(statement)
-        fresh = self._register(events)
-        self._references.find_many(list(self._by_key))
-        self._write(fresh, list(self._by_key), anew=True)
+
+    def _read(self) -> None:
+        """Reads what is behind `human_labels`, if that was kept from the last time."""
+        if not self._unread or self.reader is None:
+            return
+        unread, self._unread = self._unread, {}
+        with _uncollected():
+            events = self.reader.read_known(unread)
+            if events is None:  # changed in between
+                self.replace(self.reader.read())
+                return
+            self._register(events)
+            self._references.find_many(list(self._said.by_key))
+            self._find_parts(self._said.by_key)
 
     def add(self, events: Iterable[Event]) -> int:
         """Takes in new events and rewrites the rows of their items only. Returns how many were new."""
+        self._read()
         fresh = self._register(events)
         if fresh:
+            self._changed = True
             keys = list(dict.fromkeys(event.key for event in fresh))
             for key in keys:
                 self._references.find(key)
-            self._write(fresh, keys, anew=False)
+                self._said.in_order(key)
+            self._write(keys, anew=False)
         return len(fresh)
 
     def refresh(self) -> int:
         """Takes in what was added to the journals since the last call, by other processes too. Returns how many."""
-        if self.reader is None:
+        if self.reader is None or (self._unread and not self.reader.grown(self._unread)):
             return 0
+        self._read()
         events = self.reader.read()
         if self.reader.replaced:
             self.replace(events)
             return len(events)
         return self.add(events)
 
+    @property
+    def said(self) -> Events:
+        """All that anybody said."""
+        self._read()
+        return self._said
+
     def opinions(self, key: ItemKey, prediction_hash: str = "", golden_hash: str = "") -> list[Opinion]:
-        """What everybody now thinks of one item and its parts."""
-        events = self._about(key, prediction_hash, golden_hash)
-        return fold(events, self._retracted, prediction_hash, golden_hash)
+        """See `Events.opinions`, as of the next two."""
+        return self.said.opinions(key, prediction_hash, golden_hash)
+
+    def history(self, key: ItemKey) -> list[Event]:
+        return self.said.history(key)
+
+    def last_act(self, annotator: str) -> Event | None:
+        return self.said.last_act(annotator)
+
+    def references(self, key: ItemKey) -> Sequence[Reference]:
+        """The items with a key that somebody spoke of."""
+        return self._references.of(key)
 
     def spoken_of(self) -> Iterator[tuple[ItemKey, Sequence[Reference]]]:
         """Every key that anybody spoke of, with the items that have it."""
-        return ((key, self._references.of(key)) for key in self._by_key)
-
-    def history(self, key: ItemKey) -> list[Event]:
-        """Every event on one key, retractions and retracted ones included, by time."""
-        return sorted(self._by_key.get(key, ()), key=lambda event: event.time)
+        return ((key, self._references.of(key)) for key in self.said.by_key)
 
     def seen_by(self, item: int, annotator: str) -> bool:
         """Whether what others found on the item was open to this annotator at some time, even in blind mode; see
@@ -144,77 +218,43 @@ class ReviewTables:
 
     def build(self, item: int) -> Build:
         """What the roll-up must know of an item that somebody spoke of."""
+        self._read()
         return self._references.parts(item).build()
-
-    def last_act(self, annotator: str) -> Event | None:
-        """The annotator's latest act that was not retracted."""
-        return last_act(self._events.values(), annotator, self._retracted)
 
     def reference(self, item: int) -> tuple[ItemKey, str, str]:
         """(key, prediction hash, golden hash) of an item; KeyError if there is none with this number."""
         return self._references.named(item)
 
     def _register(self, events: Iterable[Event]) -> list[Event]:
-        fresh = [event for event in events if event.event not in self._events]
-        for event in fresh:
-            self._events[event.event] = event
-            self._by_key.setdefault(event.key, []).append(event)
-        self._retracted |= retractions(fresh)
+        fresh = self._said.register(events)
+        self._unwritten += fresh
         return fresh
 
-    def _about(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
-        """Events on this item. Where runs of one model share a key, each gets those on its own answer; what is about
-        another run's answer is not shown here as stale."""
-        events = self._by_key.get(key, [])
-        references = self._references.of(key)
-        if len(references) < 2:
-            return events
-        others = [other for other in references if other[1:] != (prediction_hash, golden_hash)]
-        return [
-            event
-            for event in events
-            if not is_stale(event, prediction_hash, golden_hash)
-            or all(is_stale(event, other.prediction_hash, other.golden_hash) for other in others)
-        ]
-
-    def _write(self, fresh: Sequence[Event], keys: Sequence[ItemKey], *, anew: bool) -> None:
-        events = [row for event in fresh for row in self._event_rows(event)]
-        gone = [event.retracts for event in fresh if (event.retracts, event.annotator) in self._retracted]
+    def _write(self, keys: Sequence[ItemKey], *, anew: bool) -> None:
         items = [reference.item for key in keys for reference in self._references.of(key)]
-        spoken = [key for key in keys if any((e.target, e.criterion) != OWN for e in self._by_key[key])]
-        self._references.find_parts(spoken)
+        self._find_parts(keys)
         decisions = [row for key in keys for row in self._decision_rows(key)]
-        run = self._connection.execute
-        run("BEGIN")
-        try:
-            for start in range(0, len(events), MANY):
-                places, stale, lines = map(list, zip(*events[start : start + MANY], strict=True))
-                columns = "unnest($1::BIGINT[]), unnest($2::BOOLEAN[]), unnest($3::VARCHAR[])"
-                run(f"INSERT INTO review_events SELECT {columns}", [places, stale, lines])
-            if gone:
-                run("INSERT INTO review_retracted SELECT unnest($1::VARCHAR[])", [gone])
+        with self._whole():
             for item in () if anew else items:
-                run("DELETE FROM human_labels WHERE item = $1", [item])
-            self._insert(decisions)
+                self._connection.execute("DELETE FROM human_labels WHERE item = $1", [item])
+            insert_decisions(self._connection, decisions)
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        """All or nothing."""
+        self._connection.execute("BEGIN")
+        try:
+            yield
         except BaseException:
-            run("ROLLBACK")
+            self._connection.execute("ROLLBACK")
             raise
-        run("COMMIT")
+        self._connection.execute("COMMIT")
 
-    def _insert(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Few rows as bound values (0.8 ms a row, as JSON 1.3 ms), many as JSON (50,000 rows in about 0.1 s)."""
-        if len(rows) < FEW:
-            places = ", ".join("?" for _ in DECISION_COLUMNS)
-            for row in rows:
-                values = [row.get(name) for name in DECISION_COLUMNS]
-                self._connection.execute(f"INSERT INTO human_labels VALUES ({places})", values)
-            return
-        text = "SELECT unnest(from_json(line, $1)) FROM (SELECT unnest($2::VARCHAR[]) AS line)"
-        for start in range(0, len(rows), MANY):
-            lines = [orjson.dumps(row).decode() for row in rows[start : start + MANY]]
-            self._connection.execute(f"INSERT INTO human_labels {text}", [columns_json(DECISION_COLUMNS), lines])
+    def _find_parts(self, keys: Iterable[ItemKey]) -> None:
+        spoken = [key for key in keys if any((e.target, e.criterion) != OWN for e in self._said.by_key[key])]
+        self._references.find_parts(spoken)
 
-    def _event_rows(self, event: Event) -> Iterator[tuple[int | None, bool, str]]:
+    def _event_rows(self, event: Event) -> Iterator[EventRow]:
         line = orjson.dumps(event, default=tuple).decode()
         references = self._references.of(event.key)
         here = [each.item for each in references if not is_stale(event, each.prediction_hash, each.golden_hash)]
@@ -228,16 +268,4 @@ class ReviewTables:
             if not opinions:
                 continue
             for decision in decide(opinions, self.build(item), self.annotator, self.policy):
-                yield _decision_row(item, decision)
-
-
-def _decision_row(item: int, decision: Decision) -> dict[str, Any]:
-    row: dict[str, Any] = {name: getattr(decision, name) for name in _DECISION}
-    return {"item": item, **row, **{name: _json(row[name]) for name in DECISION_JSON}}
-
-
-_DECISION = tuple(field.name for field in fields(Decision))
-
-
-def _json(value: Any) -> str | None:
-    return None if value is None else orjson.dumps(value).decode()
+                yield decision_row(item, decision)

@@ -19,7 +19,14 @@ _TYPES = {
     "int": "INTEGER",
     "bool": "BOOLEAN",
 }
-_KINDS = {"text": "VARCHAR", "texts": "VARCHAR[]", "object": "JSON", "value": "JSON", "flag": "BOOLEAN"}
+_KINDS = {
+    "text": "VARCHAR",
+    "texts": "VARCHAR[]",
+    "object": "JSON",
+    "value": "JSON",
+    "flag": "BOOLEAN",
+    "count": "INTEGER",
+}
 _INTERNAL = ("previous", "hash", "version", "extra")
 """Fields of an event that matter to the journal only."""
 
@@ -59,10 +66,10 @@ SCHEMA = (
     _table("human_labels", DECISION_COLUMNS),
 )
 
-_HUMAN = """
+HUMAN_VIEW = """
 CREATE OR REPLACE TEMP VIEW human AS
 SELECT item, you, human, decided_by, CASE human WHEN 'true' THEN true WHEN 'false' THEN false END AS verdict,
-       stale, n_verdicts AS n_opinions
+       stale, your_stale, n_verdicts AS n_opinions, n_parts, your_parts
 FROM human_labels WHERE target = 'item' AND criterion = 'correct'
 """
 
@@ -86,4 +93,4 @@ FROM review_acts a LEFT JOIN item_rows i ON i.item = a.item
 WHERE a.act <> 'retract' AND NOT a.retracted
 """
 
-VIEWS = (_HUMAN, _ACTS, _REVIEWS)
+EVENT_VIEWS = (_ACTS, _REVIEWS)

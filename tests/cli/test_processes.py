@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
@@ -78,6 +79,22 @@ def test_on_a_terminal_the_app_opens_and_quits(known_run: Path, environ: dict[st
     code = _end(program, screen)
     assert b"simple_python_1" in seen
     assert code == 0
+
+
+def test_on_a_terminal_adjudicate_is_a_screen_and_elsewhere_a_list(
+    cli: Cli, known_run: Path, environ: dict[str, str]
+) -> None:
+    for who, verdict in (("alice", "pass"), ("bob", "fail")):
+        assert cli("label", known_run, "simple_python_1", "--verdict", verdict, "--annotator", who).code == 0
+    program, screen = _on_terminal(["adjudicate", str(known_run)], environ)
+    _until(screen, b"disputed 1/1")
+    os.write(screen, b"p")
+    _until(screen, b"all settled")
+    os.write(screen, b"q")
+    assert _end(program, screen) == 0
+    assert cli("adjudicate", known_run).err == "nothing is disputed\n"
+    (event,) = [json.loads(line) for line in (known_run / ".fcreview/reviews/tester.jsonl").read_text().splitlines()]
+    assert (event["act"], event["verdict"]) == ("adjudicate", True)
 
 
 def test_a_dumb_terminal_gets_plain_text(known_run: Path, environ: dict[str, str]) -> None:

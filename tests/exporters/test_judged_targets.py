@@ -15,6 +15,7 @@ from fcreview.exporters.export import export
 from fcreview.importers.registry import discover, read_plan
 from fcreview.review import Said
 from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.labels.fields import shapes
 from fcreview.store.labels.reading import Choice
 from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
@@ -81,6 +82,16 @@ def test_the_view_and_the_export_are_the_same_rows(store: Store) -> None:
     assert sorted((tuple(label[name] for name in plain) for label in labels), key=repr) == sorted(
         (tuple(dict(zip(columns, row, strict=True))[name] for name in plain) for row in rows), key=repr
     )
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_text_and_values_of_a_label_are_the_same(store: Store, content: bool) -> None:
+    view, choice = View(queue="dataset"), Choice(content=content)
+    labels = [label for chunk in store.labels(view, choice) for label in chunk]
+    assert all(list(label) == list(shapes(content=content)) for label in labels)
+    lines = [line.encode() for chunk in store.label_lines(view, choice) for line in chunk]
+    assert lines == [orjson.dumps(label) for label in labels]
+    assert any(b'"annotator":"+alice"' in line for line in lines)
 
 
 def test_only_some_labels(store: Store) -> None:

@@ -92,7 +92,7 @@ class Reviewed:
         values: Values = {}
         groups: dict[tuple[str, str, str], list[RunPart]] = {}
         for row in self.store.runs():
-            part = RunPart(row, self.store.scored(row.run))
+            part = RunPart(row, self.store.told.scored(row.run))
             groups.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
             for line in figures_of(part.rows, row.info):
                 for source, value in line.values.items():

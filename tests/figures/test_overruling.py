@@ -254,6 +254,6 @@ def test_report_and_runs_count_the_same_after_a_dispute(samples: Path, opened: O
     flip = runs.says([Said(second.item, "item", "correct", not second.value)]) if second != first else []
     runs.store.reviews.replace([*dispute, *flip])
     for row in runs.store.runs():
-        corrected = runs.store.scored(row.run)["corrected"]
+        corrected = runs.store.told.scored(row.run)["corrected"]
         assert sum(one.valid is not None for one in corrected) == row.effective_known
         assert sum(one.valid is True for one in corrected) == row.effective_pass

@@ -51,7 +51,7 @@ def test_figures_equal_metrics_json(bench: Path, tmp_path: Path) -> None:
     expected = json.loads(next((bench / "confetti/score").glob("*/metrics.json")).read_text())
     with Store.open(workspace) as store:
         (row,) = store.runs()
-        rows = store.scored(row.run)
+        rows = store.told.scored(row.run)
         for source in SOURCES:
             ours = {(f.table, f.name): f.value for f in figures(rows[source], row.info)}
             assert ours["function calling", "binary accuracy"] == expected["accuracy"]

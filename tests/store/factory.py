@@ -54,7 +54,7 @@ def write_run(folder: Path, rows: list[dict[str, Any]], model: str = "maple-8b")
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "results.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return RunPlan(Run("bfcl", "V4", "en", model, str(folder)), [path])
+    return RunPlan(Run("bfcl", "V4", "en", model, str(folder), needs_dataset=False), [path])
 
 
 def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:

@@ -78,7 +78,7 @@ async def test_the_queue_is_left_while_a_question_is_open(
 
 
 @pytest.mark.parametrize(
-    ("method", "keys"), [("page", NEXT), ("page", f"{NEXT} {NEXT}"), ("facets", "e"), ("raw", "R")]
+    ("method", "keys"), [("page", NEXT), ("page", f"{NEXT} {NEXT}"), ("used_tags", "e"), ("raw", "R")]
 )
 async def test_an_item_is_left_while_a_question_is_open(
     make_app: Any, settled: Any, monkeypatch: Any, caplog: Any, method: str, keys: str

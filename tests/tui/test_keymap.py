@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fcreview.tui.item.asked import Asked
 from fcreview.tui.item.status import status_line
 from fcreview.tui.keymap import NO_KEY, KeymapError, first_keys, in_force, key_name, keymap
 from fcreview.tui.keytable import ACTIONS, TOGETHER
@@ -74,9 +75,9 @@ def test_keys_are_shown_as_people_write_them() -> None:
 
 def test_hints_name_the_keys_in_force() -> None:
     keys = first_keys(frozenset(in_force({"item.next": ">", "item.target": "X", "item.down": "p"}).items()))
-    line = plain(status_line(("", ""), "item", 100, False, 100, keys))
+    line = plain(status_line(("", ""), Asked(), 100, False, 100, keys))
     assert line.startswith(" > [ items · p k move · ") and "X verdict on: item" in line
-    assert plain(status_line(("", ""), "item", 100, False, 160, first_keys())).startswith(
+    assert plain(status_line(("", ""), Asked(), 100, False, 160, first_keys())).startswith(
         " ] [ items · j k move · enter open · . difference · t dialogue · d document · R records · / search · q queue"
     )
 

@@ -30,7 +30,8 @@ def header_line(detail: ItemDetail, position: int | None, total: int, cells: int
     for gap, names in (("   ", shown), ("  ", shown), ("  ", fewer), (" ", fewer)):
         verdicts: list[Part] = [(gap + place, "dim")]
         for name, value in names:
-            verdicts += [(f"{gap}{name} ", "dim"), (symbols().verdict(value), verdict_style(value))]
+            sign = symbols().yours(value, row.your_parts) if name == "you" else symbols().verdict(value)
+            verdicts += [(f"{gap}{name} ", "dim"), (sign, verdict_style(value))]
         verdicts += [(" STALE", "warn")] if row.stale else []
         used = line_width(tuple(verdicts)) + 1
         if used + width(item) + 2 + width(error) <= cells:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from fcreview.store.queues.presentations import presentation_of, presented
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.queue.walk import Left, Walk
 
@@ -49,15 +50,15 @@ class LookAhead:
         self._ahead: dict[int, asyncio.Future[Shown]] = {}
         """Read, or being read."""
         self._near: Near | None = None
-        self._numbers: dict[ItemKey, int] = {}
-        """Items that were shown, by what reviews call them."""
+        self._numbers: dict[tuple[ItemKey, int], int] = {}
+        """Items that were shown, by what reviews call them and for which time they came."""
 
     async def read(self, item: int, before: Shown | None = None) -> Shown:
         """`before`: what was on screen until now. What was read ahead is there at once."""
         shown = await self._read_ahead(item)
         if shown is None:
             shown = await self._session.ask(partial(_read, self.view, item, before))
-        self._numbers[shown.detail.key] = item
+        self._numbers[shown.detail.key, presentation_of(item)] = item
         return shown
 
     async def _read_ahead(self, item: int) -> Shown | None:
@@ -110,14 +111,15 @@ class LookAhead:
         return await self._session.ask(lambda store: of.walk.left(store))
 
     async def used_tags(self) -> list[str]:
-        """Tags of earlier reviews of the queue's items, most used first."""
-        facets = await self._session.ask(lambda store: store.facets(self.view))
-        return [tag for tag, _ in facets.get("tag", [])]
+        """Tags of earlier reviews, most used first."""
+        return await self._session.ask(lambda store: store.used_tags())
 
-    async def number(self, key: ItemKey) -> int | None:
+    async def number(self, key: ItemKey, presentation: int = 1) -> int | None:
         """The item that reviews call so, by its full key: one id may occur in many runs."""
-        known = self._numbers.get(key)
-        return known if known is not None else await self._session.ask(partial(_find, key))
+        known = self._numbers.get((key, presentation))
+        if known is None:
+            known = await self._session.ask(partial(number_of, key))
+        return None if known is None else presented(known, presentation)
 
 
 def _read(view: View, item: int, before: Shown | None, store: Store) -> Shown:
@@ -128,7 +130,8 @@ def _around(walk: Walk, step: int, store: Store) -> Near:
     return Near(walk.item, walk.needing(store), step, walk.neighbour(store, step))
 
 
-def _find(key: ItemKey, store: Store) -> int | None:
+def number_of(key: ItemKey, store: Store) -> int | None:
+    """The item that reviews call so; None if it is not in the store."""
     return next((item for item in store.find(key.id) if store.detail(item).key == key), None)
 
 

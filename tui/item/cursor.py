@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from fcreview.store.rows import ItemDetail
-from fcreview.targets import call_of
+from fcreview.targets import call_of, part_of, turn_address
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.document import document, first_difference, opening, stops_of, target_at
 from fcreview.tui.item.search import Hit, find, next_hit, unfolded_for
@@ -78,6 +78,21 @@ class Cursor:
         argument = key.partition("/arg:")[2] or None
         options = replace(self.options, hidden=self.hidden, argument=argument)
         self.blocks = document(self.detail, self.annotator, options)
+
+    def to(self, target: str) -> bool:
+        """To the block that a verdict on this target would be given at, unfolded if it has to be."""
+        folds = dict(self.options.folds)
+        if (part := part_of(target)) is not None:
+            folds[turn_address(part.turn)] = False
+        if (call := call_of(target)) is not None:
+            folds |= {call: False, f"{call}/equal": False} if call != target else {}
+        self.options = replace(self.options, folds=folds)
+        self.rebuild()
+        at = next((at for at, block in enumerate(self.blocks) if block.target == target), None)
+        if at is None:
+            return False
+        self.at, self.inside = at, self.blocks[at].argument
+        return True
 
     def index_of(self, key: str, default: int | None = None) -> int:
         """The block of a key, or of the nearest enclosing address that is there."""

@@ -14,6 +14,7 @@ from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
 from fcreview.targets import ITEM, words
 from fcreview.text.words import word
+from fcreview.tui.item.asked import Asked, asked, judged_open
 
 if TYPE_CHECKING:
     from fcreview.review import ItemKey
@@ -50,6 +51,14 @@ class About:
     target: str = ITEM
 
     @property
+    def asked(self) -> Asked:
+        return asked(self.detail.item, self.target)
+
+    def says(self, fault: Fault | None = None, tags: list[str] | None = None, note: str | None = None) -> Said:
+        """More of what is asked here, without a verdict."""
+        return Said(target=self.target, criterion=self.asked.criterion, fault=fault, tags=tags, note=note)
+
+    @property
     def name(self) -> str:
         return visible(self.detail.row.id if self.target == ITEM else words(self.target))
 
@@ -65,8 +74,12 @@ class Outcome:
     """`bad`: it failed; `warn`: there was nothing to do."""
     goes_on: bool = False
     """The item has its verdict: on to the next one."""
+    overrules: str = ""
+    """Whose verdict it contradicts: `judge gpt-4o`."""
     undone: ItemKey | None = None
     """The item whose review was taken back."""
+    presentation: int = 1
+    """Whether it was said when the item came the first or the second time."""
 
     @property
     def done(self) -> bool:
@@ -78,12 +91,13 @@ class Outcome:
 
 
 class Judging:
-    def __init__(self, reviews: Reviews, key: KeyOf) -> None:
-        self._reviews, self._key = reviews, key
+    def __init__(self, reviews: Reviews, key: KeyOf, *, judged: bool = False) -> None:
+        """`judged`: the item is left when everything that a judge said of it is answered."""
+        self._reviews, self._key, self._judged = reviews, key, judged
 
-    def mine(self, about: About, criterion: str = CORRECT) -> Opinion | None:
-        """What this annotator said of it."""
-        wanted = (self._reviews.annotator, about.target, criterion)
+    def mine(self, about: About, criterion: str | None = None) -> Opinion | None:
+        """What this annotator said of it; on what is asked there, if no criterion is named."""
+        wanted = (self._reviews.annotator, about.target, criterion or about.asked.criterion)
         return next((o for o in about.detail.opinions if (o.annotator, o.target, o.criterion) == wanted), None)
 
     async def verdict(self, about: About, key: str) -> Outcome:
@@ -92,11 +106,18 @@ class Judging:
         mine = self.mine(about)
         if mine is not None and mine.verdict is None and not mine.stale and fault is None:
             fault = mine.fault  # named before the verdict, which would take it back
-        said = "golden wrong, so pass" if key == "golden" else key
-        outcome = await self._save(about, Said(target=about.target, verdict=verdict, fault=fault), said)
-        if not outcome.done or about.target != ITEM:
+        asked, said = about.asked, "golden wrong, so pass" if key == "golden" else key
+        value = asked.value(verdict)
+        if value is None:
+            return Outcome(f"name the right labels: fcreview label --criterion {asked.criterion}", style="warn")
+        if asked.criterion != CORRECT:
+            said = f"{visible(asked.criterion)} {word(value, asked.criterion)}"
+        review = Said(target=about.target, criterion=asked.criterion, verdict=value, fault=fault)
+        outcome = await self._save(about, review, said)
+        if not outcome.done:
             return outcome
-        return replace(outcome, goes_on=True)
+        said = f"{outcome.said}, overrules {outcome.overrules}" if outcome.overrules else outcome.said
+        return replace(outcome, said=said, goes_on=self._goes_on(about, asked.criterion, about.target == ITEM))
 
     async def score(self, about: About, value: int) -> Outcome:
         """A value from 0 to 2 for the first criterion that has none of this annotator yet."""
@@ -113,20 +134,27 @@ class Judging:
         left = next((name for at, name in others if self.mine(replace(about, target=at), name) is None), None)
         if left is not None:
             return replace(outcome, about=f"now {visible(left)}")
-        return replace(outcome, about=visible(about.detail.row.id), goes_on=True)
+        goes_on = self._goes_on(replace(about, target=target), criterion, True)
+        return replace(outcome, about=visible(about.detail.row.id), goes_on=goes_on)
+
+    def _goes_on(self, about: About, criterion: str, whole: bool) -> bool:
+        """Whether the item is done: `whole`, or in the queue of what judges said, if nothing of that is left."""
+        if not self._judged:
+            return whole
+        return not judged_open(about.detail, self._reviews.annotator, [(about.target, criterion)])
 
     async def fault(self, about: About, fault: Fault) -> Outcome:
         mine = self.mine(about)
         keys = " ".join(self._named("item.pass", "item.fail", "item.unsure"))
         open_ = f" (no verdict yet{keys and ': ' + keys})" if mine is None or mine.verdict is None else ""
-        return await self._save(about, Said(target=about.target, fault=fault), f"{fault} is wrong{open_}")
+        return await self._save(about, about.says(fault=fault), f"{fault} is wrong{open_}")
 
     async def tags(self, about: About, tags: list[str]) -> Outcome:
         said = f"tags {visible(', '.join(tags))}" if tags else "no tags"
-        return await self._save(about, Said(target=about.target, tags=tags), said)
+        return await self._save(about, about.says(tags=tags), said)
 
     async def note(self, about: About, note: str) -> Outcome:
-        return await self._save(about, Said(target=about.target, note=note), "note")
+        return await self._save(about, about.says(note=note), "note")
 
     async def undo(self) -> Outcome:
         try:
@@ -135,14 +163,15 @@ class Judging:
             return Outcome(f"NOT UNDONE: {_reason(error)}", style="bad")
         if event is None:
             return Outcome("nothing to undo", style="warn")
-        return Outcome(f"undone: {event_words(event)}", visible(event.key.id), undone=event.key)
+        said, again = f"undone: {event_words(event)}", event.presentation or 1
+        return Outcome(said, visible(event.key.id), undone=event.key, presentation=again)
 
     async def _save(self, about: About, said: Said, words_: str) -> Outcome:
         try:
-            await self._reviews.review(about.item, said)
+            event = await self._reviews.review(about.item, said)
         except Exception as error:  # a review that is not saved must be told, whatever the reason
             return Outcome(f"NOT SAVED ({words_}): {_reason(error)}", style="bad")
-        return Outcome(f"saved: {words_}", about.name)
+        return Outcome(f"saved: {words_}", about.name, overrules=_overruled(event))
 
     def _open(self, about: About, target: str, criterion: str) -> bool:
         mine = self.mine(replace(about, target=target), criterion)
@@ -167,6 +196,14 @@ def event_words(event: Event) -> str:
     parts += ["golden fix"] if event.golden_fix is not None else []
     parts += [f"on {visible(words(event.target))}"] if event.target != ITEM else []
     return ", ".join(parts) or "review"
+
+
+def _overruled(event: Event) -> str:
+    """Of a part only: on the item the header shows who says what."""
+    over = event.overrules
+    if over is None or event.target == ITEM:
+        return ""
+    return visible(" ".join(filter(None, (over.get("source"), over.get("by")))))
 
 
 def _reason(error: Exception) -> str:

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 from fcreview.tui.document.records import Record, place_of, score_place
 
 if TYPE_CHECKING:
+    from fcreview.model import Item
     from fcreview.store.store import Store
-    from fcreview.tui.item.ahead import Shown
     from fcreview.tui.session import Session
 
 
-async def raw_records(session: Session, of: Shown, *, score: bool) -> list[Record]:
-    """The result record and, with `score`, the entry of the score file that failed the item, if it is known."""
-    item = of.detail.item
-    records = [Record("result", place_of(item.file, item.line), await _read(session, partial(_result, of.item)) or "")]
-    entry = await _read(session, partial(_score, of.item)) if score else None
+async def raw_records(session: Session, number: int, item: Item) -> list[Record]:
+    """The result record and the entry of the score file that failed the item, if it is known."""
+    records = [Record("result", place_of(item.file, item.line), await _read(session, partial(_result, number)) or "")]
+    entry = await _read(session, partial(_score, number))
     return [*records, Record("score", score_place(item), entry)] if entry is not None else records
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.in_order import Act
+from fcreview.tui.item.acting import Acting
 from fcreview.tui.item.ahead import LookAhead, Shown
 from fcreview.tui.item.judging import About, Judging, KeyOf, Outcome
 from fcreview.tui.item.status import SILENT, Remark
@@ -22,8 +23,6 @@ from fcreview.tui.item.status import SILENT, Remark
 if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
-PATIENCE = 0.4
-"""Seconds after which a person is told what the screen waits for."""
 Judgement = Callable[[About], Awaitable[Outcome]]
 
 
@@ -54,16 +53,16 @@ class Face(Protocol):
 
 class Reviewing:
     def __init__(self, session: Session, ahead: LookAhead, face: Face, key: KeyOf) -> None:
-        self.judging = Judging(session, key)
+        self.judging = Judging(session, key, judged=ahead.view.queue == "judged")
         self.direction = 1
         """Which way the reader went last."""
         self._session, self._ahead, self._face, self._key = session, ahead, face, key
+        self._acting = Acting(session, face)
         self._shown: Shown | None = None
         self._stale = False
         """Something was said of the item since it was read."""
         self._due: tuple[int, Remark] | None = None
         """The item to go to, and what is said there, as soon as nothing more is asked of this one."""
-        self._said = SILENT
 
     @property
     def begun(self) -> bool:
@@ -98,32 +97,10 @@ class Reviewing:
             self._do(self._go_on)
 
     def _do(self, act: Act) -> None:
-        if self._session.acts.add(partial(self._guarded, act)):
-            self._face.start(self._run())
-
-    async def _run(self) -> None:
-        dropped = await self._session.acts.run()
-        if dropped:
-            keys = "1 key" if dropped == 1 else f"{dropped} keys"
-            self._say(f"{self._said.text} · not done: {keys} pressed after it", "bad")
-
-    async def _guarded(self, act: Act) -> bool:
-        slow = asyncio.get_running_loop().call_later(PATIENCE, self._say, "waiting for the disk", "warn")
-        try:
-            return await act()
-        except asyncio.CancelledError:
-            if not self._session.leaving:
-                raise
-            return True  # what cannot be shown any more does not keep what was said behind it from being written
-        except Exception as error:  # an item that cannot be read must not end the program
-            self._say(visible(str(error) or type(error).__name__), "bad")
-            return False
-        finally:
-            slow.cancel()
+        self._acting.do(act)
 
     def _say(self, text: str, style: str = "good") -> None:
-        self._said = Remark(text, style)
-        self._face.say(self._said)
+        self._acting.say(text, style)
 
     async def _open(self, item: int) -> bool:
         await self._session.ready()
@@ -205,7 +182,7 @@ class Reviewing:
             self._say(outcome.said, outcome.style)
             return outcome.style != "bad"
         self._ahead.forget()
-        item = await self._ahead.number(outcome.undone)
+        item = await self._ahead.number(outcome.undone, outcome.presentation)
         if item is None:
             await self._renew(f"{outcome.message} (an item that is not in this workspace)")
         elif item == self.shown.item:

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from fcreview.review import CORRECT
 from fcreview.sanitise import visible
-from fcreview.targets import words
+from fcreview.targets import ITEM, words
+from fcreview.tui.item.asked import Asked
 from fcreview.tui.text.format import hints_line
 from fcreview.tui.text.lines import Line, Part, line_width, spread
 
@@ -44,22 +46,26 @@ HINTS = (
 
 
 def status_line(
-    remark: tuple[str, str], target: str, share: int, inside: bool, cells: int, keys: Mapping[str, str] | None = None
+    remark: tuple[str, str], asked: Asked, share: int, inside: bool, cells: int, keys: Mapping[str, str] | None = None
 ) -> Line:
     """` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`; hints where there is no remark.
 
     `share`: per cent of the document that lies above; `keys`: of actions, by their ids.
     """
     keys = keys or {}
-    about: Part = (f"verdict on: {visible(words(target))}", "dim" if target == "item" else "warn")
+    target = asked.target
+    on = words(target) if asked.criterion == CORRECT else f"{words(target)} {asked.criterion}"
+    about: Part = (f"verdict on: {visible(on)}", "dim" if target == ITEM else "warn")
     key = f"{keys['item.target']} " if "item.target" in keys else ""
     right: Line = ((" in arguments · " if inside else "", "dim"), (key, "key"), about, (f" · {share:3} % ", "dim"))
     text, style = remark
     if not text:
         return spread(((" " + hints(keys, cells - line_width(right) - 2), "dim"),), right, cells)
     left: Line = ((" " + text, style),)
-    if line_width(left) + line_width(right) >= cells and target == "item":
+    if line_width(left) + line_width(right) >= cells and target == ITEM:
         right = right[-1:] if line_width(left) + line_width(right[-1:]) < cells else ()
+    elif line_width(left) + line_width(right) >= cells and line_width(right) * 2 > cells:
+        right = right[1:-1]  # what a verdict is about stays
     return spread(left, right, cells)
 
 

@@ -8,8 +8,9 @@ from fcreview.model import ImportIssue
 from fcreview.sanitise import visible
 from fcreview.store.filters.language import quote
 from fcreview.store.rows import RunRow
+from fcreview.text.words import recomputed
 from fcreview.tui.queue.header import run_title
-from fcreview.tui.queue.state import ALL_RUNS, ORDERS, QueueState, orders
+from fcreview.tui.queue.state import ALL_RUNS, QueueState, orders
 from fcreview.tui.text.choices import Choices
 from fcreview.tui.text.format import cut_middle, rate
 from fcreview.tui.text.lines import Part
@@ -17,12 +18,13 @@ from fcreview.tui.text.table import Column
 
 
 def order_choices(state: QueueState) -> Choices[str]:
-    names = orders(state.blind)
+    named = orders(state.blind, state.file)
+    names = list(named)
     return Choices(
         title="order of the queue",
         noun="order",
         columns=(Column("order"), Column("what comes first")),
-        rows=[[(name, "strong"), (ORDERS[name], "")] for name in names],
+        rows=[[(visible(name), "strong"), (says, "")] for name, says in named.items()],
         values=names,
         cursor=names.index(state.queue),
         small=True,
@@ -44,10 +46,12 @@ def run_choices(runs: Sequence[RunRow], selected: int | None, blind: bool = Fals
     if not blind:
         columns.append((Column("official", right=True), lambda run: (rate(run.official_pass, run.official_known), "")))
         if any(run.rule_known for run in runs):
-            columns.append((Column("rule", right=True), lambda run: (rate(run.rule_pass, run.rule_known), "")))
+            columns.append((Column("rule", right=True), _rule))
         columns.append(
             (Column("corrected", right=True), lambda run: (rate(run.effective_pass, run.effective_known), "strong"))
         )
+    if any(run.info.lacks_dataset for run in runs):
+        columns.append((Column("dataset"), lambda run: ("none" if run.info.lacks_dataset else "", "warn")))
     columns.append((Column("by you", right=True), lambda run: (f"{run.yours:,}", "")))
     if not blind and any(run.reviewed > run.yours for run in runs):
         columns.append((Column("by all", right=True), lambda run: (f"{run.reviewed:,}", "")))
@@ -68,6 +72,10 @@ def run_choices(runs: Sequence[RunRow], selected: int | None, blind: bool = Fals
         amount=len(runs),
         note=titles.pop() if len(titles) == 1 else "",
     )
+
+
+def _rule(run: RunRow) -> Part:
+    return recomputed(run.rule_pass, run.rule_known, run.n_items), ""
 
 
 def _half(text: str, cells: int) -> str:

@@ -123,4 +123,5 @@ def _cell(row: QueueRow, name: str, size: int, blind: bool) -> Part:
             return filled(cut(visible(row.question), size), size), "dim"
         case _:
             value = getattr(row, name)
-            return centre(symbols().verdict(value), size), verdict_style(value)
+            sign = symbols().yours(value, row.your_parts) if name == "you" else symbols().verdict(value)
+            return centre(sign, size), verdict_style(value)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from fcreview.sanitise import visible, width
-from fcreview.store.rows import RunRow, View
-from fcreview.text.words import count_of
+from fcreview.store.rows import CHOOSING, RunRow, View
+from fcreview.text.words import NO_DATASET, count_of, recomputed
+from fcreview.tui.queue.state import SHUFFLED
 from fcreview.tui.text.format import cut, cut_middle, rate
 from fcreview.tui.text.lines import Line, Part, line_width, spread
 from fcreview.tui.text.theme import symbols
 
+SHORTER = "no dataset: --data DIR"
 GAP: Part = ("   ", "")
 
 
@@ -92,32 +94,55 @@ def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False
     else:
         left += [(" official ", "dim"), (rate(*total.official), "strong")]
         if total.rule[1]:
-            left += [GAP, ("rule ", "dim"), (rate(*total.rule), "strong")]
+            shown = recomputed(*total.rule, total.items)
+            left += [GAP, ("rule ", "dim"), (shown, "strong" if total.rule[1] == total.items else "dim")]
         left += [GAP, ("corrected ", "dim"), (rate(*total.effective), "strong")]
-    right: Line = ((count_of(total.issues, "import issue") + " ", "warn"),) if total.issues else ()
-    return spread(tuple(left), right, cells)
+    issues = [count_of(total.issues, "import issue")] if total.issues else []
+    told = [", ".join(issues)]
+    if any(run.info.lacks_dataset for run in runs):
+        told = [*(", ".join([text, *issues]) for text in (NO_DATASET, SHORTER)), SHORTER, "no dataset"]
+    room = cells - line_width(tuple(left)) - 2
+    warning = next((text for text in told if width(text) <= room), told[-1])
+    return spread(tuple(left), ((warning + " ", "warn"),) if warning else (), cells)
 
 
-def view_line(view: View, where: str, search: str, place: int | None, total: int | None, cells: int) -> Line:
-    """`filter official:fail   search celsius   ...   failures · 12/640`. `place` counts from 1.
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where the person is in the queue."""
+
+    place: int | None
+    """Of the cursor, from 1."""
+    total: int | None
+    done: str = ""
+    """Of a queue file: `12 of 80`, this annotator's own."""
+
+
+def view_line(view: View, where: str, search: str, standing: Standing, cells: int) -> Line:
+    """`filter official:fail   search celsius   ...   failures · 12/640`; of a queue file
+    `queue pilot · 12 of 80 done · 13/80`.
 
     `view.where` is filter and search joined; here they are shown as they were typed.
     """
+    place, total = standing.place, standing.total
     left: list[Part] = []
     if where:
         left += [(" filter ", "dim"), (visible(where), "strong")]
     if search:
         left += [GAP if left else (" ", ""), ("search ", "dim"), (visible(search), "strong")]
     if not left:
-        left = [(" all items", "dim")]
-    right: list[Part] = [("order ", "dim"), (order_name(view), "strong")]
+        all_of = "your share" if view.share else f"{view.queue} items only" if view.queue in CHOOSING else "all items"
+        left = [(f" {all_of}", "dim")]
+    right: list[Part] = [("queue " if view.file else "order ", "dim"), (order_name(view), "strong")]
+    if standing.done:
+        right += [(f" {symbols().between} {standing.done} done", "")]
     if total is not None:
         at = f"{place:,}/{total:,}" if place else f"{total:,}"
         right += [(f" {symbols().between} {at} ", "")]
     if line_width(tuple(left)) + line_width(tuple(right)) >= cells:
-        right = right[2:]  # what is selected matters more than in which order
+        right = right[2 if not standing.done else 0 :]  # what is selected matters more than in which order
     return spread(tuple(left), tuple(right), cells)
 
 
 def order_name(view: View) -> str:
-    return f"random (seed {view.seed})" if view.queue == "random" else view.queue
+    name = cut_middle(visible(view.queue), 24)
+    return f"{name} (seed {view.seed})" if view.queue in SHUFFLED else name

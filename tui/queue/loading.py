@@ -36,6 +36,8 @@ class Loaded:
     window: int
     """The one the cursor is in, from 0; its rows are there already."""
     rows: Sequence[QueueRow]
+    done: str = ""
+    """Of a queue file, how far this annotator is: `12 of 80`."""
 
 
 class Loading:
@@ -61,7 +63,7 @@ class Loading:
 
     async def problems(self) -> str:
         """The first review that does not count because its line cannot be read, and how many more there are."""
-        warnings = await self._session.ask(lambda store: store.reviews.warnings)
+        warnings = await self._session.ask(_warnings)
         more = f", and {len(warnings) - 1} more: fcreview doctor" if len(warnings) > 1 else ""
         return f"reviews: {warnings[0]}{more}" if warnings else ""
 
@@ -74,4 +76,11 @@ def _load(request: Request, store: Store) -> Loaded:
     place = None if request.item is None else store.position(view, request.item)
     cursor = max(0, min(request.line, total - 1)) if place is None else place
     window = cursor // WINDOW
-    return Loaded(total, cursor, window, store.page(view, window * WINDOW, WINDOW))
+    own = store.progress(view.file, store.annotator) if view.file else []
+    return Loaded(total, cursor, window, store.page(view, window * WINDOW, WINDOW), own[0].said if own else "")
+
+
+def _warnings(store: Store) -> list[str]:
+    """In blind mode of the annotator's own journal: others' names are none of theirs."""
+    every = store.reviews.warnings
+    return [each for each in every if each.startswith(f"{store.annotator}.jsonl ")] if store.blind else every

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fcreview.store.filters.language import Filter, parse, quote
 from fcreview.store.filters.narrowing import FAILING, narrowed
-from fcreview.store.rows import QUEUES, View
+from fcreview.store.rows import QUEUES, TELLING, View
 
 ORDERS = {
     "failures": "failing items first",
@@ -15,15 +15,20 @@ ORDERS = {
     "disagreement": "where rule or judge contradicts the official verdict first",
     "unreviewed": "what you have not judged yet first",
     "random": "shuffled; taken again, shuffled anew",
+    "stratified": "shuffled, of every category in turn",
+    "judged": "only what a judge said something of",
+    "uncertain": "only near misses: one argument differs, or a middling score",
 }
-TELLING = ("failures", "disagreement")
-"""Orders that tell verdicts: not offered in blind mode."""
+SHUFFLED = ("random", "stratified")
+SHARE = "your share of the queue file, in its order"
 ALL_RUNS = -1
 """What stands for them in a list of runs."""
 
 
-def orders(blind: bool) -> list[str]:
-    return [queue for queue in QUEUES if not (blind and queue in TELLING)]
+def orders(blind: bool, file: str | None = None) -> dict[str, str]:
+    """What the queue can be, and what that means; `file`: the queue file that was opened."""
+    shown = {queue: ORDERS[queue] for queue in QUEUES if not (blind and queue in TELLING)}
+    return {file: SHARE, **shown} if file else shown
 
 
 @dataclass(slots=True)
@@ -37,16 +42,18 @@ class QueueState:
     blind: bool = False
     scope: tuple[int, ...] = ()
     """Runs that were opened; empty for all of the workspace. Not a part of the filter: clearing that keeps it."""
+    file: str | None = None
+    """The queue file that was opened."""
 
     @classmethod
     def of(cls, view: View, blind: bool = False) -> QueueState:
-        queue = view.queue if view.queue in orders(blind) else "dataset"
-        return cls(where=view.where, queue=queue, seed=view.seed, blind=blind, scope=view.runs)
+        queue = view.queue if view.queue in orders(blind, view.file) else "dataset"
+        return cls(where=view.where, queue=queue, seed=view.seed, blind=blind, scope=view.runs, file=view.file)
 
     @property
     def view(self) -> View:
         runs = self.scope if self.run is None else (self.run,)
-        return View(where=self.combined(), queue=self.queue, seed=self.seed, runs=runs)
+        return View(self.combined(), self.queue, self.seed, runs, share=self.queue == self.file)
 
     def combined(self) -> str:
         """Filter and search as one filter: both must hold."""
@@ -71,11 +78,15 @@ class QueueState:
         if where:
             self.where, self.search = where, ""
 
+    def take_items(self, items: Sequence[int]) -> None:
+        """These items only, whatever was set."""
+        self.where, self.search = f"item:{','.join(map(str, items))}", ""
+
     def take_run(self, run: int) -> None:
         self.run = None if run == ALL_RUNS else run
 
     def take_order(self, queue: str) -> None:
-        """Random again shuffles anew."""
-        if queue == "random" and self.queue == "random":
+        """What is shuffled, taken again, is shuffled anew."""
+        if queue == self.queue and queue in SHUFFLED:
             self.seed += 1
         self.queue = queue

@@ -66,11 +66,15 @@ class Walk:
         size = WINDOW
         while start < self.count:
             rows = pages.page(self.view, start, min(size, self.count - start))
-            yield from (row for row in rows if row.you is None or row.stale)
+            yield from (row for row in rows if row.stale or not self._has_verdict(row))
             if not rows:
                 return
             start += len(rows)
             size = MOST_LEFT
+
+    def _has_verdict(self, row: QueueRow) -> bool:
+        """Where judges are answered, a verdict on a part is what is wanted."""
+        return row.you is not None or (self.view.queue == "judged" and row.your_parts > 0)
 
 
 @dataclass(frozen=True, slots=True)

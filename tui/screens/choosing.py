@@ -36,13 +36,19 @@ class Choosing:
         self.choices = {
             "order": Choice(lambda: PickScreen(order_choices(state)), state.take_order),
             "clusters": Choice(lambda: ClustersScreen(self._clusters), state.take_terms, lambda: not state.blind),
-            "issues": Choice(lambda: PickScreen(load=self._issues), state.take_issue),
+            "agreement": Choice(self._ask_agreement, state.take_items, lambda: not state.blind),
+            "issues": Choice(lambda: PickScreen(load=self._issues), state.take_issue, lambda: not state.blind),
             "runs": Choice(self._ask_run, state.take_run, lambda: len(self.runs or ()) > 1),
         }
         """By the names that the key table has for them."""
 
     async def _clusters(self) -> Sequence[Cluster]:
         return await self._session.ask(lambda store: store.clusters(self._state.view))
+
+    def _ask_agreement(self) -> ModalScreen[Any]:
+        from fcreview.tui.screens.annotators.agreement import AgreementScreen
+
+        return AgreementScreen(self._session, self._state.view)
 
     async def _issues(self) -> Choices[str]:
         return issue_choices(await self._session.ask(lambda store: store.issues()))

@@ -6,7 +6,6 @@ The screen wires keys and widgets to its parts: the text moves and folds, `Revie
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, ClassVar
@@ -23,6 +22,7 @@ from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.header import header_line
 from fcreview.tui.document.records import joined
 from fcreview.tui.item.ahead import LookAhead, Shown
+from fcreview.tui.item.asked import judged_open
 from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.item.judging import About, Judging, Outcome
 from fcreview.tui.item.raw import raw_records
@@ -51,6 +51,7 @@ class ItemScreen(Screen[int]):
     def __init__(self, session: Session, view: View, item: int) -> None:
         super().__init__()
         self._session, self._item = session, item
+        session.queue = view.file
         self._ahead = LookAhead(session, view)
         self.reviewing = Reviewing(session, self._ahead, self, self._key)
         self._on_cursor = False
@@ -113,11 +114,21 @@ class ItemScreen(Screen[int]):
         else:
             self.reader.show(shown.detail)
             self.text.open(self.reader)
+        self._to_judged()
         self.call_after_refresh(self._look_ahead)
 
     def renew(self, shown: Shown, remark: Remark) -> None:
         self._remark = remark
         self.text.renew(shown.detail)
+        self._to_judged()
+
+    def _to_judged(self) -> None:
+        """In the queue of what judges said, to the first of it that is not answered."""
+        if self._ahead.view.queue != "judged":
+            return
+        left = judged_open(self.reader.detail, self._session.annotator)
+        self._on_cursor = bool(left) and self.text.go_to(left[0][0])
+        self._draw_bars()
 
     def say(self, remark: Remark) -> None:
         self._remark = remark
@@ -139,7 +150,8 @@ class ItemScreen(Screen[int]):
             shown, reader = self.reviewing.shown, self.reader
             header = header_line(shown.detail, shown.walk.position, shown.walk.count, cells, hidden=reader.hidden)
             self.query_one("#item-header", LineBar).show(header)
-            status = status_line(self._remark, self.target, self.text.share, reader.inside, cells, keys)
+            asked = self._about().asked
+            status = status_line(self._remark, asked, self.text.share, reader.inside, cells, keys)
         self.query_one("#item-status", LineBar).show(status)
         self.query_one("#item-keys", LineBar).show(key_line(key_hints(self), cells))
 
@@ -167,7 +179,8 @@ class ItemScreen(Screen[int]):
         row, mine = about.detail.row, self._judging.mine(about)
         chosen = (mine.tags if mine else None) or []
         errors = [] if self.reader.hidden else [row.error_type, row.rule_error_type]
-        self._ask(TagsScreen(tag_choices(errors, chosen), chosen, self._ahead.used_tags), self._judging.tags)
+        tags = tag_choices(errors, about.detail.run.tags, chosen)
+        self._ask(TagsScreen(tags, chosen, self._ahead.used_tags), self._judging.tags)
 
     def action_note(self) -> None:
         mine = self._judging.mine(self._about())
@@ -210,10 +223,13 @@ class ItemScreen(Screen[int]):
             self.leave(self._item)
 
     def action_raw(self) -> None:
-        shown, score = self.reviewing.shown, not self.reader.hidden
+        if self.reader.hidden:
+            self.say(Remark("records may tell verdicts: they are shown when you have decided", "warn"))
+            return
+        shown = self.reviewing.shown
 
         async def load() -> Text:
-            records = await raw_records(self._session, shown, score=score)
+            records = await raw_records(self._session, shown.item, shown.detail.item)
             return Text(joined(records, indented=False), joined(records, indented=True))
 
         self._page("records", load)
@@ -229,9 +245,4 @@ class ItemScreen(Screen[int]):
         self.app.push_screen(AskScreen("/", self.reader.sought), lambda text: self.text.search(text) if text else None)
 
     def action_copy(self) -> None:
-        block = self.reader.block
-        if block.copy is not None:
-            text = json.dumps(block.copy(), ensure_ascii=False, indent=2, default=str)
-        else:
-            text = block.full() if block.full is not None else self.reader.detail.row.id
-        self.say(Remark(copied(text, self._session.folder, self.app._driver)))
+        self.say(Remark(copied(self.text.copied, self._session.folder, self.app._driver)))

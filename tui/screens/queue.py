@@ -51,6 +51,7 @@ class QueueScreen(Screen[None]):
         self._choosing = Choosing(session, state)
         self._total: int | None = None
         """None until the first rows are there."""
+        self._done = ""
         self._open_item = open_item
         self._message = message
 
@@ -100,7 +101,8 @@ class QueueScreen(Screen[None]):
     def _draw_place(self) -> None:
         place = self.list.cursor + 1 if self._total else None
         state = self.state
-        line = header.view_line(state.view, state.where, state.search, place, self._total, self.size.width)
+        standing = header.Standing(place, self._total, self._done)
+        line = header.view_line(state.view, state.where, state.search, standing, self.size.width)
         self._bar("view").show(line)
 
     def on_resize(self) -> None:
@@ -139,7 +141,7 @@ class QueueScreen(Screen[None]):
             self._show_item(request.item)
 
     def _show_rows(self, loaded: Loaded, message: str) -> None:
-        self._total, self._message = loaded.total, message
+        self._total, self._message, self._done = loaded.total, message, loaded.done
         self.list.empty = ((" no item matches the filter", "warn"),)
         self.list.reset(loaded.total, loaded.cursor)
         self.list.fill(loaded.window, self.list.age, loaded.rows)
@@ -175,6 +177,14 @@ class QueueScreen(Screen[None]):
         from fcreview.tui.screens.item import ItemScreen
 
         self.app.push_screen(ItemScreen(self._session, self.state.view, item), self._back)
+
+    def action_adjudicate(self) -> None:
+        from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
+
+        self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._again)
+
+    def _again(self, _: None) -> None:
+        self._load()
 
     def _back(self, item: int | None) -> None:
         """Reviews may have changed what the view holds, and its order."""
@@ -229,4 +239,6 @@ class QueueScreen(Screen[None]):
             return action not in ACTIONS
         if action == "choose":
             return self._choosing.choices[str(parameters[0])].offered()
+        if action == "adjudicate":
+            return not self.state.blind
         return action != "clear_filter" or bool(self.state.where or self.state.search)

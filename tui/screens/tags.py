@@ -1,8 +1,8 @@
-"""Error tags: a list to choose from, the benchmark's own error words first."""
+"""Error tags: a list to choose from, the item's error types and the benchmark's own taxonomy first."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import ClassVar
 
 from textual import work
@@ -21,14 +21,15 @@ from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import DocumentView, LineBar
 
 
-def tag_choices(errors: Sequence[str | None], chosen: Sequence[str]) -> list[str]:
-    """The item's error types, then what is set already; each once."""
-    return list(dict.fromkeys([error for error in errors if error] + list(chosen)))
+def tag_choices(errors: Sequence[str | None], preset: Sequence[str], chosen: Sequence[str]) -> list[str]:
+    """The item's error types, the benchmark's own error taxonomy, then what is set already; each once."""
+    return list(dict.fromkeys([*(error for error in errors if error), *preset, *chosen]))
 
 
 class TagSource:
-    def __init__(self, tags: list[str], chosen: set[str], new_key: str) -> None:
-        self.tags, self.chosen, self._new_key = tags, chosen, new_key
+    def __init__(self, tags: list[str], chosen: set[str], new_key: str = "", keys: Mapping[int, str] = {}) -> None:
+        """`keys`: what sets or clears a tag, by its number from 1."""
+        self.tags, self.chosen, self._new_key, self._keys = tags, chosen, new_key, keys
 
     def __len__(self) -> int:
         return max(len(self.tags), 1)
@@ -37,7 +38,8 @@ class TagSource:
         if not self.tags:
             return [((f"no tag has been used yet; {self._new_key} makes one", "dim"),)]
         tag = self.tags[index]
-        return [((f" [{'x' if tag in self.chosen else ' '}] ", "strong"), (visible(tag), ""))]
+        key = self._keys.get(index + 1, "")
+        return [((f" [{'x' if tag in self.chosen else ' '}] ", "strong"), (f"{key:1} ", "key"), (visible(tag), ""))]
 
 
 class TagsScreen(ModalScreen[list[str] | None]):
@@ -55,7 +57,7 @@ class TagsScreen(ModalScreen[list[str] | None]):
     ) -> None:
         super().__init__()
         self._tags, self._before, self._used = list(tags), list(chosen), used
-        self._source = TagSource(self._tags, set(chosen), "")
+        self._source = TagSource(self._tags, set(chosen))
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -63,7 +65,9 @@ class TagsScreen(ModalScreen[list[str] | None]):
             yield LineBar(id="tag-keys")
 
     def on_mount(self) -> None:
-        self._source = TagSource(self._tags, set(self._before), key_names(self.app).get("tags.new", ""))
+        names = key_names(self.app)
+        keys = {at: names[f"tags.set_{at}"] for at in range(1, 10) if f"tags.set_{at}" in names}
+        self._source = TagSource(self._tags, set(self._before), names.get("tags.new", ""), keys)
         self._draw(0)
         self._load()
         parts: Line = ((" tags ", "strong"),)
@@ -94,6 +98,12 @@ class TagsScreen(ModalScreen[list[str] | None]):
         if self._tags:
             self._source.chosen ^= {self._tags[self._cursor]}
             self._draw(self._cursor)
+
+    def action_number(self, number: int) -> None:
+        """Sets or clears the tag of this number, from 1."""
+        if number <= len(self._tags):
+            self._source.chosen ^= {self._tags[number - 1]}
+            self._draw(number - 1)
 
     def action_new(self) -> None:
         self.app.push_screen(AskScreen(f"new tag {symbols().arrow}"), self._add)

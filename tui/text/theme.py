@@ -29,6 +29,7 @@ class Symbols:
     unsure: str = "?"
     none: str = "·"
     disputed: str = "≠"
+    part: str = "◐"
     stale: str = "↻"
     cursor: str = "▸"
     rule: str = "─"
@@ -39,6 +40,10 @@ class Symbols:
     arrow: str = "→"
     between: str = "·"
     plus_minus: str = "±"
+
+    def yours(self, value: Any, parts: int) -> str:
+        """As `verdict`, of an annotator; of an item of which only parts were judged, that."""
+        return self.part if value is None and parts else self.verdict(value)
 
     def verdict(self, value: Any) -> str:
         """The symbol of a verdict: true, false, "unsure", "disputed", 0-2, or None for none given."""
@@ -61,6 +66,7 @@ ASCII = Symbols(
     unsure="?",
     none=".",
     disputed="X",
+    part="o",
     stale="*",
     cursor=">",
     rule="-",

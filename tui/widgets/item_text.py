@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -46,6 +47,14 @@ class ItemText(DocumentView):
         """Per cent of the document that lies above the bottom of the screen."""
         return self.layout_.share if self.layout_ else 0
 
+    @property
+    def copied(self) -> str:
+        """The block under the cursor, as it is copied."""
+        block = self.reading.block
+        if block.copy is not None:
+            return json.dumps(block.copy(), ensure_ascii=False, indent=2, default=str)
+        return block.full() if block.full is not None else self.reading.detail.row.id
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         return self.reader is not None
 
@@ -66,6 +75,13 @@ class ItemText(DocumentView):
         if self.reader is None:
             raise RuntimeError("no item")  # keys come through only when there is one
         return self.reader
+
+    def put_on_top(self, index: int) -> None:
+        """The block at the top of the screen, unless the text ends before it is full."""
+        if self.layout_ is not None:
+            self.layout_.go(Spot(index, 0))
+            self.redraw()
+            self._moved()
 
     def _top(self) -> tuple[str, int]:
         """Key of the block at the top of the screen, and the row of it: kept when the document is built anew."""
@@ -92,6 +108,13 @@ class ItemText(DocumentView):
 
     def _say(self, text: str) -> None:
         self._moved(Remark(text, "warn"))
+
+    def go_to(self, target: str) -> bool:
+        """To where a verdict on the target is given; False where it is not shown."""
+        found = self.reading.to(target)
+        self.show(BlockSource(self.reading.blocks), cursor=self.reading.at)
+        self._go()
+        return found
 
     def action_move(self, step: int) -> None:
         """To the next stop; behind the last one, the text scrolls."""

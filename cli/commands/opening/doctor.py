@@ -111,7 +111,7 @@ def _runs(found: Found, place: Place) -> Iterator[Fact]:
         if before:
             what = f"no dataset in {before} any more: say where it is with --data DIR"
             yield _fact("missing", what, run.model, problem=True)
-        elif not plan.data and plan.needs_data:
+        elif not plan.data and run.needs_dataset:
             yield _fact("missing", "no dataset: name one with --data DIR", run.model, problem=True)
         elif run.dataset:
             yield _fact("dataset", run.dataset, run.model)

@@ -9,11 +9,11 @@ import typer
 from fcreview.cli.common import Place
 from fcreview.cli.opening import open_place
 from fcreview.cli.options import (
+    QUEUE_OPTION,
     Annotator,
     Data,
     Format,
     PathArguments,
-    Queue,
     RunOption,
     Seed,
     WhereOption,
@@ -26,7 +26,7 @@ def open_(
     item: Annotated[
         str | None, typer.Option("--item", metavar="ID", help="Begin with this item.", show_default=False)
     ] = None,
-    queue: Queue = "failures",
+    queue: Annotated[str | None, QUEUE_OPTION] = None,
     seed: Seed = 0,
     where: WhereOption = "",
     run: RunOption = None,
@@ -42,6 +42,7 @@ def open_(
 
     What is new at PATH is imported first.
     Without a terminal the first items of the queue are printed instead.
+    Of a queue file (`fcreview queue create`) everybody gets their own share, in its order.
 
     Example: fcreview open runs/gpt4o --where 'official:fail -reviewed' --queue random
     """

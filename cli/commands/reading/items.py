@@ -59,18 +59,24 @@ def items(
         session.head(as_json=as_json)
         if as_json:
             runs = {row.run: row for row in session.runs}
-            for row in rows_of(session, view, limit):
-                emit_json(fields_of(row, runs[row.run]))
+            for rows in windows(session, view, limit):
+                judged = session.store.told.judged([row.item for row in rows])
+                for row in rows:
+                    emit_json(fields_of(row, runs[row.run]) | {"judged": judged.get(row.item, [])})
         else:
             print_rows(session, view, limit)
 
 
 def rows_of(session: Opened, view: View, limit: int | None) -> Iterator[QueueRow]:
+    return (row for rows in windows(session, view, limit) for row in rows)
+
+
+def windows(session: Opened, view: View, limit: int | None) -> Iterator[list[QueueRow]]:
     """Rows in windows: memory does not grow with the list."""
     offset = 0
     while limit is None or offset < limit:
         window = session.store.page(view, offset, WINDOW if limit is None else min(WINDOW, limit - offset))
-        yield from window
+        yield window
         offset += len(window)
         if len(window) < WINDOW:
             return

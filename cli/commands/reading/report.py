@@ -10,9 +10,10 @@ import typer
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
-from fcreview.cli.output import aligned, emit, emit_json, text_of
+from fcreview.cli.output import alert, aligned, emit, emit_json, text_of
 from fcreview.figures import SOURCES, Figure, FigureSource, Key, RunItems, Scored, Unit
-from fcreview.text.words import count_of
+from fcreview.text.numbers import number
+from fcreview.text.words import NO_DATASET, count_of
 
 if TYPE_CHECKING:
     from fcreview.model import Run
@@ -72,8 +73,10 @@ def report(
         together: dict[tuple[str, str, str], list[Part]] = {}
         for row in session.runs:
             if run is None or row.run == run:
-                part = Part(row, session.store.scored(row.run))
+                part = Part(row, session.store.told.scored(row.run))
                 show_it(_head(row), figures_of(part.rows, row.info))
+                if row.info.lacks_dataset:
+                    alert(f"run {row.run}: {NO_DATASET}")
                 importer = IMPORTERS.get(row.info.benchmark)
                 if importer is not None and importer.combines:
                     together.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
@@ -144,7 +147,7 @@ def show(head: dict[str, Any], lines: list[FigureLine]) -> None:
         cells = [
             [
                 "  " * line.level + text_of(line.name),
-                *(number(line.values.get(source), line.unit, line.digits) for source in SOURCES),
+                *(number(shown_value(line, source), line.unit, line.digits) for source in SOURCES),
                 "; ".join(filter(None, (_basis(line), text_of(line.note)))),
             ]
             for line in part
@@ -155,22 +158,16 @@ def show(head: dict[str, Any], lines: list[FigureLine]) -> None:
     emit()
 
 
+def shown_value(line: FigureLine, source: FigureSource) -> float | None:
+    """None for what is recomputed of a part only: which part is no accident, so that it is not to be compared."""
+    n = line.n.get(source)
+    partial = source == "rule" and n is not None and line.of is not None and n < line.of
+    return None if partial else line.values.get(source)
+
+
 def _basis(line: FigureLine) -> str:
     """`400 items`, and of which sources' verdicts there are fewer: `400 items (rule 380)`."""
     if line.of is None:
         return ""
     fewer = [f"{s} {n:,}" for s in SOURCES if (n := line.n.get(s)) is not None and n < line.of]
     return count_of(line.of, line.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")
-
-
-def number(value: float | None, unit: Unit, digits: int = 1) -> str:
-    """A value in its unit: `57.1 %`, `12`, `0.734`, `0.02 s`, `6.56 $`; `·` for none."""
-    if value is None:
-        return "·"
-    if unit == "share":
-        return f"{100 * value:.{digits}f} %"
-    if unit == "percent":
-        return f"{value:.{digits}f} %"
-    if unit in ("seconds", "dollars"):
-        return f"{value:.{digits}f} {'s' if unit == 'seconds' else '$'}"
-    return f"{value:,.0f}" if unit == "count" else f"{value:.3f}"

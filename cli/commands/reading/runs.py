@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
-from fcreview.cli.output import aligned, emit, emit_json, text_of
-from fcreview.text.words import count_of, rate
+from fcreview.cli.output import alert, aligned, emit, emit_json, text_of
+from fcreview.text.words import NO_DATASET, count_of, rate_of, recomputed
 
 if TYPE_CHECKING:
     from fcreview.store.rows import RunRow
@@ -24,7 +24,7 @@ def runs(
     """List runs with their pass rates.
 
     As scored officially, as recomputed (rule), and as corrected by reviews.
-    Rates are over the items that have such a verdict; with --json the counts are given, by category too.
+    A rate over a part of the items says so. With --json the counts are given, by category too.
 
     Example: fcreview runs result/ --json
     """
@@ -37,16 +37,21 @@ def runs(
         table = [
             [
                 str(row.run), kind_of(row), text_of(row.info.model),
-                f"{row.n_items:,}", rate(row.official_pass, row.official_known), rate(row.rule_pass, row.rule_known),
-                rate(row.effective_pass, row.effective_known), f"{row.reviewed:,}", f"{row.n_issues:,}",
+                f"{row.n_items:,}", rate_of(row.official_pass, row.official_known, row.n_items),
+                recomputed(row.rule_pass, row.rule_known, row.n_items),
+                rate_of(row.effective_pass, row.effective_known, row.n_items),
+                f"{row.reviewed:,}", f"{row.in_part:,}", f"{row.n_issues:,}",
             ]
             for row in session.runs
         ]  # fmt: skip
-        headers = ["run", "benchmark", "model", "items", "official", "rule", "corrected", "reviewed", "issues"]
-        for line in aligned(headers, table, right=(0, 3, 4, 5, 6, 7, 8), widest=40):
+        headers = ["run", "benchmark", "model", "items", "official", "rule", "corrected", "reviewed", "part", "issues"]
+        for line in aligned(headers, table, right=(0, 3, 4, 5, 6, 7, 8, 9), widest=40):
             emit(line)
         emit()
-        emit(count_of(len(session.runs), "run") + ". 'rule' covers the items whose verdict can be recomputed.")
+        emit(count_of(len(session.runs), "run") + ". Where not every item can be recomputed, 'rule' says how many can.")
+        lacking = [str(row.run) for row in session.runs if row.info.lacks_dataset]
+        if lacking:
+            alert(f"run {', '.join(lacking)}: {NO_DATASET}")
 
 
 def kind_of(row: RunRow) -> str:

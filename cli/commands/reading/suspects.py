@@ -63,7 +63,7 @@ def ranked(session: Opened, where: str) -> list[Suspect]:
     """Every question that the filter selects, most suspect first."""
     from fcreview.suspects.score import suspects as rank
 
-    panel = session.store.panel(session.view(where))
+    panel = session.store.told.panel(session.view(where))
     found = rank(panel.cases, panel.witnesses)
     return [each for each in found if panel.chosen is None or each.case.key in panel.chosen]
 

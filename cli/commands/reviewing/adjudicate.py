@@ -1,4 +1,4 @@
-"""`fcreview adjudicate`: what annotators differ on, their names hidden, for `fcreview label --adjudicate`."""
+"""`fcreview adjudicate`: what annotators differ on, their names hidden: a screen, or a list without a terminal."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fcreview.agreement.answers import answer_text, automatic_of, majority_text, told_of, verdict_text
 from fcreview.agreement.disputes import letter
 from fcreview.calls.first_difference import first_difference
 from fcreview.cli.common import Place, opened
-from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
-from fcreview.cli.output import cells, emit, emit_json, note
-from fcreview.model import Call, Item, Pair, Verdict
+from fcreview.cli.opening import show_app
+from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
+from fcreview.cli.output import cells, emit, emit_json, note, on_terminal
+from fcreview.model import Call, Item, Pair
 from fcreview.review import CORRECT
-from fcreview.rollup import DISPUTED, SCORING, agreed
 from fcreview.sanitise import visible
 from fcreview.targets import ITEM, RESPONSE, Target, part_of, words
-from fcreview.text.words import count_of, word
+from fcreview.text.words import count_of
 
 if TYPE_CHECKING:
     from fcreview.agreement.disputes import Dispute
-    from fcreview.review import Opinion
     from fcreview.store.rows import ItemDetail
 
 LABEL = 13
@@ -36,17 +36,23 @@ def adjudicate(
     run: RunOption = None,
     data: Data = None,
     workspace: WorkspaceOption = None,
+    annotator: Annotator = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what annotators differ on.
+    """Settle what annotators differ on.
 
     Each target with their answers as A, B, C in shuffled order, names hidden; what most say is shown and not taken.
-    What is settled with `fcreview label ITEM --adjudicate` comes back only if prediction or golden answer changes.
+    On a terminal one key settles a target; elsewhere they are listed, for `fcreview label ITEM --adjudicate`.
+    What is settled comes back only if prediction or golden answer changes.
 
     Example: fcreview adjudicate runs/gpt4o --where category:live_simple
     """
-    with opened(Place([path], data, workspace)) as session:
-        found = session.store.disputes(session.view(where, run=run))
+    with opened(Place([path], data, workspace, annotator=annotator)) as session:
+        view = session.view(where, run=run)
+        if on_terminal() and not as_json:
+            show_app(session, view, adjudicate=True)
+            return
+        found = session.store.told.disputes(view)
         for each in found:
             detail = session.store.detail(each.item)
             if as_json:
@@ -86,16 +92,6 @@ def as_object(detail: ItemDetail, dispute: Dispute) -> dict[str, Any]:
     }
 
 
-def automatic_of(item: Item, dispute: Dispute) -> list[Verdict]:
-    """What the benchmark says of the target; an importer may give the item's own verdict as a column only."""
-    said = [v for v in item.verdicts if (v.target, v.criterion) == (dispute.target, dispute.criterion)]
-    if (dispute.target, dispute.criterion) == (ITEM, CORRECT):
-        known = {v.source for v in said}
-        own = {source: getattr(item, source) for source in SCORING if source not in known}
-        said += [Verdict(source, value) for source, value in own.items() if value is not None]
-    return said
-
-
 def lines_of(detail: ItemDetail, dispute: Dispute, path: Path, width: int) -> Iterator[str]:
     """One dispute as lines of safe text."""
     key, item = detail.key, detail.item
@@ -110,31 +106,10 @@ def lines_of(detail: ItemDetail, dispute: Dispute, path: Path, width: int) -> It
     yield from labelled("golden", golden, width)
     yield from labelled("predicted", predicted, width)
     yield from labelled("differs", difference, width)
-    others = [v for v in item.verdicts if (v.source, v.target) == ("judge", dispute.target)]
-    for v in [*automatic_of(item, dispute), *(v for v in others if v.criterion != dispute.criterion)]:
+    for v in told_of(item, dispute):
         yield from labelled(v.source, verdict_text(v, dispute.criterion), width)
     yield from labelled("majority", majority_text(dispute), width)
     yield f"  {visible(settling(detail, dispute, path))}"
-
-
-def answer_text(answer: Opinion) -> str:
-    """`pass, wrong: golden`."""
-    said = word(answer.verdict, answer.criterion)
-    return f"{said}, wrong: {answer.fault}" if answer.fault else said
-
-
-def verdict_text(verdict: Verdict, criterion: str) -> str:
-    """`gpt-4o equivalent pass: why`; the criterion only where it is another than the one that is disputed."""
-    by = verdict.by if verdict.source == "judge" else ""
-    other = verdict.criterion if verdict.criterion != criterion else ""
-    said = " ".join(filter(None, (by, other, word(verdict.value, verdict.criterion))))
-    return ": ".join(filter(None, (said, verdict.error_type, verdict.rationale)))
-
-
-def majority_text(dispute: Dispute) -> str:
-    if agreed(answer.verdict for answer in dispute.answers) != DISPUTED:
-        return "all let it pass; who is wrong is open"
-    return "none" if dispute.majority is None else f"{word(dispute.majority, dispute.criterion)} (not taken)"
 
 
 def compared(item: Item, target: str) -> tuple[str, str, str]:

@@ -9,30 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fcreview.agreement.ratings import GIVEN, Given, Rating, Scope, apart
-from fcreview.cli.commands.reading.report import number
+from fcreview.agreement.wording import HEADINGS, HOW, METRICS, group_of, name_of, places, value_of
+from fcreview.cli.commands.reviewing.repeats import show_repeats
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, PathArgument, Queue, RunOption, WhereOption, WorkspaceOption
 from fcreview.cli.output import aligned, cells, emit, emit_json, text_of
 from fcreview.review import UNSURE
 from fcreview.text.words import count_of
 
 if TYPE_CHECKING:
-    from fcreview.agreement.summary import AgreementFigure, Metric
-    from fcreview.figures import Unit
+    from fcreview.agreement.summary import AgreementFigure
 
 TABLES: dict[str, Scope] = {"criterion": "overall", "benchmark": "benchmark", "category": "category"}
 """Values of --by. Figures are always of one criterion, so those by criterion are the overall ones."""
-HEADINGS: dict[Scope, str] = {"overall": "overall", "benchmark": "by benchmark", "category": "by category"}
-HOW: dict[Given, str] = {
-    "blind": "blind reviews",
-    "seen": "reviews that were not blind",
-    "unknown": "reviews of which it was not recorded whether they were blind",
-    "all": "all reviews, blind or not",
-}
-METRICS: dict[Metric, str] = {
-    "percent": "percent", "fleiss": "Fleiss' kappa", "alpha": "alpha", "ac1": "Gwet's AC1", "cohen": "Cohen's kappa"
-}  # fmt: skip
 OTHERS, NARROW = 66, 24
 """Cells that a table needs beside its first column, and what that column gets where there is no room."""
 NOTES = (
@@ -45,6 +35,7 @@ def agreement(
     path: PathArgument,
     where: WhereOption = "",
     run: RunOption = None,
+    queue: Queue = "dataset",
     given: Annotated[
         str | None,
         typer.Option(
@@ -67,7 +58,8 @@ def agreement(
     """Show how far annotators agree with each other.
 
     Percent, Fleiss' kappa, Krippendorff's alpha and Gwet's AC1, and Cohen's kappa of each pair; each with an interval.
-    Blind reviews and others are kept apart. docs/guide.md says what each figure means.
+    Blind reviews and others are kept apart; self-agreement is of what a queue file gave twice.
+    docs/guide.md says what each figure means.
 
     Example: fcreview agreement runs/gpt4o --by category --where category:live_simple
     """
@@ -78,11 +70,13 @@ def agreement(
         raise UsageError(f"no --by {unknown[0]!r}: there are {', '.join(TABLES)}")
     scopes = [scope for name, scope in TABLES.items() if not by or name in by]
     with opened(Place([path], data, workspace)) as session:
-        ratings = session.store.agreement_rows(session.view(where, run=run))
+        view = session.view(where, run=run, queue=queue)
+        ratings, twice = session.store.told.agreement_rows(view), session.store.told.repeated(view)
     pools = _pools(ratings, given)
     for how, said in pools.items():
         show_json(said, scopes, how) if as_json else show(said, scopes, how, whole=by is not None)
-    if not pools and not as_json:
+    show_repeats(twice, as_json=as_json)
+    if not (pools or twice or as_json):
         emit("no reviews to compare" + (f": none are {given}" if given and ratings else ""))
 
 
@@ -118,7 +112,7 @@ def show(ratings: Sequence[Rating], scopes: Sequence[Scope], given: Given, *, wh
         emit(note)
     for scope, found in groupby(figures_of(ratings, scopes, given), lambda figure: figure.scope):
         figures = list(found)
-        if whole or scope == "overall" or len({_group(each)[:2] for each in figures}) > 1:
+        if whole or scope == "overall" or len({group_of(each)[:2] for each in figures}) > 1:
             show_table(figures, scope)
         if whole or scope == "overall":
             show_pairs(figures, scope)
@@ -128,7 +122,7 @@ def show(ratings: Sequence[Rating], scopes: Sequence[Scope], given: Given, *, wh
 def show_table(figures: Sequence[AgreementFigure], scope: Scope) -> None:
     """Figures of all annotators; where and on which criterion is said once."""
     rows = []
-    for _, group in groupby(figures, _group):
+    for _, group in groupby(figures, group_of):
         first, *others = [each for each in group if each.metric != "cohen"]
         place = places(figures, first)
         for each in [first, *(other for other in others if other.annotators == first.annotators)]:
@@ -140,43 +134,16 @@ def show_table(figures: Sequence[AgreementFigure], scope: Scope) -> None:
 
 def show_pairs(figures: Sequence[AgreementFigure], scope: Scope) -> None:
     """A row a pair: percent and Cohen's kappa."""
-    shares = {(_group(each), each.annotators): each for each in figures if each.metric == "percent"}
+    shares = {(group_of(each), each.annotators): each for each in figures if each.metric == "percent"}
     rows = []
     for each in figures:
         if each.metric == "cohen":
             names = text_of(", ".join(each.annotators))
-            share = value_of(shares[_group(each), each.annotators])
+            share = value_of(shares[group_of(each), each.annotators])
             rows.append([*places(figures, each), names, *share, *value_of(each), f"{each.n_units:,}"])
     heads = ["annotators", "percent", "[95 %]", METRICS["cohen"], "[95 %]", "units"]
     if rows:
         _emit("pairs" if scope == "overall" else f"pairs {HEADINGS[scope]}", scope, heads, rows, (1, 3, 5))
-
-
-def places(figures: Iterable[AgreementFigure], figure: AgreementFigure) -> list[str]:
-    """Where (not overall; a category by its name alone if all are of one benchmark) and on which criterion."""
-    names = [name for name in _group(figure)[:2] if name is not None]
-    if len(names) > 1 and len({each.benchmark for each in figures}) == 1:
-        names = names[1:]
-    return [text_of(each) for each in (*(["/".join(names)] if names else []), figure.criterion)]
-
-
-def name_of(figure: AgreementFigure) -> str:
-    words = {"nominal": "", "ordinal": " (ordinal)", "masi": " (MASI)"}
-    return METRICS[figure.metric] + words[figure.level]
-
-
-def value_of(figure: AgreementFigure) -> list[str]:
-    """Value and interval."""
-    unit: Unit = "share" if figure.metric == "percent" else "score"
-    value, low, high = (
-        number(None if each is None else round(each, 3) + 0.0, unit)  # no -0.000
-        for each in (figure.value, figure.low, figure.high)
-    )
-    return [value, "·" if figure.low is None else f"[{low}, {high}]"]
-
-
-def _group(figure: AgreementFigure) -> tuple[str | None, str | None, str]:
-    return figure.benchmark, figure.category, figure.criterion
 
 
 def _emit(heading: str, scope: Scope, heads: list[str], rows: list[list[str]], numbers: tuple[int, ...]) -> None:

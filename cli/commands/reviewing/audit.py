@@ -57,8 +57,8 @@ def audit(
 
 
 def acts(detail: ItemDetail) -> Iterator[dict[str, Any]]:
-    """The item's events by time: {time, annotator, act, target, criterion, value, fault, tags, note, golden_fix, blind,
-    retracts, retracted_by, stale, prediction_hash, golden_hash, event}.
+    """The item's events by time: {time, annotator, act, target, criterion, value, fault, tags, note, golden_fix,
+    overrules, blind, queue, presentation, retracts, retracted_by, stale, prediction_hash, golden_hash, event}.
 
     `blind` is "yes", "no" or "unknown", as it is of every retraction. `retracts` is the event that a retraction takes
     back, `retracted_by` the retraction of an act that was taken back; else null. Nobody takes back what another said.
@@ -70,8 +70,10 @@ def acts(detail: ItemDetail) -> Iterator[dict[str, Any]]:
         yield {
             **{name: getattr(event, name) for name in ("time", "annotator", "act", "target", "criterion")},
             "value": event.verdict,
-            **{name: getattr(event, name) for name in ("fault", "tags", "note", "golden_fix")},
+            **{name: getattr(event, name) for name in ("fault", "tags", "note", "golden_fix", "overrules")},
             "blind": BLIND[event.blind],
+            "queue": event.queue,
+            "presentation": event.presentation or 1,
             "retracts": event.retracts,
             "retracted_by": by[own] if own in gone else None,
             "stale": is_stale(event, detail.item.prediction_hash, detail.item.golden_hash),
@@ -84,6 +86,8 @@ def lines_of(act: dict[str, Any], width: int) -> Iterator[str]:
     from fcreview.tui.text.lines import wrap_text
 
     marks = [f"event {visible(act['event'][:SHORT])}", f"blind: {act['blind']}"]
+    marks += [f"queue {visible(act['queue'])}"] if act["queue"] else []
+    marks += ["second time, for self-agreement only"] if act["presentation"] > 1 else []
     marks += [f"taken back by {visible(act['retracted_by'][:SHORT])}"] if act["retracted_by"] else []
     marks += ["STALE"] if act["stale"] else []
     yield f"{visible(act['time'])}  {visible(act['annotator'])}   {', '.join(marks)}"
@@ -105,6 +109,8 @@ def said(act: dict[str, Any]) -> str:
         parts.append(f"{act['criterion']} {word(act['value'], act['criterion'])}")
     elif act["criterion"] != CORRECT:
         parts.append(act["criterion"])
+    over = (act["overrules"] or {}) if act["target"] != ITEM else {}  # of an item everybody knows whose that is
+    parts += [f"overrules {' '.join(filter(None, (over.get('source'), over.get('by'))))}"] if over else []
     parts += [f"wrong: {act['fault']}"] if act["fault"] else []
     parts += [f"tags {', '.join(act['tags']) or '(none)'}"] if act["tags"] is not None else []
     parts += [f"golden fix {to_json_text(act['golden_fix'])}"] if act["golden_fix"] is not None else []

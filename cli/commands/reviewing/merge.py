@@ -13,6 +13,12 @@ from fcreview.cli.options import AsJson, PathArgument, WorkspaceOption
 from fcreview.cli.output import emit, emit_json, note, text_of
 from fcreview.text.words import count_of
 
+STATES = {
+    "new": "new here: ",
+    "known": "the same is here: ",
+    "differs": "another of this name is here: both are kept, this one as ",
+}
+
 
 def merge(
     path: PathArgument,
@@ -23,20 +29,23 @@ def merge(
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take in the reviews of another copy of a workspace.
+    """Take in the reviews and queues of another copy of a workspace.
 
     The union of both journals: every event once, nothing overwritten; OTHER is only read.
+    A queue of the same name that holds something else is told, and both are kept.
     Merging again changes nothing. Lines that are torn or were altered are told and not taken.
 
     Example: fcreview merge runs/gpt4o ~/from-alice/gpt4o
     """
+    from fcreview.store.queues.merging import merge_queues
     from fcreview.store.reviews.merging import merge as merged
     from fcreview.store.workspace import find_workspace
 
     if not other.exists():
         raise CommandError(f"no such file or folder: {other}")
     here = workspace_of(Place([path], workspace=workspace), create=False)
-    found = merged(here, find_workspace(other, other, create=False))
+    there = find_workspace(other, other, create=False)
+    found = merged(here, there)
     for each in found:
         if as_json:
             emit_json(each)
@@ -44,5 +53,13 @@ def merge(
         emit(f"{text_of(each.annotator)}: {count_of(each.new, 'new event')}, {each.known:,} here already")
         for warning in each.warnings:
             note(f"fcreview: {warning}")
-    if not found and not as_json:
+    queues = merge_queues(here, there)
+    for queue in queues:
+        if as_json:
+            emit_json(queue)
+        elif queue.state == "unreadable":
+            note(f"fcreview: {queue.why}")
+        else:
+            emit(f"queue {text_of(queue.queue)}: {STATES[queue.state]}{text_of(queue.kept_as)}")
+    if not (found or queues or as_json):
         emit("no reviews there")

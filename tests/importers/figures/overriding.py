@@ -44,7 +44,7 @@ class Reviewed:
         reviewer.review(item, Said(target=target, criterion=criterion, verdict=verdict))
 
     def figures(self, source: FigureSource = "corrected") -> Figures:
-        found = figures(self.store.scored(self.row.run)[source], self.row.info)
+        found = figures(self.store.told.scored(self.row.run)[source], self.row.info)
         made = {(each.table, each.name): each.value for each in found}
         assert len(made) == len(found), "a figure's name stands twice in its table"
         return made

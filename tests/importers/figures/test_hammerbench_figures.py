@@ -268,7 +268,7 @@ def test_the_first_function_counts_for_the_conversation(judged: Reviewed) -> Non
 
 
 def test_a_number_of_parameters_is_no_share(judged: Reviewed) -> None:
-    found = figures(judged.store.scored(judged.row.run)["rule"], judged.row.info)
+    found = figures(judged.store.told.scored(judged.row.run)["rule"], judged.row.info)
     assert {each.unit for each in found if each.name.startswith("Average number")} == {"score"}
     assert {each.unit for each in found if not each.name.startswith("Average number")} == {"share"}
 

@@ -163,7 +163,9 @@ def test_a_mistake_is_pointed_at(text: str, position: int, says: str) -> None:
     assert caret.startswith(" " * position + "^ ")
 
 
-@pytest.mark.parametrize("text", ["official:pass", "rule:fail", "error:x", "human:none", "-(a OR disagree)", "tag:x"])
+@pytest.mark.parametrize(
+    "text", ["official:pass", "rule:fail", "error:x", "human:none", "-(a OR disagree)", "tag:x", "issues"]
+)
 def test_blind_mode_hides_what_others_found(text: str) -> None:
     parse(text)
     with pytest.raises(FilterError, match="blind"):
@@ -171,7 +173,7 @@ def test_blind_mode_hides_what_others_found(text: str) -> None:
 
 
 def test_blind_mode_leaves_the_rest() -> None:
-    parse("you:none -reviewed category:x text:y golden>1 stale issues", blind=True)
+    parse("you:none -reviewed category:x text:y golden>1 stale", blind=True)
     names = [name for name, _ in help_lines(blind=True)]
     assert "category:" in names
     assert "you:" in names
@@ -182,6 +184,15 @@ def test_blind_mode_leaves_the_rest() -> None:
 WORDS = st.sampled_from(
     [*KEYS, *FLAGS, ":", ">", "<=", "!=", "(", ")", "-", "OR", '"', "|", ",", " ", "pass", "3", "*", "\\"]
 )
+
+
+def test_items_are_chosen_by_their_numbers(store: Store) -> None:
+    every = [row.item for row in store.page(View(queue="dataset"), 0, 10)]
+    chosen = [row.item for row in store.page(View(f"item:{every[3]},{every[0]}", "dataset"), 0, 10)]
+    assert chosen == [every[0], every[3]]
+    assert store.count(View(f"-item:{every[0]}")) == len(every) - 1
+    with pytest.raises(FilterError, match="not the number of an item"):
+        store.count(View("item:x"))
 
 
 @examples(2)

@@ -43,7 +43,7 @@ def say(store: Store, annotator: str, *acts: Said, item: str = "simple_0", run: 
 def rows(store: Store, view: View | None = None) -> list[Row]:
     return sorted(
         (each.annotator, each.key.id, each.target, each.criterion, each.value)
-        for each in store.agreement_rows(view or View())
+        for each in store.told.agreement_rows(view or View())
     )
 
 
@@ -62,7 +62,7 @@ def test_each_annotator_has_one_row_a_target_and_criterion(store: Store) -> None
         ("bob", "simple_0", "item", "correct", "unsure"),
         ("bob", "simple_0", "turn:1", "correct", True),
     ]
-    (row,) = [each for each in store.agreement_rows(View()) if each.value is False]
+    (row,) = [each for each in store.told.agreement_rows(View()) if each.value is False]
     assert (row.fault, row.blind, row.key.benchmark, row.key.category) == ("model", False, "bfcl", "simple")
 
 
@@ -95,7 +95,7 @@ def test_only_what_the_view_holds(store: Store) -> None:
     say(store, "alice", Said(verdict=False), run=1)
     assert len(rows(store)) == 3
     assert [row[1] for row in rows(store, View("category:other"))] == ["simple_2"]
-    of_run = store.agreement_rows(View(runs=(2,)))
+    of_run = store.told.agreement_rows(View(runs=(2,)))
     assert [(each.key.model, each.value) for each in of_run] == [("birch-70b", False)]
 
 
@@ -119,7 +119,7 @@ def test_runs_of_one_model_count_an_answer_they_share_once(tmp_path: Path) -> No
         assert len(rows(store, View(runs=(1,)))) == len(rows(store, View(runs=(2,)))) == 1
         for run in (0, 1):
             say(store, "alice", Said(verdict=run == 0), item="simple_1", run=run)
-        found = [each for each in store.agreement_rows(View()) if each.key.id == "simple_1"]
+        found = [each for each in store.told.agreement_rows(View()) if each.key.id == "simple_1"]
         assert sorted((each.item, each.value) for each in found) == [
             (item, run == 0) for run, item in enumerate(store.find("simple_1"))
         ]
@@ -127,4 +127,4 @@ def test_runs_of_one_model_count_an_answer_they_share_once(tmp_path: Path) -> No
 
 def test_a_blind_annotator_is_told_nothing(workspace: Workspace) -> None:
     with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError, match="blind"):
-        store.agreement_rows(View())
+        store.told.agreement_rows(View())

@@ -35,7 +35,7 @@ def corrected(bench: Path) -> set[str]:
 
 
 def order(store: Store, runs: Sequence[int] = ()) -> list[str]:
-    panel = store.panel(View(runs=tuple(runs)))
+    panel = store.told.panel(View(runs=tuple(runs)))
     return [each.case.key.id for each in suspects(panel.cases, panel.witnesses)]
 
 

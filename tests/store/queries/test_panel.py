@@ -27,7 +27,7 @@ FAIL: dict[str, Any] = {"official": False, "rule": False, "prediction_hash": "wr
 def panel(imported: Imported, tmp_path: Path) -> Make:
     def make(runs: Rows) -> Panel:
         with Store.open(imported(tmp_path / "runs", runs), "alice") as store:
-            return store.panel(View())
+            return store.told.panel(View())
 
     return make
 
@@ -85,18 +85,18 @@ def test_faults_that_nobody_disputes_come_with_the_question(
         Reviewer(store, Journal(workspace, "alice")).review(item, Said(verdict=True, fault="golden"))
         if others:
             Reviewer(store, Journal(workspace, "bob")).review(item, Said(verdict=others == "golden", fault=others))
-        (case,) = store.panel(View()).cases
+        (case,) = store.told.panel(View()).cases
         assert case.faults == fault
 
 
 def test_a_filter_names_questions_and_leaves_the_evidence(imported: Imported, tmp_path: Path) -> None:
     workspace = imported(tmp_path / "runs", {"a": [FAIL, PASS], "b": [PASS, PASS]})
     with Store.open(workspace, "alice") as store:
-        found = store.panel(View(where="official:fail"))
+        found = store.told.panel(View(where="official:fail"))
         assert found.chosen is not None
         assert [key.id for key in found.chosen] == ["simple_0"]
         assert [len(case.runs) for case in found.cases] == [2, 2]
-        (only,) = {len(case.runs) for case in store.panel(View(runs=(1,))).cases}
+        (only,) = {len(case.runs) for case in store.told.panel(View(runs=(1,))).cases}
         assert only == 1
     with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError):
-        store.panel(View())
+        store.told.panel(View())

@@ -197,7 +197,7 @@ def test_the_run_line_counts_what_the_annotator_reviewed_and_others_only_where_t
 
 
 def test_a_long_filter_is_shown_rather_than_the_order():
-    text = plain(header.view_line(View(), "effective:fail error:" + "x" * 40, "", 3, 85, 80))
+    text = plain(header.view_line(View(), "effective:fail error:" + "x" * 40, "", header.Standing(3, 85), 80))
     assert text.startswith(" filter effective:fail error:" + "x" * 40)
     assert text.endswith(" · 3/85 ")
     assert "order" not in text
@@ -205,7 +205,7 @@ def test_a_long_filter_is_shown_rather_than_the_order():
 
 def test_the_view_line_shows_filter_and_search_as_typed():
     view = View(where='(official:fail) text:"x"', queue="random", seed=7)
-    text = plain(header.view_line(view, "official:fail", "x", 3, 1200, 80))
+    text = plain(header.view_line(view, "official:fail", "x", header.Standing(3, 1200), 80))
     assert text.startswith(" filter official:fail   search x ")
     assert text.endswith("order random (seed 7) · 3/1,200 ")
 

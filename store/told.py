@@ -1,0 +1,77 @@
+"""What verdicts and other people's reviews amount to: all of it hidden from who reviews blind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked for: the first rows do not wait
+    from duckdb import DuckDBPyConnection
+
+    from fcreview.agreement.disputes import Dispute
+    from fcreview.agreement.ratings import Rating
+    from fcreview.agreement.repeats import Repeated
+    from fcreview.figures import FigureSource, Scored
+    from fcreview.store.queries.disputes import Disputed
+    from fcreview.store.queries.suspects import Panel
+    from fcreview.store.reviews.tables import ReviewTables
+    from fcreview.store.rows import View
+
+T = TypeVar("T")
+
+
+class Told:
+    """Of one store; `Store.told` gives it, and raises StoreError in blind mode."""
+
+    def __init__(
+        self, connection: DuckDBPyConnection, reviews: ReviewTables, do: Callable[[Callable[[], Any]], Any]
+    ) -> None:
+        self._connection, self._reviews = connection, reviews
+        self._do = do
+        """Does it while nobody else uses the connection."""
+
+    def judged(self, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+        """What judges say of these items and their parts: {target, criterion, value, by}."""
+        from fcreview.store.queries.automatic import judged
+
+        return self._asked(lambda: judged(self._connection, items))
+
+    def scored(self, run: int) -> dict[FigureSource, list[Scored]]:
+        """What the run's figures are computed from, by source."""
+        from fcreview.store.queries.scored import scored
+
+        return self._asked(lambda: scored(self._connection, run))
+
+    def agreement_rows(self, view: View) -> list[Rating]:
+        """What annotators said of the view's items; see `queries.agreement.ratings`."""
+        from fcreview.store.queries.agreement import ratings
+
+        return self._asked(lambda: ratings(self._connection, self._reviews, view))
+
+    def repeated(self, view: View) -> list[Repeated]:
+        """What annotators said twice of the view's items; see `queries.agreement`."""
+        from fcreview.store.queries.agreement import repeated
+
+        return self._asked(lambda: repeated(self._connection, self._reviews, view))
+
+    def disputes(self, view: View) -> list[Disputed]:
+        """What annotators differ on in the view's items; see `queries.disputes`."""
+        from fcreview.store.queries.disputes import disputed
+
+        return self._asked(lambda: disputed(self._connection, self._reviews, view))
+
+    def disputes_in(self, item: int) -> list[Dispute]:
+        """The same of one item, as it is now. KeyError if there is no such item."""
+        from fcreview.store.queries.disputes import disputed_in
+
+        return self._asked(lambda: disputed_in(self._reviews, item))
+
+    def panel(self, view: View) -> Panel:
+        """The questions of the view's runs with what every run answered; see `queries.suspects.panel`."""
+        from fcreview.store.queries.suspects import panel
+
+        return self._asked(lambda: panel(self._connection, view))
+
+    def _asked(self, work: Callable[[], T]) -> T:
+        found: T = self._do(work)
+        return found

@@ -1,0 +1,149 @@
+"""Queues that need no file: who is in them, in which order, and what verdicts on parts they see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.model import ArgumentDiff, Pair, Verdict
+from fcreview.plan import RunPlan
+from fcreview.review import Said
+from fcreview.store.filters.language import FilterError
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace, find_workspace
+from tests.store.factory import make_item, write_run
+
+CALL = "turn:1/call:1"
+OFFICIAL = Verdict("official", False)
+
+
+def pair(*states: str) -> list[Pair]:
+    return [Pair(0, 0, 0, "get_weather", "!", [ArgumentDiff(f"a{at}", s, None) for at, s in enumerate(states)])]
+
+
+ITEMS: list[dict[str, Any]] = [
+    {"verdicts": [OFFICIAL, Verdict("judge", True, CALL, "equivalent", by="gpt")], "pairs": pair("!", "=", "~")},
+    {"verdicts": [Verdict("judge", False, CALL, "equivalent", by="gpt")], "pairs": pair("!", "!")},
+    {"verdicts": [Verdict("judge", 1, "response", "completeness")], "official": True, "pairs": pair("=")},
+    {"verdicts": [Verdict("judge", 2, "response", "completeness")], "official": True, "pairs": pair("=")},
+    {"verdicts": [Verdict("rule", 0.5, CALL, "soft_score")], "pairs": [*pair("="), Pair(0, 1, None, "f", "-", [])]},
+    {"verdicts": [Verdict("judge", True, f"{CALL}/arg:a", "hallucinated")], "pairs": pair("-")},
+]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    items = [make_item(at, **each) for at, each in enumerate(ITEMS)]
+    plan: RunPlan = write_run(tmp_path / "run", [{} for _ in items])
+    made: Workspace = find_workspace(tmp_path)
+    import_runs(made, [plan], lambda _: iter(items), jobs=1)
+    return made
+
+
+@pytest.fixture
+def store(workspace: Workspace) -> Iterator[Store]:
+    with Store.open(workspace, "alice") as store:
+        yield store
+
+
+def found(store: Store, where: str = "", queue: str = "dataset", seed: int = 0) -> list[int]:
+    return [row.seq for row in store.page(View(where, queue, seed), 0, 100)]
+
+
+@pytest.mark.parametrize(
+    ("queue", "holds"),
+    [("judged", [0, 1, 2, 3, 5]), ("uncertain", [0, 2, 5])],
+)
+def test_queues_that_choose(store: Store, queue: str, holds: list[int]) -> None:
+    """Uncertain: one argument differs, or a middling score; two that differ or a missing call are no near miss."""
+    assert found(store, queue=queue) == holds
+    assert store.count(View(queue=queue)) == len(holds)
+    assert sum(len(lines) > 0 for lines in store.labels(View(queue=queue))) == 1
+    assert store.facets(View(queue=queue))["run"] == [("1", len(holds))]
+
+
+@pytest.mark.parametrize(
+    ("where", "holds"),
+    [
+        ("judge:fail", [1, 5]),
+        ("judge:pass", [0]),
+        ("judge:any", [0, 1, 2, 3, 5]),
+        ("judge:unknown", [4]),
+        ("criterion:equivalent", [0, 1]),
+        ("criterion:equivalent|hallucinated", [0, 1, 5]),
+        ("-criterion:completeness official:pass", []),
+        ("score<2", [2, 4]),
+        ("score:2", [3]),
+        ("score<1", [4]),
+    ],
+)
+def test_filters_see_what_is_said_of_parts(store: Store, where: str, holds: list[int]) -> None:
+    assert found(store, where) == holds
+
+
+def test_blind_nothing_tells_what_was_judged(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice", blind=True) as store:
+        for queue in ("judged", "uncertain", "failures", "disagreement"):
+            assert found(store, queue=queue) == list(range(6))
+        for where in ("judge:any", "criterion:equivalent", "score<2", "human:part"):
+            with pytest.raises(FilterError, match="blind"):
+                found(store, where)
+
+
+def test_stratified_takes_every_category_in_turn(imported: Any, tmp_path: Path) -> None:
+    rows = [{"category": name} for name in "aaaaaaaabbbbcc"]
+    with Store.open(imported(tmp_path / "w", {"m": rows}), "alice") as store:
+        order = [row.category for row in store.page(View(queue="stratified", seed=3), 0, 100)]
+        assert [sorted(order[at : at + 3]) for at in (0, 3)] == [["a", "b", "c"]] * 2
+        assert sorted(order[6:10]) == ["a", "a", "b", "b"] and order[10:] == ["a"] * 4
+        orders = {tuple(found(store, queue="stratified", seed=seed)) for seed in range(5)}
+        assert len(orders) == 5
+
+
+def test_a_verdict_on_a_part_reviews_the_item_in_part(store: Store, workspace: Workspace) -> None:
+    item = store.find("simple_0")[0]
+    said = Said(target=CALL, criterion="equivalent", verdict=True)
+    event = Reviewer(store, Journal(workspace, "alice")).review(item, said)
+    assert event.overrules is None
+    row = store.rows([item])[0]
+    assert (row.you, row.parts, row.your_parts) == (None, 1, 1)
+    store.refresh_views()
+    assert [found(store, where) for where in ("human:part", "you:part", "human:any", "human:none")] == [
+        [0], [0], [0], [0, 1, 2, 3, 4, 5],
+    ]  # fmt: skip
+    assert [(run.reviewed, run.in_part) for run in store.runs()] == [(0, 1)]
+
+
+def test_a_verdict_names_what_it_overrules(store: Store, workspace: Workspace) -> None:
+    reviewer = Reviewer(store, Journal(workspace, "alice"))
+    item = store.find("simple_0")[0]
+    judge = reviewer.review(item, Said(target=CALL, criterion="equivalent", verdict=False))
+    assert judge.overrules == {"source": "judge", "by": "gpt", "value": True}
+    own = reviewer.review(item, Said(verdict=True))
+    assert own.overrules is not None and (own.overrules["source"], own.overrules["value"]) == ("official", False)
+    for agrees in (Said(verdict=False), Said(verdict="unsure"), Said(note="odd")):
+        assert reviewer.review(item, agrees).overrules is None
+    opinion = next(o for o in store.detail(item).opinions if o.target == "item")
+    assert opinion.overrules is None
+    labels = [label for lines in store.labels(View()) for label in lines if label["criterion"] == "equivalent"]
+    assert labels[0]["opinions"][0]["overrules"] == {"source": "judge", "by": "gpt", "value": True}
+
+
+def test_blind_a_verdict_overrules_nothing_that_it_knew_of(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice", blind=True) as store:
+        event = Reviewer(store, Journal(workspace, "alice")).review(store.find("simple_0")[0], Said(verdict=True))
+        assert (event.blind, event.overrules) == (True, None)
+
+
+def test_judges_are_told_item_by_item(store: Store) -> None:
+    items = [row.item for row in store.page(View(queue="dataset"), 0, 10)]
+    told = store.told.judged(items)
+    assert told[items[0]] == [{"target": CALL, "criterion": "equivalent", "value": True, "by": "gpt"}]
+    assert items[4] not in told

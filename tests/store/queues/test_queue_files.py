@@ -1,0 +1,192 @@
+"""Queue files over a real store: what they hold, whose share is what, and what a second answer does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.review import Said
+from fcreview.sampling.shares import Sharing
+from fcreview.store.queues.creating import Wanted
+from fcreview.store.queues.file import QueueError, QueueFile, queue_path, read_queue, write_queue
+from fcreview.store.queues.merging import merge_queues
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+from tests.store.factory import Imported
+
+SHARING = Sharing(["alice", "bob"], overlap=6, repeats=2, seed=7)
+WANTED = Wanted("pilot", View(where="-category:left_out"), 18, "category", SHARING)
+SHARE = View(queue="pilot", share=True)
+
+
+@pytest.fixture
+def workspace(imported: Imported, tmp_path: Path) -> Workspace:
+    """40 items, 30 of one category, 6 of another, and 4 that the queue leaves out."""
+    names = [*["large"] * 30, *["small"] * 6, *["left_out"] * 4]
+    return imported(tmp_path / "here", {"maple-8b": [{"category": name} for name in names]})
+
+
+@pytest.fixture
+def store(workspace: Workspace) -> Iterator[Store]:
+    with Store.open(workspace, "alice") as store:
+        write_queue(workspace, store.drawn(WANTED))
+        yield store
+
+
+def say(store: Store, number: int, verdict: Any, queue: str | None = "pilot") -> None:
+    reviewer = Reviewer(store, Journal(store.workspace, store.annotator or ""))
+    reviewer.queue = queue
+    reviewer.review(number, Said(verdict=verdict))
+
+
+def shared(store: Store) -> list[int]:
+    return [row.item for row in store.page(SHARE, 0, 100)]
+
+
+def test_what_is_written_is_read_and_drawn_again_the_same(store: Store, workspace: Workspace) -> None:
+    again, read = store.drawn(WANTED), read_queue(workspace, "pilot")
+    assert read.same_as(again) and replace(again, created=read.created) == read
+    assert [(each.name, each.size, each.drawn) for each in read.strata] == [("large", 30, 15), ("small", 6, 3)]
+    assert {item.probability for item in read.items} == {0.5}
+    assert sum(item.overlap for item in read.items) == 6
+    other = store.drawn(replace(WANTED, sharing=replace(SHARING, seed=8)))
+    assert not read.same_as(other)
+
+
+def test_inclusion_probabilities_stand_in_the_file_as_plain_json(store: Store, workspace: Workspace) -> None:
+    content = json.loads(queue_path(workspace, "pilot").read_text())
+    assert content["items"][0]["key"]["benchmark"] == "bfcl" and content["items"][0]["prediction_hash"]
+    assert content["strata"][0] == {"name": "large", "size": 30, "drawn": 15, "probability": 0.5}
+    assert [len(share["order"]) for share in content["shares"]] == [14, 14]
+    assert content["design"]["runs"][0]["model"] == "maple-8b"
+
+
+def test_a_queue_is_never_overwritten(store: Store, workspace: Workspace) -> None:
+    before = queue_path(workspace, "pilot").read_bytes()
+    with pytest.raises(QueueError, match="already"):
+        write_queue(workspace, store.drawn(WANTED))
+    for name in ("failures", "../pilot", "", "Pilot"):
+        with pytest.raises(QueueError):
+            write_queue(workspace, replace(store.drawn(WANTED), name=name))
+    assert queue_path(workspace, "pilot").read_bytes() == before
+    assert [path.name for path in workspace.queues.iterdir()] == ["pilot.json"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda c: c | {"fcreview_queue": 9}, "another version"),
+        (lambda c: c | {"name": "other"}, "called"),
+        (lambda c: c | {"shares": [{"annotator": "a", "order": [99], "repeats": []}]}, "not there"),
+        (lambda c: c | {"items": [{"key": {"id": 3}}]}, "not a queue"),
+        (lambda c: [], "not a queue"),
+    ],
+)
+def test_a_damaged_file_says_what_is_wrong(store: Store, workspace: Workspace, damage: Any, why: str) -> None:
+    path = queue_path(workspace, "pilot")
+    path.write_text(json.dumps(damage(json.loads(path.read_text()))))
+    with pytest.raises(QueueError, match=why):
+        read_queue(workspace, "pilot")
+
+
+def test_everybody_gets_their_share_in_their_order(store: Store, workspace: Workspace) -> None:
+    queue = read_queue(workspace, "pilot")
+    share = queue.share_of("alice")
+    assert share is not None
+    rows = store.page(SHARE, 0, 100)
+    assert [row.id for row in rows] == [queue.items[at].key.id for at in share.order]
+    assert len({row.item for row in rows}) == 14 and len({row.id for row in rows}) == 12
+    assert [store.position(SHARE, row.item) for row in rows] == list(range(14))
+    whole = store.page(View(queue="pilot"), 0, 100)
+    assert {row.id for row in whole} == {item.key.id for item in queue.items} and len(whole) == 18
+    assert store.facets(View(queue="pilot"))["category"] == [("large", 15), ("small", 3)]
+
+
+def repeated(store: Store, queue: QueueFile) -> tuple[int, int]:
+    """An item's number the first and the second time."""
+    share = queue.share_of("alice")
+    assert share is not None
+    place = share.repeats[0]
+    numbers = shared(store)
+    return numbers[share.order.index(share.order[place])], numbers[place]
+
+
+def test_a_second_answer_does_not_show_the_first_and_changes_no_label(store: Store, workspace: Workspace) -> None:
+    first, second = repeated(store, read_queue(workspace, "pilot"))
+    say(store, first, True)
+    row, detail = store.rows([second])[0], store.detail(second)
+    assert (row.you, row.human, detail.row.you, detail.opinions, detail.history) == (None, None, None, [], [])
+    say(store, second, False)
+    assert (store.rows([first])[0].you, store.rows([second])[0].you) == (True, False)
+    assert store.rows([first])[0].human is True and store.rows([first])[0].effective is True
+    lines = [json.loads(line) for line in (workspace.reviews / "alice.jsonl").read_text().splitlines()]
+    assert [(line.get("queue"), line.get("presentation")) for line in lines] == [("pilot", None), ("pilot", 2)]
+    both = store.told.repeated(View(queue="pilot"))
+    assert [(each.annotator, each.first, each.second) for each in both] == [("alice", True, False)]
+
+
+def test_what_was_changed_after_the_second_time_is_not_what_was_held_then(store: Store, workspace: Workspace) -> None:
+    first, second = repeated(store, read_queue(workspace, "pilot"))
+    for number, verdict in ((first, False), (second, False), (first, True)):
+        say(store, number, verdict)
+    assert [(each.first, each.second) for each in store.told.repeated(View())] == [(False, False)]
+    assert store.rows([first])[0].you is True
+
+
+def test_undo_takes_back_the_second_answer_alone(store: Store, workspace: Workspace) -> None:
+    first, second = repeated(store, read_queue(workspace, "pilot"))
+    say(store, first, True)
+    say(store, second, False)
+    Reviewer(store, Journal(workspace, "alice")).undo()
+    assert (store.rows([first])[0].you, store.rows([second])[0].you) == (True, None)
+    assert store.told.repeated(View()) == []
+
+
+def test_progress_counts_what_is_shown(store: Store, workspace: Workspace) -> None:
+    first, second = repeated(store, read_queue(workspace, "pilot"))
+    say(store, first, True)
+    say(store, second, "unsure")
+    done = {each.annotator: (each.done, each.total, each.missing) for each in store.progress("pilot")}
+    assert done == {"alice": (2, 14, 0), "bob": (0, 14, 0)}
+
+
+def test_blind_a_second_time_hides_what_the_first_verdict_opened(store: Store, workspace: Workspace) -> None:
+    with Store.open(workspace, "alice", blind=True) as blind:
+        first, second = repeated(blind, read_queue(workspace, "pilot"))
+        say(blind, first, True)
+        assert blind.rows([first])[0].official is False
+        row, detail = blind.rows([second])[0], blind.detail(second)
+        assert (row.official, row.rule, row.error_type, row.first_difference) == (None, None, None, None)
+        assert (detail.item.official, detail.item.verdicts, detail.opinions) == (None, [], [])
+
+
+def test_an_item_that_is_not_in_the_store_is_missing(store: Store, workspace: Workspace) -> None:
+    queue = read_queue(workspace, "pilot")
+    gone = replace(queue.items[0], key=queue.items[0].key._replace(id="gone"))
+    write_queue(workspace, replace(queue, name="later", items=[gone, *queue.items[1:]]))
+    assert sum(each.missing for each in store.progress("later")) >= 1
+    assert store.count(View(queue="later")) == 17
+
+
+def test_merging_takes_what_is_new_and_keeps_both_of_what_differs(store: Store, workspace: Workspace) -> None:
+    other = Workspace(workspace.root.parent / "there")
+    changed = replace(read_queue(workspace, "pilot"), created="earlier")
+    write_queue(other, changed)
+    write_queue(other, replace(changed, name="second"))
+    found = [(each.queue, each.state, each.kept_as) for each in merge_queues(workspace, other)]
+    assert found == [("pilot", "known", "pilot"), ("second", "new", "second")]
+    queue_path(other, "pilot").unlink()
+    write_queue(other, store.drawn(replace(WANTED, sharing=replace(SHARING, seed=9))))
+    (other.queues / "broken.json").write_text("{")
+    for _ in range(2):
+        found = [(each.queue, each.state, each.kept_as) for each in merge_queues(workspace, other)]
+        assert found == [("", "unreadable", ""), ("pilot", "differs", "pilot-2"), ("second", "known", "second")]
+    assert len(list(workspace.queues.iterdir())) == 3

@@ -1,0 +1,202 @@
+"""What stood is kept for the next time, and never believed against the journals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.review import Said
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews import reader, snapshot
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.merging import merge
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+from tests.store.factory import Imported, read, write_run
+
+ROWS: list[dict[str, Any]] = [{}, {"official": True}, {}, {"official": True}]
+
+
+@pytest.fixture(autouse=True)
+def _always_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "WORTH", 1)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, imported: Imported) -> Workspace:
+    """With reviews of two annotators, one taken back, and what stood is kept."""
+    workspace = imported(tmp_path / "here", {"maple-8b": ROWS})
+    with Store.open(workspace, "alice") as store:
+        say(store, "alice", 0, verdict=True, fault="golden", tags=["city"], note="it is right")
+        say(store, "bob", 0, verdict=False, note="no")
+        say(store, "alice", 1, target="turn:0/call:0", verdict=False)
+        say(store, "alice", 2, verdict=True)
+        Reviewer(store, Journal(workspace, "alice")).undo()
+    assert workspace.standing.exists()
+    return workspace
+
+
+def say(store: Store, annotator: str, number: int, **parts: Any) -> None:
+    Reviewer(store, Journal(store.workspace, annotator)).review(store.find(f"simple_{number}")[0], Said(**parts))
+
+
+def stands(store: Store) -> list[str]:
+    """What is seen before anything was read, as the queue sees it."""
+    return sorted(map(repr, store.connection.execute("SELECT * FROM human_labels").fetchall()))
+
+
+def everything(store: Store) -> list[list[str]]:
+    views = ("human_labels", "human", "reviews", "review_acts", "labels")
+    return [sorted(map(repr, store.sql(f"FROM {name}")[1])) for name in views]
+
+
+def as_if_new(workspace: Workspace, annotator: str = "alice") -> list[list[str]]:
+    """The same from the journals alone."""
+    workspace.standing.unlink(missing_ok=True)
+    with Store.open(workspace, annotator) as store:
+        return everything(store)
+
+
+def same_as_new(workspace: Workspace, annotator: str = "alice") -> bool:
+    with Store.open(workspace, annotator) as store:
+        first, all_of_it = stands(store), everything(store)
+    return [first, *all_of_it[1:]] == as_if_new(workspace, annotator)
+
+
+def no_lines(line: bytes) -> Any:
+    pytest.fail(f"read {line[:80]!r}")
+
+
+def test_a_line_is_read_only_when_somebody_asks_what_was_said(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(reader, "parse_line", no_lines)
+        patched.setattr(reader, "known_line", no_lines)
+        with Store.open(workspace, "alice") as store:
+            shown = stands(store)
+            assert store.refresh_reviews() == 0
+            rows = store.rows(store.find("simple_0"))
+            assert [(row.you, row.human) for row in rows] == [(True, "disputed")]
+    assert shown == as_if_new(workspace)[0]
+
+
+def test_what_is_asked_for_later_is_as_ever(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        detail = store.detail(store.find("simple_0")[0])
+        assert [each.annotator for each in detail.opinions] == ["alice", "bob"]
+        assert len(store.detail(store.find("simple_2")[0]).history) == 2
+    assert same_as_new(workspace)
+
+
+def test_nothing_is_verified_twice(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "parse_line", no_lines)
+    with Store.open(workspace, "alice") as store:
+        assert len(store.sql("FROM reviews")[1]) == 3
+
+
+def test_what_another_process_adds_is_read(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        with Store.open(workspace, "carol") as other:
+            say(other, "carol", 0, verdict=True, tags=["first"])
+            say(other, "alice", 3, verdict=False)
+        assert store.refresh_reviews() == 2
+        assert stands(store) == as_if_new(workspace)[0]
+    assert same_as_new(workspace)
+
+
+def test_a_session_that_was_killed_loses_nothing(workspace: Workspace) -> None:
+    store = Store.open(workspace, "alice")
+    say(store, "alice", 3, verdict=False)
+    Journal(workspace, "bob").undo()
+    store.connection.close()  # without keeping anything
+    with Store.open(workspace, "alice") as store:
+        shown = stands(store)
+    assert shown == as_if_new(workspace)[0]
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_a_journal_changed_in_the_middle_is_told(workspace: Workspace, seen: bool) -> None:
+    """Of the same length, with the same end; even if that happens after the workspace was opened."""
+    path = workspace.reviews / "alice.jsonl"
+    altered = path.read_bytes().replace(b"it is right", b"it is wrong")
+    store = Store.open(workspace, "alice") if seen else None
+    path.write_bytes(altered)
+    with store or Store.open(workspace, "alice") as store:
+        opinions = store.detail(store.find("simple_0")[0]).opinions
+        assert [each.annotator for each in opinions] == ["bob"]
+        assert any("altered" in text for text in store.reviews.warnings)
+    with Store.open(workspace, "alice") as store:
+        assert store.reviews.warnings, "told every time: what has anything to warn of is not kept"
+
+
+def test_a_journal_that_is_gone_counts_no_more(workspace: Workspace) -> None:
+    (workspace.reviews / "bob.jsonl").unlink()
+    assert same_as_new(workspace)
+
+
+def test_a_torn_end_is_told_and_the_rest_stands(workspace: Workspace) -> None:
+    with (workspace.reviews / "bob.jsonl").open("ab") as file:
+        file.write(b'{"act":"review","tar')
+    with Store.open(workspace, "alice") as store:
+        shown = stands(store)
+        assert any("unfinished" in text for text in store.reviews.warnings)
+    assert shown == as_if_new(workspace)[0]
+
+
+def test_what_was_kept_may_be_cut_or_anything(workspace: Workspace) -> None:
+    whole = workspace.standing.read_bytes()
+    right = as_if_new(workspace)
+    for damaged in (b"", b"no database", *(whole[: len(whole) * part // 8] for part in range(1, 8))):
+        workspace.standing.write_bytes(damaged)
+        with Store.open(workspace, "alice") as store:
+            assert everything(store) == right
+    for place in range(4096, len(whole), len(whole) // 12):
+        workspace.standing.write_bytes(whole[:place] + bytes(64) + whole[place + 64 :])
+        with Store.open(workspace, "alice") as store:
+            assert everything(store) == right
+
+
+def test_of_another_annotator_policy_or_store_it_is_not_believed(workspace: Workspace) -> None:
+    kept = workspace.standing.read_bytes()
+    with Store.open(workspace, "bob") as store:
+        assert [row.you for row in store.rows(store.find("simple_0"))] == [False]
+    workspace.standing.write_bytes(kept)
+    with Store.open(workspace, "alice", policy="majority") as store:
+        assert {row[0] for row in store.sql("SELECT policy FROM labels")[1]} == {"majority"}
+    workspace.standing.write_bytes(kept)
+    plan = write_run(workspace.place / "maple-8b", [{"prediction_hash": "another"}, *ROWS[1:], {}])
+    import_runs(workspace, [plan], read)
+    with Store.open(workspace, "alice") as store:
+        (row,) = store.rows(store.find("simple_0"))
+        assert (row.stale, row.you) == (True, None)
+
+
+def test_merged_copies_read_like_one_journal(workspace: Workspace, tmp_path: Path, imported: Imported) -> None:
+    """What comes from the other copy was said earlier, after the same line: then what was said here counts."""
+    other = imported(tmp_path / "there", {"maple-8b": ROWS})
+    for path in workspace.reviews.glob("*.jsonl"):
+        (other.reviews / path.name).write_bytes(path.read_bytes())
+    with Store.open(other, "alice") as store:
+        say(store, "alice", 3, verdict=False, note="there")
+    with Store.open(workspace, "alice") as store:
+        say(store, "alice", 3, verdict=True, note="here")
+    with Store.open(workspace, "alice") as store:
+        merge(workspace, other)
+        store.refresh_reviews()
+        shown = stands(store)
+    assert shown == as_if_new(workspace)[0]
+    assert same_as_new(workspace)
+
+
+def test_where_it_cannot_be_kept_nobody_minds(workspace: Workspace) -> None:
+    workspace.standing.unlink()
+    workspace.standing.mkdir()
+    with Store.open(workspace, "alice") as store:
+        say(store, "alice", 3, verdict=False)
+    assert not list(workspace.root.glob("*.tmp*"))
+    workspace.standing.rmdir()
+    assert same_as_new(workspace)

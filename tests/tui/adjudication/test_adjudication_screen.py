@@ -1,0 +1,209 @@
+"""Adjudication: only what annotators differ on, nobody's name before it is settled, on disk before it is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from fcreview.review import Said
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
+from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.session import Session
+from tests.store.factory import Imported
+from tests.tui import idle
+from tests.tui.conftest import screen_lines
+
+CALL = "turn:1/call:1"
+SAID: dict[str, dict[int, list[Said]]] = {
+    "alice": {
+        0: [Said(verdict=True), Said(note="Hangzhou is in China")],
+        1: [Said(verdict=True, fault="golden")],
+        2: [Said(target=CALL, criterion="completeness", verdict=0)],
+        3: [Said(verdict=False)],
+    },
+    "bob": {
+        0: [Said(verdict=False, tags=["city"])],
+        1: [Said(verdict=True)],
+        2: [Said(target=CALL, criterion="completeness", verdict=2)],
+        3: [Said(verdict=False)],
+    },
+    "carol": {0: [Said(verdict="unsure")]},
+}
+"""Disputed: 0 in the verdict, 1 in who is wrong, 2 on another criterion; not 3."""
+
+
+@pytest.fixture
+def workspace(imported: Imported, tmp_path: Path) -> Workspace:
+    made = imported(tmp_path / "work", {"maple-8b": [{}, {}, {}, {}]})
+    for who, items in SAID.items():
+        with Store.open(made, who) as store:
+            reviewer = Reviewer(store, Journal(made, who))
+            for number, acts in items.items():
+                for act in acts:
+                    reviewer.review(store.find(f"simple_{number}")[0], act)
+    return made
+
+
+class Adjudicator:
+    def __init__(self, pilot: Pilot[Any], app: FcreviewApp, workspace: Workspace) -> None:
+        self.app, self._pilot, self._workspace = app, pilot, workspace
+
+    async def press(self, *keys: str) -> list[str]:
+        for key in keys:
+            await self._pilot.press(key)
+            await idle.worked(self.app)
+            await self._pilot.pause()
+        return self.lines
+
+    @property
+    def lines(self) -> list[str]:
+        return screen_lines(self.app)
+
+    @property
+    def events(self) -> list[tuple[Any, ...]]:
+        path = self._workspace.reviews / "dora.jsonl"
+        found = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        fields = ("act", "target", "criterion", "verdict", "fault", "note")
+        return [(each["key"]["id"], *(each.get(name) for name in fields)) for each in found]
+
+    def status(self) -> str:
+        return self.lines[-2].strip()
+
+
+@asynccontextmanager
+async def adjudicating(
+    workspace: Workspace, size: tuple[int, int] = (80, 24), **options: Any
+) -> AsyncIterator[Adjudicator]:
+    app = FcreviewApp(Session(workspace, "dora"), **{"adjudicate": True, **options})
+    async with app.run_test(size=size) as pilot:
+        person = Adjudicator(pilot, app, workspace)
+        await person.press()
+        await idle.worked(app)
+        await pilot.pause()
+        yield person
+
+
+def letter_of(lines: list[str], word: str) -> str:
+    """The key that takes the answer that begins with this word."""
+    (found,) = [line for line in lines[1:10] if line[1:2] in "ABC" and line.split()[2:3] == [word]]
+    return str("ABC".index(found[1]) + 1)
+
+
+async def test_one_key_settles_and_the_next_conflict_is_there(workspace: Workspace) -> None:
+    async with adjudicating(workspace) as person:
+        assert "disputed 1/3   simple_0 · correct" in person.lines[0]
+        assert "settled 0 of 3" in person.lines[0]
+        assert not any(name in line for line in person.lines for name in SAID)
+        assert any("Hangzhou is in China" in line for line in person.lines)
+        assert any("majority none" in line for line in person.lines)
+        await person.press(letter_of(person.lines, "fail"))
+        assert person.events == [("simple_0", "adjudicate", "item", "correct", False, None, None)]
+        assert all(name in person.status() for name in SAID)
+        assert "disputed 2/3   simple_1 · correct" in person.lines[0]
+        assert any("who is wrong is open" in line for line in person.lines)
+        await person.press("w", "g")
+        assert person.events[-1] == ("simple_1", "adjudicate", "item", "correct", True, "golden", None)
+        assert "disputed 3/3   simple_2 · turn 1 call 1 · completeness" in person.lines[0]
+        await person.press("o", "9", "enter")
+        assert "completeness is 0, 1, 2, unsure, not 9" in person.status()
+        await person.press("f", "o", "1", "enter")
+        assert person.events[2:] == [("simple_2", "adjudicate", CALL, "completeness", 1, None, None)]
+        assert "all settled" in person.lines[0]
+        assert "all settled" in person.status()
+        assert any("alice" in line for line in person.lines[1:5])
+    async with adjudicating(workspace) as person:
+        assert any("nothing is disputed" in line for line in person.lines)
+        await person.press("1", "p", "n", "slash", "R", "v")
+        assert len(person.events) == 3
+
+
+async def test_a_reason_is_written_at_once_and_settles_nothing(workspace: Workspace) -> None:
+    async with adjudicating(workspace) as person:
+        await person.press("n", *"why", "enter")
+        assert person.events == [("simple_0", "adjudicate", "item", "correct", None, None, "why")]
+        assert "disputed 1/3" in person.lines[0]
+        assert any(line.split()[:2] == ["you", "why"] for line in person.lines)
+        await person.press("p")
+        assert "disputed 2/3" in person.lines[0]
+    with Store.open(workspace) as store:
+        (settled,) = [o for o in store.detail(store.find("simple_0")[0]).opinions if o.adjudicated]
+        assert (settled.verdict, settled.note, settled.annotator) == (True, "why", "dora")
+
+
+async def test_undo_opens_it_again_and_unsure_leaves_it_open(workspace: Workspace) -> None:
+    async with adjudicating(workspace) as person:
+        await person.press("p", "z")
+        assert "undone: pass · simple_0" in person.status()
+        assert "disputed 1/3   simple_0" in person.lines[0]
+        assert "settled 0 of 3" in person.lines[0]
+        await person.press("u")
+        assert "unsure, so it stays open" in person.status()
+        assert "settled 0 of 3" in person.lines[0]
+        await person.press("left_square_bracket", letter_of(await person.press("left_square_bracket"), "pass"))
+        assert "settled 1 of 3" in person.lines[0]
+        await person.press("left_square_bracket")
+        assert "settled 1/3" in person.lines[0]
+        assert any("alice" in line for line in person.lines[1:6])
+
+
+async def test_an_answer_that_is_unsure_cannot_be_taken(workspace: Workspace) -> None:
+    async with adjudicating(workspace) as person:
+        unsure = next(line for line in person.lines[1:8] if "unsure" in line)
+        await person.press(str("ABC".index(unsure[1]) + 1))
+        assert "is unsure: there is nothing to take" in person.status()
+        assert person.events == []
+
+
+async def test_the_queue_opens_it_with_a_key_and_esc_leads_back(workspace: Workspace) -> None:
+    async with adjudicating(workspace, adjudicate=False) as person:
+        await person.press("x")
+        assert isinstance(person.app.screen, AdjudicationScreen)
+        await person.press("p", "escape")
+        assert isinstance(person.app.screen, QueueScreen)
+        assert len(person.events) == 1
+
+
+async def test_keys_of_the_configuration_hold_here_too(workspace: Workspace) -> None:
+    async with adjudicating(workspace, key_names={"pass": "y", "adjudication.take_1": "a"}) as person:
+        assert "a take A" in person.lines[-1]
+        assert "y pass" in person.lines[-1]
+        await person.press("p", "y")
+        assert [event[4] for event in person.events] == [True]
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (160, 50)])
+async def test_it_can_be_read_without_colour_and_in_ascii(
+    workspace: Workspace, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fcreview.tui.text import theme
+
+    monkeypatch.setenv("FCREVIEW_ASCII", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    theme.forget()
+    async with adjudicating(workspace, size) as person:
+        lines = person.lines
+        assert len(lines) == size[1]
+        assert all(line.isascii() and len(line) <= size[0] for line in lines), lines
+        assert lines[-1].split()[:3] == ["1", "take", "A"]
+        assert lines[-1].endswith("? help")
+
+
+async def test_a_blind_annotator_is_not_offered_it(workspace: Workspace, shown: Callable[..., list[str]]) -> None:
+    app = FcreviewApp(Session(workspace, "erin", blind=True))
+    async with app.run_test(size=(160, 24)) as pilot:
+        await idle.worked(app)
+        await pilot.pause()
+        await pilot.press("x")
+        assert isinstance(app.screen, QueueScreen)
+        assert "adjudicate" not in shown(app)[-1]

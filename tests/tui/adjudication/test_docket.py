@@ -1,0 +1,61 @@
+"""What there is to settle: its order, what a settlement changes, and where it goes on."""
+
+from __future__ import annotations
+
+from fcreview.agreement.disputes import Dispute
+from fcreview.tui.adjudication.docket import Docket
+
+CALL = "turn:1/call:1"
+
+
+def dispute(target: str = "item", criterion: str = "correct") -> Dispute:
+    return Dispute(target, criterion, [], None)
+
+
+def docket() -> Docket:
+    return Docket.of([(7, dispute()), (7, dispute(CALL)), (3, dispute("response"))])
+
+
+def test_parts_come_before_their_item_and_items_stay_in_order() -> None:
+    assert [case.name for case in docket().cases] == [
+        (7, CALL, "correct"),
+        (7, "item", "correct"),
+        (3, "response", "correct"),
+    ]
+
+
+def test_a_call_that_is_settled_may_settle_its_item_and_a_new_dispute_stands_behind_them() -> None:
+    made = docket()
+    made.renew(7, [dispute(criterion="equivalent")])
+    assert [(case.item, case.dispute.criterion, case.settled) for case in made.cases] == [
+        (7, "correct", True),
+        (7, "correct", True),
+        (7, "equivalent", False),
+        (3, "correct", False),
+    ]
+    assert made.settled == 2
+    assert made.at == 0
+    made.renew(7, [dispute(CALL), dispute()])  # undone
+    assert [case.settled for case in made.cases] == [False, False, True, False]
+
+
+def test_it_goes_on_round_the_end_and_stops_when_all_is_settled() -> None:
+    made = docket()
+    made.at = 2
+    made.renew(3, [])
+    assert made.next_open()
+    assert made.at == 0
+    made.renew(7, [])
+    assert made.done
+    assert not made.next_open()
+    assert not made.step(-1)
+    assert made.step(1)
+    assert made.find((3, "response", "correct"))
+    assert not made.find((3, "item", "correct"))
+
+
+def test_nothing_to_settle() -> None:
+    empty = Docket.of([])
+    assert empty.case is None
+    assert not empty.next_open()
+    assert empty.done

@@ -1,0 +1,184 @@
+"""A blind annotator who has not decided is shown the same, byte for byte, whatever verdicts and others' reviews are.
+
+The walk goes over every screen and every text that there is, in two workspaces that differ in these only. A new screen,
+key or filter belongs into `WALK` or is found by `test_the_walk_presses_every_key`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.store.filters.keys import FLAGS, KEYS
+from fcreview.store.filters.language import FilterError
+from fcreview.store.rows import QUEUES, View
+from fcreview.store.store import Store, StoreError
+from fcreview.store.workspace import Workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.keymap import split
+from fcreview.tui.keytable import ITEM, ITEM_TEXT, QUEUE
+from fcreview.tui.session import Session
+from tests.tui import idle
+from tests.tui.blind.worlds import ONE, OTHER, PLANTED, World, built
+from tests.tui.conftest import screen_lines
+
+pytestmark = pytest.mark.slow
+
+Step = tuple[str, ...]
+"""Keys; what is on screen is kept behind each step."""
+
+
+def filters() -> Iterator[str]:
+    """Every key and flag, and some that would tell by the number of items they find."""
+    for name in KEYS:
+        yield from (f"{name}:fail", f"{name}:none", f"-{name}:zaphod-one", f"{name}>0")
+    for name in FLAGS:
+        yield from (name, f"-{name}")
+    for word in PLANTED:
+        yield from (word, f'text:"{word}-one"', f"{word}:x")
+
+
+TYPED = [f"f|{text}" for text in ("official:fail", "issues", "stale", "you:none", "zaphod", "annotator:bob", "tag:x")]
+QUEUE_WALK: list[Step] = [
+    (),
+    *[("o", *["down"] * at, "enter") for at in range(len(QUEUES))],
+    *[(key, "escape") for key in ("c", "i", "r", "a", "x", "question_mark")],
+    *[(key, "escape") for key in ("j", "end", "home", "pagedown")],
+    ("slash", *"zaphod", "enter"), ("F",), ("slash", *"quokka", "enter"), ("F",), ("slash", *"Please", "enter"), ("F",),
+]  # fmt: skip
+ITEM_WALK: list[Step] = [
+    *[(key,) for key in ("full_stop", "a", "j", "k", "J", "K", "t", "d", "enter", "end", "home", "R", "y", "T", "T")],
+    ("slash", *"zaphod", "enter"), ("slash", *"quokka", "enter"), ("N",), ("slash", *"vellum", "enter"),
+    ("e",), ("j", "escape"), ("w",), ("escape",), ("n", *"odd", "enter"), ("z",), ("question_mark",), ("escape",),
+    ("0",), ("z",),
+]  # fmt: skip
+
+
+WALKED = 3
+"""Items: each way of passing and failing, and one of several turns, is among them."""
+
+
+async def walked(workspace: Workspace, size: tuple[int, int]) -> list[str]:
+    """What was on screen, step by step."""
+    app = FcreviewApp(Session(workspace, "alice", blind=True), View(queue="failures"))
+    kept: list[str] = []
+    async with app.run_test(size=size) as pilot:
+
+        async def do(*steps: Step) -> None:
+            for keys in steps:
+                for key in keys:
+                    await pilot.press(key)
+                    await settle()
+                kept.append(f"{' '.join(keys)}\n" + "\n".join(screen_lines(app)))
+
+        async def settle() -> None:
+            for _ in range(2):
+                await idle.worked(app)
+                await pilot.pause()
+
+        await settle()
+        await do(*QUEUE_WALK)
+        for each in TYPED:
+            await do(("f", *(_key(char) for char in each[2:]), "enter"), ("escape", "F"))
+        for _ in range(WALKED):
+            if "enter open" in screen_lines(app)[-1]:
+                await do(("enter",))
+            await do(*ITEM_WALK, ("right_square_bracket",))
+        await do(("q",), ("o", "enter"))
+        said = [copied.read_text() for copied in [workspace.root / "copied.txt"] if copied.exists()]
+        kept.append(f"copied: {said}")
+    kept.append(f"left with: {app.return_value!r} {app.return_code}")
+    return kept
+
+
+def _key(char: str) -> str:
+    return {":": "colon", " ": "space", "-": "minus", '"': "quotation_mark", ">": "greater_than_sign"}.get(char, char)
+
+
+def asked(workspace: Workspace) -> list[str]:
+    """What the store answers, whoever asks."""
+    found: list[str] = []
+    with Store.open(workspace, "alice", blind=True) as store:
+        found.append(repr([asdict(row) for row in store.runs()]))
+        for queue in QUEUES:
+            found.append(f"{queue}: {[asdict(row) for row in store.page(View(queue=queue), 0, 20)]}")
+        items = [row.item for row in store.page(View(queue="dataset"), 0, 20)]
+        found += [repr(asdict(store.detail(item))) for item in items]
+        for text in filters():
+            found.append(f"{text}: {_said(store.count, View(text))} {_said(store.facets, View(text))}")
+        for item in items:
+            found += [_said(store.raw, item), _said(store.raw_score, item), _said(store.issues, item)]
+            found.append(_said(store.disputes_in, item))
+        for question in (store.clusters, store.labels, store.agreement_rows, store.disputes, store.details):
+            found.append(f"{question.__name__}: {_said(question, View())}")
+        found += [_said(store.issues), _said(store.scored, 1), _said(store.sql, "SELECT 1")]
+    return found
+
+
+def _said(question: Any, *arguments: Any) -> str:
+    try:
+        return repr(question(*arguments))
+    except (FilterError, StoreError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def both(place: Path, of: Any) -> tuple[list[str], list[str]]:
+    def one(world: World) -> list[str]:
+        found = of(built(world, place))
+        return asyncio.run(found) if asyncio.iscoroutine(found) else found
+
+    return one(ONE), one(OTHER)
+
+
+def same(one: list[str], other: list[str]) -> None:
+    assert len(one) == len(other)
+    for before, after in zip(one, other, strict=True):
+        assert before == after
+
+
+def hidden(of: list[str], world: World) -> None:
+    """No planted word: what the annotator types is without the world's name."""
+    for each in of:
+        assert not [word for word in PLANTED if world.word(word) in each], each
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+def test_all_that_is_shown_is_the_same_and_no_planted_word(tmp_path: Path, size: tuple[int, int]) -> None:
+    one, other = both(tmp_path / "work", lambda workspace: walked(workspace, size))
+    same(one, other)
+    hidden(one, ONE)
+    hidden(other, OTHER)
+
+
+def test_what_the_store_answers_is_the_same(tmp_path: Path) -> None:
+    one, other = both(tmp_path / "work", asked)
+    same(one, other)
+
+
+def test_the_worlds_differ_for_who_is_not_blind(tmp_path: Path) -> None:
+    """What is planted is there to be seen: else the walk would prove nothing."""
+
+    def seen(workspace: Workspace) -> list[str]:
+        with Store.open(workspace, "alice") as store:
+            items = [row.item for row in store.page(View(queue="dataset"), 0, 20)]
+            return [repr(asdict(store.detail(item))) for item in items] + [repr(store.issues())]
+
+    one, other = both(tmp_path / "work", seen)
+    assert all(before != after for before, after in zip(one, other, strict=True))
+    assert all(f"{word}-one" in "".join(one) for word in PLANTED)
+
+
+def test_the_walk_presses_every_key() -> None:
+    """Of the queue and the item: a new one is a new way to be told something."""
+    pressed = {key for step in (*QUEUE_WALK, *ITEM_WALK) for key in step}
+    pressed |= {"f", "F", "q", "p", "enter", "right_square_bracket", "left_square_bracket", "backspace", "escape"}
+    deciding = {"item.pass", "item.fail", "item.golden_wrong", "item.unsure"}
+    moving = {"item.line_down", "item.line_up", "item.page_down", "item.page_up", "item.score_1", "item.score_2"}
+    for action in (*QUEUE, *ITEM, *ITEM_TEXT):
+        if action.id not in deciding | moving:
+            assert set(split(action.keys)) & pressed, action

@@ -1,0 +1,199 @@
+"""Three annotators label the same targets blind, an adjudicator settles what they differ on, and the labels leave.
+
+All of it through the real screens, on runs of ACEBench and ComplexFuncBench: the samples, and sixty items as published.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.agreement.ratings import apart
+from fcreview.agreement.summary import agreement
+from fcreview.review import UNSURE
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
+from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.session import Session
+from tests.exporters.test_round_trip import exported, of_parquet, taken_in
+from tests.sharing import Imports
+from tests.tui import idle
+from tests.tui.blind import oracle
+
+pytestmark = pytest.mark.slow
+
+PEOPLE = ("alice", "bob", "carol")
+JUDGE = "judy"
+SIZE = (80, 24)
+KEYS = {"p": (True, None), "f": (False, None), "g": (True, "golden"), "u": (UNSURE, None)}
+Answers = dict[tuple[int, str], dict[str, tuple[Any, str | None]]]
+"""(item, target) -> annotator -> (value, fault)"""
+
+
+@pytest.fixture(params=["samples", pytest.param("bench", marks=[pytest.mark.bench, pytest.mark.sweep])])
+def runs(request: pytest.FixtureRequest) -> list[Path]:
+    place: Path = request.getfixturevalue(request.param)
+    return [place / "acebench", place / "complexfuncbench"]
+
+
+@pytest.fixture
+def fresh(imports: Imports, runs: list[Path], tmp_path: Path) -> Callable[[str], Workspace]:
+    """A workspace of the runs without reviews."""
+    return lambda name: imports.copy(runs, tmp_path / name)
+
+
+def sixty(workspace: Workspace) -> list[int]:
+    """Thirty items of each benchmark, or as many as there are."""
+    with Store.open(workspace) as store:
+        found = [
+            [row.item for row in store.page(View(f"benchmark:{name} language:en", "random", seed=7), 0, 30)]
+            for name in ("acebench", "complexfuncbench")
+        ]
+    return [item for items in found for item in items]
+
+
+def answer(who: str, item: int, target: str) -> str:
+    """People mostly see the same; it is the item that decides what, the annotator who strays."""
+    true = random.Random(f"{item} {target}").choice("pppffg")
+    draw = random.Random(f"{who} {item} {target}")
+    return true if draw.random() < 0.7 else draw.choice("pfgu")
+
+
+async def settle(app: FcreviewApp, pilot: Any) -> None:
+    for _ in range(2):
+        await idle.worked(app)
+        await pilot.pause()
+
+
+async def labels_blind(workspace: Workspace, who: str, items: Sequence[int], answers: Answers) -> None:
+    """ACEBench items as a whole; of ComplexFuncBench what the cursor is on when the item opens."""
+    view = View(f"item:{','.join(map(str, items))}", "dataset")
+    app = FcreviewApp(Session(workspace, who, blind=True), view)
+    done: set[int] = set()
+    async with app.run_test(size=SIZE) as pilot:
+
+        async def press(key: str) -> None:
+            await pilot.press(key)
+            await settle(app, pilot)
+
+        await settle(app, pilot)
+        await press("enter")
+        for _ in items:
+            assert isinstance(app.screen, ItemScreen)
+            shown = app.screen.reviewing.shown
+            assert shown.item not in done
+            done.add(shown.item)
+            part = shown.detail.run.benchmark == "complexfuncbench"
+            if part:
+                await press("T")
+            key = answer(who, shown.item, app.screen.target)
+            answers.setdefault((shown.item, app.screen.target), {})[who] = KEYS[key]
+            await press(key)
+            if app.screen.reviewing.shown.item == shown.item:
+                await press("right_square_bracket")
+    assert done == set(items)
+
+
+async def settles(workspace: Workspace) -> int:
+    """Takes the first answer that says something; how many were settled."""
+    app = FcreviewApp(Session(workspace, JUDGE), adjudicate=True)
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(app, pilot)
+        assert isinstance(app.screen, AdjudicationScreen)
+        docket = app.screen.settling.docket
+        for _ in range(len(docket.cases)):
+            if docket.done:
+                break
+            assert docket.case is not None
+            sure = [at for at, each in enumerate(docket.case.dispute.answers, 1) if each.verdict != UNSURE]
+            await pilot.press(str(sure[0]))
+            await settle(app, pilot)
+        assert docket.done
+        return docket.settled
+
+
+def conflicting(said: dict[str, tuple[Any, str | None]]) -> bool:
+    sure = [each for each in said.values() if each[0] != UNSURE]
+    return len({value for value, _ in sure}) > 1 or (
+        bool(sure) and sure[0][0] is True and len({fault for _, fault in sure}) > 1
+    )
+
+
+def events(workspace: Workspace, who: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (workspace.reviews / f"{who}.jsonl").read_text().splitlines()]
+
+
+async def test_conflicts_are_settled_and_labels_come_back(fresh: Callable[[str], Workspace], tmp_path: Path) -> None:
+    workspace = fresh("here")
+    items = sixty(workspace)
+    answers: Answers = {}
+    for who in PEOPLE:
+        await labels_blind(workspace, who, items, answers)
+        said = events(workspace, who)
+        assert len(said) == len(items)
+        assert all(event["blind"] for event in said)
+
+    conflicts = {place for place, said in answers.items() if conflicting(said)}
+    assert 3 <= len(conflicts) < len(answers)
+    with Store.open(workspace) as store:
+        found = {(each.item, each.dispute.target) for each in store.told.disputes(View())}
+        ratings = store.told.agreement_rows(View())
+    assert conflicts <= found
+    parts = {item for item, target in conflicts if target != "item"}
+    assert all(target == "item" and item in parts for item, target in found - conflicts), "follow from parts"
+    as_libraries_say(answers, ratings)
+
+    assert await settles(workspace) == len(found)
+    rulings = events(workspace, JUDGE)
+    assert {event["act"] for event in rulings} == {"adjudicate"}
+    assert len(conflicts) <= len(rulings) <= len(found)
+    with Store.open(workspace) as store:
+        assert store.told.disputes(View()) == []
+        assert store.told.agreement_rows(View()) == ratings
+
+    before = exported(workspace, tmp_path / "before.jsonl")
+    settled = [label for label in before if label["decided_by"] == "adjudication"]
+    assert len(settled) >= len(conflicts)
+    exported(workspace, tmp_path / "labels.parquet", "parquet")
+    assert list(of_parquet(tmp_path / "labels.parquet")) == before
+    for name in ("jsonl", "labelstudio"):
+        exported(workspace, tmp_path / name, name)
+        there = fresh(f"there-{name}")
+        for who in (*PEOPLE, JUDGE):
+            assert taken_in(there, name, tmp_path / name, who).written
+        assert exported(there, tmp_path / f"after-{name}.jsonl") == before
+
+
+def as_libraries_say(answers: Answers, ratings: Sequence[Any]) -> None:
+    """Every coefficient to 1e-9, with and without the fault."""
+    pools = apart(ratings)
+    assert list(pools) == ["blind"]
+    ours = {
+        (each.criterion, " ".join([each.metric, *(each.annotators if each.metric == "cohen" else ())])): each
+        for each in agreement(pools["blind"], ["overall"], "blind")
+        if each.metric == "cohen" or each.annotators == PEOPLE
+    }
+    for criterion, with_fault in (("correct", False), ("correct+fault", True)):
+        labels = {
+            place: {
+                who: f"{value}:{fault}" if with_fault and fault else str(value)
+                for who, (value, fault) in said.items()
+                if value != UNSURE
+            }
+            for place, said in answers.items()
+        }
+        labels = {place: said for place, said in labels.items() if said}
+        theirs = oracle.figures(labels, PEOPLE, 3 if with_fault else 2)
+        assert len(theirs) == 7
+        for name, value in theirs.items():
+            figure = ours[criterion, name]
+            assert figure.value is not None
+            assert abs(figure.value - value) < 1e-9, (criterion, name)

@@ -1,0 +1,148 @@
+"""Two workspaces that differ in nothing but what a blind annotator must not know: verdicts, reasons, others' reviews.
+
+Everything that is hidden carries a word that stands nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fcreview.extra import Extra, RecordPlace, StateDifference
+from fcreview.model import Accept, Call, ImportIssue, Item, Message, Pair, Run, Verdict
+from fcreview.plan import RunPlan
+from fcreview.review import Said
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.workspace import Workspace, find_workspace
+from tests.store.factory import make_item
+
+CALL = "turn:1/call:1"
+COUNT = 6
+PLANTED = ("zaphod", "quokka", "vellum", "thimble")
+"""Parts of every hidden word: in errors, in reasons, in values of the benchmark's own, in what others said and are
+called."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    name: str
+    """Stands in every planted word."""
+    passing: tuple[bool, ...]
+    """The official verdict of each item; rule and judge differ from it here and there."""
+
+    def word(self, planted: str) -> str:
+        return f"{planted}-{self.name}"
+
+
+ONE = World("one", (True, False, False, True, False, True))
+OTHER = World("other", (False, True, True, False, False, False))
+
+
+def built(world: World, place: Path) -> Workspace:
+    """At the same place for either world: paths are shown. What stood there before is gone."""
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    workspace = find_workspace(place)
+    results, scores = place / "results.jsonl", place / "scores.jsonl"
+    results.write_text(
+        "".join(json.dumps({"id": f"item_{n}", "result": "[get_weather()]"}) + "\n" for n in range(COUNT))
+    )
+    scores.write_text(
+        "".join(json.dumps({"id": f"item_{n}", "valid": ok}) + "\n" for n, ok in enumerate(world.passing))
+    )
+    metrics = {"simple": {"accuracy": sum(world.passing) / COUNT}}
+    run = Run("bfcl", "V4", "en", "maple-8b", str(place), official_metrics=metrics, title="BFCL")
+    import_runs(workspace, [RunPlan(run, [results])], lambda plan: _items(world, plan, scores), jobs=1)
+    _reviews(world, workspace)
+    return workspace
+
+
+def _items(world: World, plan: RunPlan, scores: Path) -> Iterator[Item | ImportIssue]:
+    offset = 0
+    for number, line in enumerate(plan.results[0].read_bytes().splitlines(keepends=True)):
+        yield _item(world, number, str(plan.results[0]), offset, len(line), str(scores))
+        offset += len(line)
+
+
+def _item(world: World, number: int, file: str, offset: int, length: int, scores: str) -> Item:
+    ok = world.passing[number]
+    long = number == 1
+    error, reason = world.word("zaphod"), world.word("quokka")
+    issue = ImportIssue(scores, number + 1, f"the entry is odd: {error}", item=f"item_{number}")
+    two = {
+        "n_turns": 2,
+        "n_steps": 4,
+        "messages": [
+            *(Message(turn, -1, "user", f"Please do part {turn}.") for turn in (0, 1)),
+            *(Message(turn, 0, "tool", '{"ok": true}', "cd") for turn in (0, 1)),
+            *(Message(turn, 1, "assistant", f"Part {turn} is done.") for turn in (0, 1)),
+        ],
+        "golden": [Call("golden", "cd", {"folder": Accept(["a"])}, turn) for turn in (0, 1)],
+        "predicted": [Call("predicted", "cd", {"folder": "b"}, turn) for turn in (0, 1)],
+        "pairs": [Pair(turn, 0, 0, "cd", "!", []) for turn in (0, 1)],
+    }
+    return make_item(
+        number,
+        **(two if long else {}),
+        id=f"item_{number}",
+        category="simple" if number % 2 else "parallel",
+        group="talk" if number > 3 else None,
+        official=ok,
+        rule=not ok if number == 2 else ok,
+        judge=ok,
+        error_type=None if ok else error,
+        rule_error_type=None if ok else error,
+        rule_note=reason if ok else None,
+        diff_function=None if ok else error,
+        diff_argument=None if ok else error,
+        first_difference=None if ok else error,
+        verdicts=[
+            Verdict("official", ok, error_type=None if ok else error, rationale=reason, by=error),
+            Verdict("rule", ok, rationale=reason),
+            Verdict("judge", ok, rationale=reason, by=world.word("vellum")),
+            Verdict("judge", ok, CALL, "equivalent", rationale=reason, by=world.word("vellum")),
+            Verdict("judge", 2 if ok else 0, "response", "completeness", rationale=reason),
+        ],
+        extra=Extra(
+            failing_turn=(0 if ok else 1) if long else None,
+            state_differences={world.word("vellum"): StateDifference(1, 2)},
+            score_record=RecordPlace(scores, number + 1, 0, 10 if ok else 12),
+            needs=[[CALL]] if ok else None,
+            more={"score": 1.0 if ok else 0.0, world.word("vellum"): reason},
+        ),
+        issues=[] if ok else [issue],
+        file=file,
+        line=number + 1,
+        offset=offset,
+        length=length,
+    )
+
+
+def _reviews(world: World, workspace: Workspace) -> None:
+    """Of others, and of an adjudicator: on items, calls, other criteria; stale ones; one in another file's damage."""
+    from fcreview.store.store import Store
+
+    note, tag = world.word("thimble"), world.word("vellum")
+    acts: list[tuple[str, int, Said, dict[str, Any]]] = []
+    for number, ok in enumerate(world.passing):
+        acts.append(("bob", number, Said(verdict=ok, note=note, tags=[tag]), {}))
+        if ok:
+            acts.append(("carol", number, Said(verdict=not ok, fault="golden", note=note), {}))
+            acts.append(("carol", number, Said(target=CALL, criterion="equivalent", verdict=False, note=note), {}))
+            acts.append(("dora", number, Said(act="adjudicate", target=CALL, verdict=True, note=note), {}))
+        else:
+            acts.append(("bob", number, Said(note=note), {"prediction_hash": "older"}))
+            acts.append(("dora", number, Said(act="adjudicate", verdict=True, fault="judge", note=note), {}))
+    with Store.open(workspace) as store:
+        for who, number, said, changed in acts:
+            key, prediction, golden = store.reviews.reference(store.find(f"item_{number}")[0])
+            hashes = {"prediction_hash": prediction, "golden_hash": golden, **changed}
+            Journal(workspace, f"{who}-{note}").append(key, said, **hashes)
+    torn = workspace.reviews / f"erin-{note}.jsonl"
+    if world is ONE:
+        torn.write_bytes(b'{"event": "cut o')

@@ -1,0 +1,101 @@
+"""What a verdict key speaks to, and what the queue of judged items leads to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.model import Verdict
+from fcreview.review import CORRECT
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace, find_workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.item.asked import Asked, asked
+from fcreview.tui.session import Session
+from tests.store.factory import make_item, write_run
+
+CALL, ARGUMENT = "turn:1/call:1", "turn:1/call:1/arg:city"
+JUDGED = [
+    Verdict("judge", 2, "response", "completeness", by="gpt"),
+    Verdict("judge", True, CALL, "equivalent", by="gpt"),
+    Verdict("judge", True, ARGUMENT, "hallucinated", by="gpt"),
+]
+
+
+def of(target: str, *verdicts: Verdict) -> Asked:
+    return asked(make_item(0, verdicts=list(verdicts)), target)
+
+
+def test_a_key_speaks_to_the_judges_criterion_before_the_rules() -> None:
+    rule = Verdict("rule", True, CALL, CORRECT)
+    assert of(CALL, rule, Verdict("judge", False, CALL, "equivalent")).criterion == "equivalent"
+    assert of(CALL, rule).criterion == CORRECT == of(CALL).criterion
+    assert of("item", Verdict("judge", True, "item", "equivalent")).criterion == CORRECT
+    assert of(CALL, Verdict("judge", True, CALL, "name_matches")).criterion == CORRECT
+
+
+def test_right_is_not_hallucinated_and_labels_can_only_be_confirmed() -> None:
+    hallucinated = of(ARGUMENT, *JUDGED)
+    assert (hallucinated.value(True), hallucinated.value(False), hallucinated.value("unsure")) == (
+        False,
+        True,
+        "unsure",
+    )
+    labels = of("response", Verdict("judge", ["greeting"], "response", "dialog_act"))
+    assert (labels.value(True), labels.value(False)) == (["greeting"], None)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    plain = [Verdict("official", False), Verdict("rule", False)]
+    items = [make_item(0, verdicts=[*plain, *JUDGED]), make_item(1), make_item(2, verdicts=[*plain, JUDGED[1]])]
+    made: Workspace = find_workspace(tmp_path)
+    import_runs(made, [write_run(tmp_path / "run", [{}])], lambda _: iter(items), jobs=1)
+    return made
+
+
+@pytest.fixture
+def app(workspace: Workspace) -> Iterator[FcreviewApp]:
+    with Store.open(workspace, "alice") as store:
+        session = Session(workspace, "alice", store)
+        yield FcreviewApp(session, View(queue="judged"), "simple_0")
+
+
+def said(workspace: Workspace) -> list[tuple[Any, ...]]:
+    lines = [json.loads(line) for line in (workspace.reviews / "alice.jsonl").read_text().splitlines()]
+    return [(e["key"]["id"], e["target"], e["criterion"], e["verdict"], bool(e.get("overrules"))) for e in lines]
+
+
+async def test_the_queue_of_judged_items_leads_from_one_to_the_next(
+    app: FcreviewApp, workspace: Workspace, settled: Any
+) -> None:
+    async with app.run_test(size=(140, 30)) as pilot:
+        first = await settled(pilot)
+        assert first[0].split()[:2] == ["simple_0", "1/2"] and "verdict on: turn 1 call 1 equivalent" in first[-2]
+        await pilot.press("f")
+        second = await settled(pilot)
+        assert "overrules judge gpt" in second[-2] and "city hallucinated" in second[-2]
+        assert any("get_weather" in line and line.endswith("you ✗") for line in second)
+        await pilot.press("p")
+        third = await settled(pilot)
+        assert third[0].split()[0] == "simple_0" and any(line.endswith("you no") for line in third)
+        await pilot.press("2")
+        fourth = await settled(pilot)
+        assert fourth[0].split()[:2] == ["simple_2", "2/2"] and "turn 1 call 1 equivalent" in fourth[-2]
+        await pilot.press("p")
+        last = await settled(pilot)
+        assert "none left to review" in last[-2] and "you ◐" in last[0]
+        await pilot.press("q")
+        assert any("simple_2" in line and "◐" in line for line in await settled(pilot))
+    assert said(workspace) == [
+        ("simple_0", CALL, "equivalent", False, True),
+        ("simple_0", ARGUMENT, "hallucinated", False, True),
+        ("simple_0", "response", "completeness", 2, False),
+        ("simple_2", CALL, "equivalent", True, False),
+    ]

@@ -1,0 +1,78 @@
+"""A share of a queue file on the screens: its order, its progress, and items that come again unsaid."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.sampling.shares import Sharing
+from fcreview.store.queues.creating import Wanted
+from fcreview.store.queues.file import QueueFile, read_queue, write_queue
+from fcreview.store.rows import View
+from fcreview.tui.app import FcreviewApp
+
+SHARE = View(queue="pilot", share=True)
+
+
+@pytest.fixture
+def share(make_app: Any, tmp_path: Path) -> Callable[..., FcreviewApp]:
+    def make(**options: Any) -> FcreviewApp:
+        app: FcreviewApp = make_app([{} for _ in range(8)], view=SHARE, **options)
+        store = make_app.stores[-1]
+        sharing = Sharing(["alice", "bob"], overlap=6, repeats=2, seed=4)
+        write_queue(store.workspace, store.drawn(Wanted("pilot", View(), 6, "", sharing)))
+        return app
+
+    return make
+
+
+def order_of(app: FcreviewApp) -> list[str]:
+    workspace = app.session._workspace
+    assert workspace is not None
+    queue: QueueFile = read_queue(workspace, "pilot")
+    share = queue.share_of("alice")
+    assert share is not None and len(share.order) == 8
+    return [queue.items[at].key.id for at in share.order]
+
+
+@pytest.mark.parametrize("blind", [False, True])
+async def test_a_share_is_walked_in_its_order_and_every_answer_names_its_queue(
+    share: Callable[..., FcreviewApp], settled: Any, blind: bool
+) -> None:
+    app = share(blind=blind)
+    order = order_of(app)
+    async with app.run_test(size=(100, 30)) as pilot:
+        lines = await settled(pilot)
+        assert "queue pilot · 0 of 8 done · 1/8" in lines[2] and "your share" in lines[2]
+        assert [line.strip("▸ ").split()[0] for line in lines if "simple_" in line] == order
+        await pilot.press("enter")
+        for place, name in enumerate(order):
+            shown = await settled(pilot)
+            assert shown[0].split()[:2] == [name, f"{place + 1}/8"]
+            assert "you ·" in shown[0] and not any("reviews" in line for line in shown[1:-2])
+            if blind:
+                assert "official ·" in shown[0] and "value_error" not in "\n".join(shown)
+            await pilot.press("p" if place < 6 else "f")
+        await settled(pilot)
+        await pilot.press("q")
+        assert "queue pilot · 8 of 8 done" in (await settled(pilot))[2]
+    folder = app.session.folder
+    assert folder is not None
+    events = [json.loads(line) for line in (folder / "reviews" / "alice.jsonl").read_text().splitlines()]
+    assert {event["queue"] for event in events} == {"pilot"}
+    assert [event["key"]["id"] for event in events] == order
+    repeats = {order.index(event["key"]["id"]) for event in events if event.get("presentation") == 2}
+    assert len(repeats) == 2 and sum(event.get("presentation") == 2 for event in events) == 2
+
+
+async def test_the_orders_offered_hold_the_share(share: Callable[..., FcreviewApp], settled: Any) -> None:
+    app = share(blind=True)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("o")
+        text = "\n".join(await settled(pilot))
+        assert "pilot" in text and "stratified" in text and "a judge said" not in text and "uncertain" not in text

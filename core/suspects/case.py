@@ -31,6 +31,8 @@ class Answer:
     """The official and the recomputed verdict differ."""
     calls: list[Call] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
+    items: list[int] = field(default_factory=list)
+    """Where the store has it, one a run."""
 
     @property
     def readable(self) -> bool:
@@ -89,6 +91,7 @@ class Alternative:
     """In words, for a place or the whole: `unit: "km"`, `without mode`. Not safe to draw before `sanitise.visible`."""
     models: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
+    runs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

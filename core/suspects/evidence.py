@@ -65,7 +65,7 @@ class Evidence:
         given = list(runs)
         several = sum(call.name == place.function for call in self.case.golden) > 1 and bool(place.path)
         words = f"call {place.call + 1}, {place.words}" if several else place.words
-        return Alternative(words, self.voices.names(given), self.voices.families_of(given))
+        return Alternative(words, self.voices.names(given), self.voices.families_of(given), tuple(given))
 
 
 def evidence(case: Case, witnesses: Mapping[int, Witness], read: Callable[[dict[str, Any]], Document]) -> Evidence:

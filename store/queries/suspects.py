@@ -29,7 +29,8 @@ SELECT i.run, r.model, i.category, count(*) FILTER ({AUTOMATIC}), count({AUTOMAT
 FROM item_rows i JOIN runs r USING (run) WHERE {{runs}} GROUP BY ALL ORDER BY ALL
 """
 _ANSWERS = f"""
-SELECT r.benchmark, r.generation, r.language, i.category, i.id, i.golden_hash, min(i.item), list(i.run ORDER BY i.run),
+SELECT r.benchmark, r.generation, r.language, i.category, i.id, i.golden_hash, list(i.item ORDER BY i.run, i.item),
+       list(i.run ORDER BY i.run, i.item),
        any_value(len(list_filter(i.pairs, lambda p: p.state NOT IN ('=', '~'))) > 0),
        {AUTOMATIC} AS passed, coalesce(i.official <> i.rule, false) AS contradicted
 FROM item_rows i JOIN runs r USING (run) WHERE {{runs}}
@@ -82,12 +83,17 @@ class _Row:
     category: str
     id: str
     golden_hash: str
-    item: int
+    items: list[int]
     runs: list[int]
     differs: bool | None
     """From golden, in some call."""
     passed: bool | None
     contradicted: bool
+
+    @property
+    def item(self) -> int:
+        """One for all: they hold the same."""
+        return self.items[0]
 
     @property
     def key(self) -> CaseKey:
@@ -113,7 +119,8 @@ def panel(connection: DuckDBPyConnection, view: View) -> Panel:
     for key, rows in kept.items():
         case = Case(key, **questions[rows[0].item], faults=faults.get(key, Counter()))
         for row in rows:
-            case.answers.append(Answer(row.runs, row.passed, row.contradicted, *calls.get(row.item, ([], []))))
+            called, pairs = calls.get(row.item, ([], []))
+            case.answers.append(Answer(row.runs, row.passed, row.contradicted, called, pairs, row.items))
         cases.append(case)
     return Panel(cases, _witnesses(connection, runs), chosen)
 

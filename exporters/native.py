@@ -56,7 +56,7 @@ def write(source: Source, folder: Path) -> None:
 def _written(source: Source, run: int, plan: RunPlan) -> _Written:
     lent = source.benchmarks
     found = _Written(plan, lent.summaries(plan))
-    for each in lent.rewrite(plan, source.store.scored(run)["corrected"]):
+    for each in lent.rewrite(plan, source.store.told.scored(run)["corrected"]):
         if isinstance(each, NoPlace):
             found.unsaid.append(each)
         elif each.content != each.path.read_bytes():

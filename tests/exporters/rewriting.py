@@ -58,7 +58,7 @@ def figures(store: Store, source: FigureSource) -> Figures:
     """Every figure of every run, as one source has it."""
     found: Figures = {}
     for row in store.runs():
-        for line in figures_of(store.scored(row.run), row.info):
+        for line in figures_of(store.told.scored(row.run), row.info):
             found[named(row.info), line.table, line.level, line.name] = line.values.get(source)
     return found
 

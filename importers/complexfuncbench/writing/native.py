@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from fcreview.agreement.held import ROLLING
 from fcreview.figures import Scored
 from fcreview.importers.common.writing.lines import Edits, edited, numbered
 from fcreview.importers.common.writing.said import WORDS, Key, own, without_place
 from fcreview.importers.complexfuncbench.judged import call_counts, error, judged
 from fcreview.importers.complexfuncbench.read import dataset
 from fcreview.importers.complexfuncbench.writing.logs import with_calls
-from fcreview.opinions import ROLLING
 from fcreview.plan import NoPlace, Rewritten, RunPlan
 from fcreview.review import OWN
 from fcreview.targets import RESPONSE, part_of

@@ -11,7 +11,7 @@ from fcreview.suspects.case import Alternative, Reason
 from fcreview.suspects.evidence import Evidence, Wanted
 from fcreview.suspects.explained import is_default
 from fcreview.suspects.facts.documents import MISSING, Parameter, document_of
-from fcreview.suspects.facts.notation import is_initials, is_power, plain, short_for
+from fcreview.suspects.facts.notation import is_initials, is_power, plain, same_meaning, short_for
 from fcreview.values import brief
 
 _NAME = re.compile(r"[A-Za-z_$][\w$.]{2,}")
@@ -26,6 +26,7 @@ def document(seen: Evidence) -> list[Reason]:
     for each in seen.wanted:
         found += [
             *(_default(each) if seen.demanded(each.call, each.name) else ()),
+            *_left_out(each),
             *_contract(each),
             *_notation(each),
             *_loose(each),
@@ -51,11 +52,28 @@ def _functions(seen: Evidence) -> Iterable[Reason]:
 def _default(each: Wanted) -> Iterable[Reason]:
     """An optional argument whose default is golden's value, yet golden does not accept that it is left out."""
     parameter = each.parameter
-    if parameter is None or each.accept.optional or parameter.required or parameter.default is MISSING:
+    if parameter is None or parameter.required or parameter.default is MISSING or each.accept.optional:
         return
     if any(is_default(value, parameter.default) for value in each.accept.any_of):
         text = f"golden demands {each.words}, though {brief(parameter.default, 40)} is its documented default"
         yield Reason("default", 1.0, text, Alternative(f"without {each.name}"))
+
+
+def _left_out(each: Wanted) -> Iterable[Reason]:
+    """An argument that golden lets be left out, but not be given as it then is."""
+    parameter, accept = each.parameter, each.accept
+    if parameter is None or not accept.optional or parameter.required:
+        return
+    if accept.any_of and parameter.default is not MISSING:
+        default_too = (
+            is_default(value, parameter.default) or same_meaning(value, parameter.default) for value in accept.any_of
+        )
+        if not any(default_too):
+            default, other = brief(parameter.default, 30), brief(accept.any_of[0], 30)
+            text = f"golden lets {each.words} be left out, which means {default}, yet else accepts {other}"
+            yield Reason("left out", 1.0, text)
+    elif not accept.any_of:
+        yield Reason("left out", SOME, f"golden accepts no value of {each.words}, only leaving it out")
 
 
 def _contract(each: Wanted) -> Iterable[Reason]:

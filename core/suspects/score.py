@@ -22,6 +22,7 @@ CHANCES = {
     "default": 0.5,
     "loose": 0.4,
     "notation": 0.4,
+    "left out": 0.4,
     "siblings": 0.3,
     "ungrounded": 0.25,
     "agreement": 0.6,
@@ -37,7 +38,7 @@ HABIT = 0.1
 """Share of a dataset's items beyond which what golden answers do is the benchmark's habit, and counts for less."""
 SHOWN = 0.05
 """Strength below which a reason is not put into words."""
-GOLDEN_ALONE = frozenset({"contract", "default", "loose", "notation", "siblings", "ungrounded"})
+GOLDEN_ALONE = frozenset({"contract", "default", "left out", "loose", "notation", "siblings", "ungrounded"})
 FEW = 20
 """Items that may have a reason in common before it can be a habit."""
 Judged = list[tuple[Case, list[Reason]]]

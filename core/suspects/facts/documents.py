@@ -31,18 +31,21 @@ KINDS = {
     "hashmap": "object",
 }
 """JSON's kinds for the words of Python, Java, JavaScript and JSON Schema; what is not here may be anything."""
-_QUOTED = r"""\"[^\"]*\"|'[^']*'"""
-_NAMES = r"(?:\ [A-Z]\w+)*"
+_QUOTED = r"""\"[^\"]*\"|'[^']*'|\[[^\]]*\]"""
+_FEW_WORDS = r"""[^\s,;()'\"]+(?:\ [^\s,;()'\"]+){0,2}?(?=\.?\s*(?:[,;()]|$|\.\s)|\s+(?:if|when|unless)\b)"""
 _DEFAULT = re.compile(
     rf"""\b(?i:defaults?)(?:\s+(?i:value|method|unit|option|setting)\b)?
     (?:
-        (?:\s+(?i:is|are|to|set\s+to|as|of)\b|\s*[:=])+ \s* (?P<said>{_QUOTED}|\[[^\]]*\]|[^\s,;()'"]+{_NAMES})
-        | \s+ (?P<bare>{_QUOTED}|-?\d[\w.]*|(?i:true|false)\b|[A-Z]\w+{_NAMES})
+        (?:\s+(?i:is|are|to\s+be|to|set\s+to|as|of)\b|\s*[:=])+ \s*
+        (?P<said>{_QUOTED}|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w-]|\.\d)|{_FEW_WORDS})
+        | \s+ (?P<bare>{_QUOTED}|-?\d[\w.]*|(?i:true|false)\b|[A-Z]\w+(?:\ [A-Z]\w+)*)
     )""",
     re.VERBOSE,
 )
-"""`Default is X`, `default: X`; without a word between only what is quoted, a number or a name: not `default route`."""
-_NO_DEFAULT = {"none", "null", "", "is", "to", "value", "the", "a", "an", "all", "any", "current"}
+"""`Default is X`, `default: X`, at most three words; without a word between only what is quoted, a number or a name:
+not `the default route`."""
+_SPOKEN = {"zero": "0", "one": "1", "two": "2", "true": "True", "false": "False"}
+_NO_DEFAULT = re.compile(r"(?:none|null|is|to|value|the|an?|any|not|no|empty|current|use)?(?:\s.*)?", re.IGNORECASE)
 _NUMBERED = re.compile(r"[ _]\d+$")
 MISSING: Any = object()
 """There is no default."""
@@ -118,7 +121,7 @@ def default_in(description: str) -> Any:
     if not found:
         return MISSING
     text = (found["said"] or found["bare"]).strip().rstrip(".").strip("'\"")
-    return MISSING if text.lower() in _NO_DEFAULT else text
+    return MISSING if _NO_DEFAULT.fullmatch(text) else _SPOKEN.get(text.lower(), text)
 
 
 def document_of(name: str, documents: Sequence[Document]) -> Document | None:

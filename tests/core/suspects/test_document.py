@@ -34,6 +34,14 @@ def kinds(values: list[Any], parameter: Any, *, required: bool = False) -> list[
         ("default is 'Homo sapiens' (Humans).", "Homo sapiens"),
         ("The significance level. Default is 0.05.", "0.05"),
         ("Uses the default route.", MISSING),
+        ("Default is 8.99e9.", "8.99e9"),
+        ("Default is zero.", "0"),
+        ("Defaults to square meters.", "square meters"),
+        ("Default to be 'brain'.", "brain"),
+        ("Default is latest year if not specified.", "latest year"),
+        ("Default to not use it if not specified.", MISSING),
+        ("If omitted, default to exchange rate of 1 unit source currency.", MISSING),
+        ("Default is empty array.", MISSING),
         ("The unit.", MISSING),
         ("Default is None.", MISSING),
     ],
@@ -49,6 +57,15 @@ def test_demanding_the_default_of_an_optional_argument_is_suspect(default: dict[
     assert kinds([5, OPTIONAL], parameter) == []
     assert kinds([6], parameter) == []
     assert kinds([5], parameter, required=True) == []
+
+
+def test_leaving_out_and_the_default_must_be_accepted_alike() -> None:
+    metres = {"type": "string", "description": "Default is 'm'."}
+    assert kinds(["cm", OPTIONAL], metres) == [("left out", 1.0)]
+    assert kinds(["m", OPTIONAL], metres) == []
+    assert kinds(["cm", "meters", OPTIONAL], metres) == []
+    assert kinds([OPTIONAL], metres) == [("left out", 0.5)]
+    assert kinds(["cm", OPTIONAL], {"type": "string"}) == []
 
 
 def test_a_default_is_not_demanded_if_an_answer_without_it_passes() -> None:

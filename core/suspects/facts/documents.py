@@ -44,6 +44,8 @@ _DEFAULT = re.compile(
 )
 """`Default is X`, `default: X`, at most three words; without a word between only what is quoted, a number or a name:
 not `the default route`."""
+_ABOUT = re.compile(r"^(?:approximately|about|around)\s+|(?<=\d) [a-zA-Z/^0-9]+$")
+"""What stands round a number: `approximately 9.81 m/s^2`."""
 _SPOKEN = {"zero": "0", "one": "1", "two": "2", "true": "True", "false": "False"}
 _NO_DEFAULT = re.compile(r"(?:none|null|is|to|value|the|an?|any|not|no|empty|current|use)?(?:\s.*)?", re.IGNORECASE)
 _NUMBERED = re.compile(r"[ _]\d+$")
@@ -120,7 +122,7 @@ def default_in(description: str) -> Any:
     found = _DEFAULT.search(description)
     if not found:
         return MISSING
-    text = (found["said"] or found["bare"]).strip().rstrip(".").strip("'\"")
+    text = _ABOUT.sub("", found["said"] or found["bare"]).strip().rstrip(".").strip("'\"")
     return MISSING if _NO_DEFAULT.fullmatch(text) else _SPOKEN.get(text.lower(), text)
 
 

@@ -36,6 +36,8 @@ def kinds(values: list[Any], parameter: Any, *, required: bool = False) -> list[
         ("Uses the default route.", MISSING),
         ("Default is 8.99e9.", "8.99e9"),
         ("Default is zero.", "0"),
+        ("Default value is approximately 9.81 m/s^2, earth's gravity.", "9.81"),
+        ("Default is 5 years.", "5"),
         ("Defaults to square meters.", "square meters"),
         ("Default to be 'brain'.", "brain"),
         ("Default is latest year if not specified.", "latest year"),

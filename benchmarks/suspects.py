@@ -3,7 +3,7 @@
 Usage: python benchmarks/suspects.py PATH KNOWN [--data DIR ...]
 KNOWN is a JSON list of item ids. Prints recall among the first 50, 100 and 200 and the area under the ROC curve: of
 failure rate alone, of the score, without each kind of reason, by category, without each run, with halves of the runs
-drawn at random, and with few runs; and the processor time of reading and of scoring.
+drawn at random, with halves of the questions, and with few runs; and the processor time of reading and of scoring.
 """
 
 from __future__ import annotations
@@ -102,7 +102,25 @@ def report(store: Store, known: set[str]) -> None:
         own = [each for each in ranked if each.case.key.category == category]
         print(found(ids(own), known).line(f"only {category}"))
         print(found(by_failures(own), known).line("  failure rate alone"))
+    fewer_questions(panel, known)
     fewer_runs(store, panel, known)
+
+
+def fewer_questions(panel: Panel, known: set[str]) -> None:
+    draw = random.Random(1)
+    halves = []
+    for _ in range(HALVES):
+        half = draw.sample(panel.cases, len(panel.cases) // 2)
+        halves.append(found(ids(suspects(half, panel.witnesses)), known))
+    print(spread("questions", halves, FIRST[-2]))
+
+
+def spread(what: str, halves: Sequence[Found], first: int) -> str:
+    areas, shares = [half.area for half in halves], [half.among[first] / max(half.known, 1) for half in halves]
+    return (
+        f"  {len(halves)} random halves of the {what}: {min(shares):.0%} to {max(shares):.0%} in first {first},"
+        f" mean {mean(shares):.0%}; AUC {min(areas):.3f} to {max(areas):.3f}, mean {mean(areas):.3f}"
+    )
 
 
 def fewer_runs(store: Store, panel: Panel, known: set[str]) -> None:
@@ -112,11 +130,7 @@ def fewer_runs(store: Store, panel: Panel, known: set[str]) -> None:
         print(with_runs(store, rest, known).line(f"without {panel.witnesses[run].model}"[:44]))
     draw = random.Random(1)
     halves = [with_runs(store, draw.sample(runs, len(runs) // 2), known) for _ in range(HALVES)]
-    areas, counts = [half.area for half in halves], [half.among[FIRST[-1]] for half in halves]
-    print(
-        f"  {HALVES} halves of the runs: in first {FIRST[-1]} {min(counts)} to {max(counts)}, mean {mean(counts):.1f};"
-        f" AUC {min(areas):.3f} to {max(areas):.3f}, mean {mean(areas):.3f}"
-    )
+    print(spread("runs", halves, FIRST[-1]))
     for few in (1, 3):
         drawn = draw.sample(runs, min(few, len(runs)))
         names = ", ".join(panel.witnesses[run].model for run in drawn)

@@ -21,9 +21,9 @@ from statistics import mean
 
 from fcreview.importers.registry import discover, read_plan
 from fcreview.store.importing.import_runs import import_runs
-from fcreview.store.queries.suspects import Panel
 from fcreview.store.rows import View
 from fcreview.store.store import Store
+from fcreview.store.suspects.panel import Panel
 from fcreview.store.workspace import find_workspace
 from fcreview.suspects.score import CHANCES, Suspect, suspect, suspects
 

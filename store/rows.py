@@ -26,7 +26,7 @@ QUEUES = (
 order. `failures`: failing items first; `disagreement`: official and rule or judge differ first; `unreviewed`: not yet
 judged by this annotator first; `random`: shuffled by the seed; `stratified`: the same, of every category in turn.
 `judged`: items of which a judge says something; `uncertain`: near misses, see `filters.judged`; `suspects`: of every
-question whose golden answer looks wrong one item, see `queues.suspected`. Ties keep dataset order."""
+question whose golden answer looks wrong one item, see `suspects.places`. Ties keep dataset order."""
 SUSPECTS = "suspects"
 CHOOSING = ("judged", "uncertain", SUSPECTS)
 TELLING = ("failures", "disagreement", "judged", "uncertain", SUSPECTS)

@@ -24,9 +24,9 @@ from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
 from fcreview.store.queues import second
 from fcreview.store.queues.places import QueuePlaces
 from fcreview.store.queues.presentations import item_of
-from fcreview.store.queues.suspected import SuspectPlaces
 from fcreview.store.reviews.tables import ReviewTables, follow
 from fcreview.store.rows import ItemDetail, QueueRow, RunRow, View
+from fcreview.store.suspects.places import SuspectPlaces
 from fcreview.store.told import Told
 from fcreview.store.workspace import Workspace
 

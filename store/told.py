@@ -13,9 +13,9 @@ if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked 
     from fcreview.agreement.repeats import Repeated
     from fcreview.figures import FigureSource, Scored
     from fcreview.store.queries.disputes import Disputed
-    from fcreview.store.queries.suspects import Panel
     from fcreview.store.reviews.tables import ReviewTables
     from fcreview.store.rows import View
+    from fcreview.store.suspects.panel import Panel
 
 T = TypeVar("T")
 
@@ -67,8 +67,8 @@ class Told:
         return self._asked(lambda: disputed_in(self._reviews, item))
 
     def panel(self, view: View) -> Panel:
-        """The questions of the view's runs with what every run answered; see `queries.suspects.panel`."""
-        from fcreview.store.queries.suspects import panel
+        """The questions of the view's runs with what every run answered; see `suspects.panel`."""
+        from fcreview.store.suspects.panel import panel
 
         return self._asked(lambda: panel(self._connection, view))
 

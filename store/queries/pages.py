@@ -23,7 +23,7 @@ from fcreview.store.rows import SUSPECTS, TELLING, QueueRow, View
 
 if TYPE_CHECKING:
     from fcreview.store.queues.places import QueuePlaces
-    from fcreview.store.queues.suspected import SuspectPlaces
+    from fcreview.store.suspects.places import SuspectPlaces
 
 FROM = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
 KEPT = 4

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from fcreview.review import Fault, Said
-from fcreview.store.queries.suspects import Panel
 from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
+from fcreview.store.suspects.panel import Panel
 from tests.store.factory import Imported
 
 Rows = dict[str, list[dict[str, Any]]]

@@ -31,7 +31,7 @@ class SuspectPlaces:
         """Makes the rows for the view's runs; its filter does not matter."""
         if view.scope in self._taken:
             return
-        from fcreview.store.queries.suspects import panel
+        from fcreview.store.suspects.panel import panel
         from fcreview.suspects.score import suspects
 
         found = panel(self._connection, View(runs=view.runs))

@@ -1,10 +1,14 @@
-"""What was found on disk: runs as planned reads. Passed from the importers to the store by the command line."""
+"""What was found on disk: runs as planned reads. Passed from the importers to the store by the command line.
+
+And the way back: what becomes of a run's files, and of a dataset's, by what people say.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from fcreview.model import ImportIssue, Run
 
@@ -30,8 +34,15 @@ class RunPlan:
     """Key of the importer that reads it, as in `--format`."""
     needs_scores: bool = True
     """False where verdicts stand in the results, or no program writes any: no score file is missing then."""
+    decoder: str = ""
+    """What is to read the model's replies, where a person said so (`--decoder`); else the importer decides."""
     version: int = 1
-    """The importer's version: with another one, the run is read again."""
+    """The importer's version."""
+
+    @property
+    def reading(self) -> int:
+        """What the items hang on besides the files, below 2^31: with another one, the run is read again."""
+        return self.version + 1000 * (crc32(self.decoder.encode()) & 0xFFFFF if self.decoder else 0)
 
     @property
     def files(self) -> list[Path]:
@@ -47,3 +58,33 @@ class Found:
     issues: list[ImportIssue] = field(default_factory=list)
     claimed: set[Path] = field(default_factory=set)
     """Files it recognised, whether they belong to a run or are ignored with a notice (leaderboards, memory dumps)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A file of a run or a dataset as it is by what people say."""
+
+    path: Path
+    """Where the original lies, which is not touched."""
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlace:
+    """What people said and a benchmark's files cannot hold."""
+
+    what: str
+    """`soft_score of an argument`."""
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenFixed:
+    """A golden answer that a dataset's file has anew."""
+
+    item: tuple[str, str]
+    """(category, id)"""
+    path: Path
+    old: Any
+    """As the file had it."""
+    new: Any

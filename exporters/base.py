@@ -8,7 +8,7 @@ whether it may be replaced: `export.py` does, the same way for all, and puts not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,9 @@ import orjson
 from fcreview.errors import FcreviewError
 
 if TYPE_CHECKING:
+    from fcreview.figures import Scored
+    from fcreview.model import Item, Run
+    from fcreview.plan import GoldenFixed, NoPlace, Rewritten, RunPlan
     from fcreview.store.labels.fields import Shape
     from fcreview.store.labels.incoming import Incoming, Mistake
     from fcreview.store.labels.reading import Choice
@@ -40,6 +43,23 @@ class Sink(Protocol):
     """Where the bytes of a file go: an open file, or standard output made safe for whoever reads it."""
 
     def write(self, data: bytes, /) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmarks:
+    """What the benchmarks' importers lend to formats that write their files; handed in, as no exporter knows them."""
+
+    plan: Callable[[Run], RunPlan]
+    """Which files a run is made of. FcreviewError if they are no longer there."""
+    rewrite: Callable[[RunPlan, Sequence[Scored]], Iterator[Rewritten | NoPlace]]
+    summaries: Callable[[RunPlan], list[Path]]
+    """Files with figures that another program makes of the scores."""
+    golden_problem: Callable[[Run, Item, dict[str, Any]], str | None]
+    """What is wrong with a golden answer that people give for an item."""
+    regolden: Callable[[RunPlan, dict[tuple[str, str], dict[str, Any]]], Iterator[Rewritten | GoldenFixed | NoPlace]]
+    """(category, id) -> fix."""
+    tell: Callable[[str], None]
+    """Takes what could not be written, and what is to be known of what was: a line each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +96,21 @@ class Source:
     is not understood, both when the first list is asked for.
     """
 
-    def __init__(self, store: Store, view: View, choice: Choice) -> None:
+    def __init__(self, store: Store, view: View, choice: Choice, benchmarks: Benchmarks | None = None) -> None:
         self.store = store
         self.view = view
         self.choice = choice
         """Which labels, and how much of each."""
         self.counts: dict[str, int] = {}
         """How many were handed out, by noun, of what was asked for: {"label": 5}. Of the last time, if asked twice."""
+        self._benchmarks = benchmarks
+
+    @property
+    def benchmarks(self) -> Benchmarks:
+        """ExportError if none were handed in."""
+        if self._benchmarks is None:
+            raise ExportError("this format writes benchmarks' own files, and nobody has said how")
+        return self._benchmarks
 
     @property
     def runs(self) -> list[RunRow]:

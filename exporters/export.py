@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.errors import WRONG_USAGE
-from fcreview.exporters.base import Content, ExportError, FolderFormat, Format, Sink, Source
+from fcreview.exporters.base import Benchmarks, Content, ExportError, FolderFormat, Format, Sink, Source
 from fcreview.exporters.placing import new_file, new_folder
 from fcreview.exporters.registry import EXPORTERS
 
@@ -37,9 +37,11 @@ def export(
     view: View | None = None,
     stdout: Callable[[Content], Sink] = standard_output,
     choice: Choice | None = None,
+    benchmarks: Benchmarks | None = None,
 ) -> dict[str, int]:
     """Writes the items that the view selects in the format `name`. Returns how many of what: {"label": 5}. `choice`
-    says which labels of these items, and how much of each; all of them, unless it is given.
+    says which labels of these items, and how much of each; all of them, unless it is given. `benchmarks` is needed by
+    formats that write their files.
 
     `out` is a file or a folder, which is there whole or not at all, or `-` for standard output: `stdout` then gives
     what takes the bytes. ExportError for a place that cannot be written to or that holds something else; FilterError
@@ -48,7 +50,7 @@ def export(
     from fcreview.store.labels.reading import EVERY_LABEL
     from fcreview.store.rows import View
 
-    source = Source(store, view or View(), choice or EVERY_LABEL)
+    source = Source(store, view or View(), choice or EVERY_LABEL, benchmarks)
     chosen = _format(name)
     if str(out) == STANDARD_OUTPUT:
         if isinstance(chosen, FolderFormat):

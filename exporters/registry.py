@@ -23,6 +23,10 @@ FORMATS: tuple[Format, ...] = (
     FileFormat("parquet", "the same as typed columns, for DuckDB and pyarrow", "binary", _function("parquet", "write")),
     FileFormat("labelstudio", "tasks for Label Studio, predictions, annotations", "json", *_both("labelstudio")),
     FolderFormat("hf", "a folder with a card that `datasets` loads", _function("hf", "write")),
+    FolderFormat("native", "the benchmark's own score files as reviews have them", _function("native", "write")),
+    FolderFormat(
+        "golden-patch", "golden fixes as a patch, and a text for upstream", _function("golden.patch", "write")
+    ),
 )
 """Adding a format is one line here and its module."""
 

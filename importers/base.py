@@ -7,15 +7,16 @@ Adding a benchmark is one folder beside this file, with the modules `find`, `rea
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
+from fcreview.errors import FcreviewError
 from fcreview.figures import Figure, RunItems, Scored
 from fcreview.model import ImportIssue, Item, Run
-from fcreview.plan import Found, RunPlan
+from fcreview.plan import Found, GoldenFixed, NoPlace, Rewritten, RunPlan
 
 
 class Importer(Protocol):
@@ -59,11 +60,36 @@ class Importer(Protocol):
         the runs do not make them up."""
         ...
 
+    def rewrite(self, plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+        """Those of the run's score files that change by what people say (`rows` are of the corrected source), and how
+        much of that has no place in them. WriteError if the benchmark has no such module."""
+        ...
+
+    def summaries(self, plan: RunPlan) -> list[Path]:
+        """Files beside the scores with figures that the benchmark's own program makes of them. WriteError as above."""
+        ...
+
+    def golden_problem(self, run: Run, item: Item, fix: dict[str, Any]) -> str | None:
+        """What is wrong with a golden answer that people give for an item, by the benchmark's form of it and the
+        function documents; None if nothing is. WriteError as above."""
+        ...
+
+    def regolden(
+        self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
+    ) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+        """The files with golden answers that change by these, `(category, id)` -> fix; which golden answers they are;
+        and what has no place in them. WriteError as above."""
+        ...
+
+
+class WriteError(FcreviewError):
+    """A benchmark's files cannot be written."""
+
 
 @dataclass(slots=True)
 class Plugin:
-    """An importer made of a folder: `find.find`, `read.read` and `figures.figures`, each loaded when it is first
-    asked for."""
+    """An importer made of a folder: `find.find`, `read.read`, `figures.figures` and, where its files can be written
+    back, `writing.native` and `writing.golden`; each loaded when it is first asked for."""
 
     name: str
     title: str
@@ -84,6 +110,29 @@ class Plugin:
 
     def combined(self, parts: Sequence[RunItems]) -> list[Figure]:
         return cast("list[Figure]", self._module("figures").combined(parts)) if self.combines else []
+
+    def rewrite(self, plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+        return cast("Iterator[Rewritten | NoPlace]", self._writing("native").rewrite(plan, rows))
+
+    def summaries(self, plan: RunPlan) -> list[Path]:
+        return cast("list[Path]", self._writing("native").summaries(plan))
+
+    def golden_problem(self, run: Run, item: Item, fix: dict[str, Any]) -> str | None:
+        return cast("str | None", self._writing("golden").problem(run, item, fix))
+
+    def regolden(
+        self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
+    ) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+        return cast("Iterator[Rewritten | GoldenFixed | NoPlace]", self._writing("golden").regolden(plan, fixes))
+
+    def _writing(self, part: str) -> ModuleType:
+        try:
+            return self._module(f"writing.{part}")
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith(f"fcreview.importers.{self.name}.writing"):
+                raise
+            where = f"importers/{self.name}/writing/{part}.py"
+            raise WriteError(f"{self.title} has no way to write its own files ({where} is missing)") from None
 
     def _module(self, part: str) -> ModuleType:
         return importlib.import_module(f"fcreview.importers.{self.name}.{part}")

@@ -5,27 +5,28 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from fcreview.figures import Figure, RunItems, Scored, tag_counts
 from fcreview.importers.base import Importer, Plugin
 from fcreview.importers.common.gather import gather
 from fcreview.importers.taxonomy import TAGS
 from fcreview.model import ImportIssue, Item, Run
-from fcreview.plan import Found, RunPlan
+from fcreview.plan import Found, GoldenFixed, NoPlace, Rewritten, RunPlan
 
 PLUGINS = (
     Plugin(
         "bfcl",
         "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
-        version=3,
+        version=4,
         tags=TAGS["bfcl"],
     ),
     Plugin(
         "acebench",
         "ACEBench",
         "data_CATEGORY_result.json below result_en or result_zh",
-        version=2,
+        version=3,
         combines=True,
         tags=TAGS["acebench"],
     ),
@@ -33,22 +34,24 @@ PLUGINS = (
         "hammerbench",
         "HammerBench",
         "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
-        version=2,
+        version=3,
         tags=TAGS["hammerbench"],
     ),
     Plugin(
         "confetti",
         "CONFETTI",
         "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json",
+        version=2,
         tags=TAGS["confetti"],
     ),
     Plugin(
         "complexfuncbench",
         "ComplexFuncBench",
         "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
+        version=2,
         tags=TAGS["complexfuncbench"],
     ),
-    Plugin("generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs"),
+    Plugin("generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs", version=2),
 )
 """Adding a benchmark is one line here and the folder of that name."""
 
@@ -165,3 +168,24 @@ def combined(parts: Sequence[RunItems]) -> list[Figure]:
     """Figures over runs of one model and benchmark; none where the benchmark publishes none."""
     importer = IMPORTERS.get(parts[0].run.benchmark) if parts else None
     return importer.combined(parts) if importer is not None else []
+
+
+def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+    """See `Importer.rewrite`."""
+    return IMPORTERS[plan.importer].rewrite(plan, rows)
+
+
+def summaries(plan: RunPlan) -> list[Path]:
+    return IMPORTERS[plan.importer].summaries(plan)
+
+
+def golden_problem(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
+    """See `Importer.golden_problem`."""
+    return IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"].golden_problem(run, item, fix)
+
+
+def regolden(
+    plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
+) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+    """See `Importer.regolden`."""
+    return IMPORTERS[plan.importer].regolden(plan, fixes)

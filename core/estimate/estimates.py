@@ -28,8 +28,8 @@ MIDDLE = (2.0, 98.0)
 """Percentiles of the draws that an interval lies between: a little more than 95 % of them, because Jeffreys' intervals
 hold in fewer than 95 % of the samples at some rates (Brown, Cai and DasGupta 2001), and draws are finitely many."""
 MIDDLE_UNEVEN = (1.5, 98.5)
-"""The same of figures that weigh items of one category more than those of another: they rest on fewer of them. Both were
-set by measuring, see docs/trust.md."""
+"""The same of figures that weigh items of one category more than those of another: they rest on fewer of them. Both
+were set by measuring, see docs/trust.md."""
 SAME = 1e-9
 POINTS: dict[Unit, float] = {"share": 0.01, "percent": 1.0}
 """A percentage point in the figure's own unit."""

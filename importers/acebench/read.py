@@ -44,12 +44,12 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         if known is None:
             continue
         issues: list[ImportIssue] = []
-        source = _source(plan, path, known[0], issues)
+        source = source_of(plan, path, known[0], issues)
         yield from issues
         yield from _items(source)
 
 
-def _source(plan: RunPlan, path: Path, category: str, issues: list[ImportIssue]) -> Source:
+def source_of(plan: RunPlan, path: Path, category: str, issues: list[ImportIssue]) -> Source:
     source = Source(category, path, plan.run.language)
     for file in plan.data:
         if file.name == f"data_{category}.json":

@@ -113,7 +113,7 @@ def read_log(text: str) -> Log:
             predicted, _, golden = body.partition("\n")
             comparison = Comparison(_call(literal(predicted)), _call(literal(golden)))
             turn.comparisons.append(comparison)
-        elif comparison is not None and _outcome(record, comparison):
+        elif comparison is not None and outcome(record, comparison):
             continue
         elif head.startswith("Success matched:") and turn:
             turn.matched = _calls(literal(record.partition(":")[2]), log, "Success matched")
@@ -125,7 +125,7 @@ def read_log(text: str) -> Log:
     return log
 
 
-def _outcome(record: str, comparison: Comparison) -> bool:
+def outcome(record: str, comparison: Comparison) -> bool:
     """Takes in one line about the pair under comparison; whether it was one."""
     if record.startswith("Rule-based compare success"):
         comparison.tier, comparison.accepted = "rule", True

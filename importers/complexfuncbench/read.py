@@ -16,7 +16,7 @@ from fcreview.importers.complexfuncbench.log import Log, read_log
 from fcreview.importers.complexfuncbench.sample import GoldenPath, domain, golden_path, made
 from fcreview.model import ImportIssue, Item, Pair, Source, Verdict
 from fcreview.plan import RunPlan
-from fcreview.targets import RESPONSE
+from fcreview.targets import RESPONSE, call_address
 
 NOTE = "success depended on live replies and a judge: it is imported, not recomputed"
 JUDGE = "gpt-4o (as published)"
@@ -25,7 +25,7 @@ JUDGE = "gpt-4o (as published)"
 def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     path = plan.results[0]
     issues: list[ImportIssue] = []
-    dataset = _dataset(plan.data, issues)
+    samples = dataset(plan.data, issues)
     yield from issues
     logs = {file.stem: file for file in plan.logs}
     seen: set[str] = set()
@@ -39,15 +39,15 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             continue
         if name in seen:
             yield ImportIssue(str(path), row.line, f"{name} stands here twice; kept as {name}#{row.line}", item=name)
-        item = _item(row, f"{name}#{row.line}" if name in seen else name, dataset.get(name), logs.pop(name, None), path)
-        yield _known(item, name, dataset)
+        item = _item(row, f"{name}#{row.line}" if name in seen else name, samples.get(name), logs.pop(name, None), path)
+        yield _known(item, name, samples)
         seen.add(name)
     for name, file in logs.items():
         if name not in seen:
-            yield _known(_without_record(name, file, dataset.get(name)), name, dataset)
+            yield _known(_without_record(name, file, samples.get(name)), name, samples)
 
 
-def _dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
+def dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
     """The samples of all files by id; of two with one id the first counts."""
     found: dict[str, dict[str, Any]] = {}
     for file in files:
@@ -83,12 +83,13 @@ def _fill(item: Item, record: dict[str, Any], known: dict[str, Any] | None, log:
     item.question = _question(item)
     item.n_steps = len(ours.steps)
     verdicts = judge_calls(ours, golden, item.functions, log)
-    item.pairs = _pairs(verdicts, golden)
+    item.pairs = pairs_of(verdicts, golden)
     if known:
         found = first_difference(item.pairs, item.golden, item.predicted)
         item.diff_function, item.diff_argument, item.first_difference = found
     by_address = addresses(item.pairs, verdicts)
     item.verdicts += _call_verdicts(by_address)
+    item.extra.held_against = _held_against(item.pairs, by_address)
     item.extra.needs = needs(golden, by_address, bool(item.official)) if known else None
     _extra(item, record, golden, verdicts, log)
     _for_figures(item, by_address)
@@ -127,7 +128,7 @@ def _fill_from_log(item: Item, known: dict[str, Any] | None, log: Log | None) ->
         item.prediction_hash = digest(gen)
         item.messages, item.predicted = ours.messages, [call for step in ours.steps for call in step]
         verdicts = judge_calls(ours, golden, documents((known or {}).get("functions")), log)
-        item.pairs = _pairs(verdicts, golden)
+        item.pairs = pairs_of(verdicts, golden)
         by_address = addresses(item.pairs, verdicts)
         item.verdicts = _call_verdicts(by_address)
         _for_figures(item, by_address)
@@ -151,7 +152,7 @@ def _log(file: Path | None, item: Item) -> Log | None:
     return log
 
 
-def _pairs(verdicts: list[CallVerdict], golden: GoldenPath) -> list[Pair]:
+def pairs_of(verdicts: list[CallVerdict], golden: GoldenPath) -> list[Pair]:
     """Golden order; a free call that was made again, and calls nobody judged, stand after as calls of their own."""
     pairs: dict[int, Pair] = {}
     extra: list[Pair] = []
@@ -170,6 +171,12 @@ def _pairs(verdicts: list[CallVerdict], golden: GoldenPath) -> list[Pair]:
         pairs.setdefault(call.index, Pair(0, call.index, None, call.name, "-"))
     ordered = [pairs[index] for index in sorted(pairs)]
     return ordered + sorted(extra, key=lambda pair: pair.predicted or 0)
+
+
+def _held_against(pairs: list[Pair], verdicts: dict[str, CallVerdict]) -> dict[str, int] | None:
+    """The golden calls of refused calls whose partner was later answered by another call."""
+    extra = {call_address(0, at) for at, pair in enumerate(pairs) if pair.golden is None}
+    return {at: one.golden.index for at, one in verdicts.items() if at in extra and one.golden is not None} or None
 
 
 def _call_verdicts(verdicts: dict[str, CallVerdict]) -> list[Verdict]:
@@ -193,7 +200,8 @@ def _outcome(item: Item, record: dict[str, Any]) -> None:
     entries = message if isinstance(message, list) else [message] if isinstance(message, dict) else []
     if not item.official:
         first = entries[0] if entries and isinstance(entries[0], dict) else {}
-        item.error_type = str(first.get("error_type", "unknown"))
+        word = first.get("error_type", "unknown")
+        item.error_type = None if word is None else str(word)  # null: people said so, and nobody named one
     text = (
         message
         if isinstance(message, str)

@@ -40,7 +40,7 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
     calls = [row for row in rows if row.category == CALLS]
     replies = [row for row in rows if row.category == ACTS]
     found = [Figure("function calling", "binary accuracy", pass_rate(calls))] if calls else []
-    scores = [(row, _soft(row)) for row in calls]
+    scores = [(row, soft_of(row)) for row in calls]
     known = [score for _, score in scores if score is not None]
     if known:
         found.append(Figure("function calling", "soft accuracy, per call", mean(known)))
@@ -49,7 +49,7 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
     return found + (acts.figures(replies) if replies else [])
 
 
-def _soft(row: Scored) -> float | None:
+def soft_of(row: Scored) -> float | None:
     """As recorded, or as people say, or computed again from the arguments that people gave another score."""
     value = row.values.get(SOFT)
     if not isinstance(value, (int, float)):
@@ -96,7 +96,7 @@ def _validity(calls: Sequence[Scored]) -> list[Figure]:
     actions = []
     for row in calls:
         named = [target for target, criterion, value in row.parts if criterion == "name_matches" and value]
-        flags = _flags(row)
+        flags = flags_of(row)
         for call in named:
             own = {target: value for target, value in flags.items() if call_of(target) == call}
             actions.append((list(own), [target for target, value in own.items() if value]))
@@ -106,7 +106,7 @@ def _validity(calls: Sequence[Scored]) -> list[Figure]:
     return [Figure("parameter validity", "valid parameters", valid / judged, note=f"{judged} judged")]
 
 
-def _flags(row: Scored) -> dict[str, Any]:
+def flags_of(row: Scored) -> dict[str, Any]:
     """Argument -> flagged or not; the names people give for the record hold for all its calls."""
     flags = {target: value for target, criterion, value in row.parts if criterion == HALLUCINATED}
     names = row.overruled.get((ITEM, HALLUCINATED))

@@ -11,7 +11,10 @@ from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.store import Store
 from tests.exporters.exported import DIALOGUES, NOTE, QUESTIONS, ROWS
+from tests.figures.conftest import opened
 from tests.store.factory import Imported
+
+__all__ = ["opened"]
 
 
 @pytest.fixture

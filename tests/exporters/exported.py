@@ -22,7 +22,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-LABELS = [each.name for each in FORMATS if each.name != "hf"]
+LABELS = [each.name for each in FORMATS if isinstance(each, FileFormat)]
 """Formats of one file with labels."""
 
 

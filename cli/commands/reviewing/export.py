@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from fcreview.store.rows import View
 
 WIDEST = max(len(each.name) for each in FORMATS)
+WHOLE = ("native", "golden-patch")
+"""Formats that write runs, not labels."""
 FORMAT_HELP = "\n".join([UNWRAPPED, *(f"{each.name:<{WIDEST}}  {each.help}" for each in FORMATS), ""])
 
 
@@ -35,7 +38,7 @@ def export(
         typer.Option(
             "--queue",
             metavar="NAME",
-            help="Only the items of this queue file, or judged or uncertain.",
+            help="Only the items of this queue file, or judged, uncertain or suspects.",
             show_default=False,
         ),
     ] = None,
@@ -56,17 +59,25 @@ def export(
 
     One row for every judged target, reviewed or not.
     Every source's verdict, every annotator's answer, and what came of them. --only leaves out what nobody reviewed.
+    native writes whole runs instead, as their benchmark has them, with the verdicts that count now; golden-patch
+    writes what people say golden answers should be (fcreview label --golden-fix) as a patch of the dataset.
 
     Example: fcreview export runs/gpt4o --format csv -o labels.csv --only reviewed
     """
+    from fcreview.cli.finding.lending import lend, tell_lost_datasets
     from fcreview.exporters import export as exports
 
     choice = _choice(only, with_)
-    with opened(Place([path], data, workspace, policy=policy)) as session:
+    if format in WHOLE and (where or only != "all" or with_ or queue):
+        raise UsageError(f"{format} writes whole runs: --where, --queue, --only and --with do not go with it")
+    place = Place([path], data, workspace, policy=policy)
+    with opened(place) as session:
         view = session.view(where, queue=_choosing(queue) or "dataset")
-        counts = exports.export(session.store, format, out, view, printed, choice)
+        counts = exports.export(session.store, format, out, view, printed, choice, lend(place))
         if not any(counts.values()):
             note(f"nothing to export: {_why(session, view, choice)}")
+    if format == "native":
+        tell_lost_datasets(Path(out))
     if out != exports.STANDARD_OUTPUT:
         note(f"{' and '.join(count_of(number, noun) for noun, number in counts.items())} in {out}")
 

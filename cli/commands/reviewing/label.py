@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, RunOption, WorkspaceOption
 from fcreview.cli.output import emit, emit_json, note
 from fcreview.criteria import ASKED, Scale, scale_of
-from fcreview.review import CORRECT, FAULTS, UNSURE, Act, Fault, Said
+from fcreview.review import CORRECT, FAULTS, OWN, UNSURE, Act, Fault, Said
 from fcreview.sanitise import visible
 from fcreview.targets import FORMS, ITEM, is_address
 from fcreview.text.words import word
@@ -68,6 +69,15 @@ def label(
     reason: Annotated[
         str | None, typer.Option("--reason", "--note", metavar="TEXT", help="Why, in your words.", show_default=False)
     ] = None,
+    golden_fix: Annotated[
+        str | None,
+        typer.Option(
+            "--golden-fix",
+            metavar="JSON",
+            help="What the golden answer should be, in the benchmark's form, or a file with it.",
+            show_default=False,
+        ),
+    ] = None,
     from_: Annotated[
         Path | None,
         typer.Option(
@@ -93,22 +103,23 @@ def label(
 
     The review is on disk when the command returns.
     Only what is given is set. golden-wrong says that the prediction is right and the golden answer at fault.
-    With --adjudicate it settles what `fcreview adjudicate` lists.
+    With --adjudicate it settles what `fcreview adjudicate` lists. A golden fix is checked against the benchmark's form
+    of golden answers and the functions; `fcreview export --format golden-patch` makes a patch of those that hold.
 
     Example: fcreview label runs/gpt4o live_simple_3-2-1 --verdict fail --fault model --tag unit --reason 'wrong unit'
     """
-    if from_ is not None and (item is not None or undo or verdict or fault or tag or reason):
+    if from_ is not None and (item is not None or undo or verdict or fault or tag or reason or golden_fix):
         raise UsageError("--from says which items and what of them: it goes with no ITEM, no verdict and no --undo")
     if from_ is not None:
         with opened(Place([path], data, workspace, annotator=annotator)) as session:
             take_in(session, from_, "jsonl", as_json=as_json, adjudicate=adjudicate)
         return
-    said = {"verdict": verdict, "fault": fault, "tag": tag, "reason": reason}
+    said = {"verdict": verdict, "fault": fault, "tag": tag, "reason": reason, "golden-fix": golden_fix}
     given = [f"--{name}" for name, value in said.items() if value is not None]
     if undo and (given or item is not None or adjudicate):
         raise UsageError("--undo takes back your last review: it goes with no item and no verdict")
     if not undo and (item is None or not given):
-        raise UsageError("name an ITEM and at least one of --verdict, --fault, --tag and --reason")
+        raise UsageError("name an ITEM and at least one of --verdict, --fault, --tag, --reason and --golden-fix")
     if adjudicate and (verdict == UNSURE or (verdict is None and fault is None)):
         raise UsageError(f"--adjudicate settles something: {SETTLING}")
     who = _fault(fault)
@@ -129,8 +140,11 @@ def label(
             value, who = True, "golden"
         else:
             value = _value(verdict, criterion, scale)
+        fix = None if golden_fix is None else _golden_fix(golden_fix, detail, target, criterion)
         act: Act = "adjudicate" if adjudicate else "review"
-        review = Said(act=act, target=target, criterion=criterion, verdict=value, fault=who, tags=tag, note=reason)
+        review = Said(
+            act=act, target=target, criterion=criterion, verdict=value, fault=who, tags=tag, note=reason, golden_fix=fix
+        )
         event = session.reviewer().review(chosen, review)
         _tell(event, as_json)
 
@@ -140,6 +154,30 @@ def _fault(named: str | None) -> Fault | None:
     if named is not None and who is None:
         raise UsageError(f"no fault {named!r}: there are {', '.join(FAULTS)}")
     return who
+
+
+def _golden_fix(given: str, detail: ItemDetail, target: str, criterion: str) -> dict[str, Any]:
+    """UsageError for what is no JSON object or said of a part, CommandError for what the benchmark could not read."""
+    from fcreview.importers.registry import golden_problem
+
+    if (target, criterion) != OWN:
+        raise UsageError("--golden-fix is said of the whole item: it goes with no --target and no --criterion")
+    text = given
+    if not given.lstrip().startswith("{"):
+        try:
+            text = Path(given).read_text("utf-8")
+        except (OSError, ValueError) as error:
+            raise UsageError(f"--golden-fix is a JSON object or a file with one: {error}") from error
+    try:
+        fix = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"--golden-fix is no JSON: {error}") from error
+    if not isinstance(fix, dict):
+        raise UsageError("--golden-fix is a JSON object with the fields of the golden record that change")
+    problem = golden_problem(detail.run, detail.item, fix)
+    if problem:
+        raise CommandError(f"--golden-fix for {detail.row.id}: {problem}")
+    return fix
 
 
 def _scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
@@ -193,6 +231,7 @@ def _tell(event: Event, as_json: bool, *, undone: bool = False) -> None:
             f"fault {event.fault}" if event.fault else "",
             f"tags {visible(', '.join(event.tags))}" if event.tags else "",
             "with a note" if event.note else "",
+            "with a golden fix" if event.golden_fix else "",
         )
         if part
     ]

@@ -44,13 +44,13 @@ def test_an_unknown_format_is_wrong_usage(cli: Cli, one_run: Path, tmp_path: Pat
     for out in ("-", tmp_path / "labels"):
         told = cli("export", one_run, "--format", "nonsense", "-o", out)
         assert (told.code, told.out) == (2, "")
-        assert "csv, hf, jsonl" in told.err
+        assert "csv, golden-patch, hf, jsonl" in told.err
 
 
 def test_help_says_what_each_format_is(cli: Cli) -> None:
     told = cli("export", "--help").out
-    assert "jsonl        JSON Lines" in told
-    assert "csv          " in told
+    assert "jsonl         JSON Lines" in told
+    assert "csv           " in told
 
 
 def test_what_a_terminal_would_obey_is_made_visible(

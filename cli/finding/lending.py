@@ -1,0 +1,48 @@
+"""What exporters are lent of the importers: a run's files as they lie on disk, and how they are written back."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fcreview.cli.common import Place, discovered
+from fcreview.cli.config import load_config
+from fcreview.cli.errors import CommandError
+from fcreview.cli.output import note
+
+if TYPE_CHECKING:
+    from fcreview.exporters.base import Benchmarks
+    from fcreview.model import Run
+    from fcreview.plan import RunPlan
+
+Named = tuple[str, str, str, str, str]
+
+
+def lend(place: Place) -> Benchmarks:
+    """Files are looked for when the first run is asked for."""
+    from fcreview.exporters.base import Benchmarks
+    from fcreview.importers import registry
+
+    @cache
+    def plans() -> dict[Named, RunPlan]:
+        return {_name(plan.run): plan for plan in discovered(place, load_config()).plans}
+
+    def plan(run: Run) -> RunPlan:
+        found = plans().get(_name(run))
+        if found is None:
+            raise CommandError(f"the files of {run.kind}, {run.model} are no longer at {run.path}")
+        return found
+
+    return Benchmarks(plan, registry.rewrite, registry.summaries, registry.golden_problem, registry.regolden, note)
+
+
+def tell_lost_datasets(out: Path) -> None:
+    """Of runs that were written there: which would open without the dataset they had, and what to say then."""
+    for plan in discovered(Place([out]), load_config()).plans:
+        if plan.run.needs_dataset and not plan.data:
+            note(f"{plan.run.kind}, {plan.run.model}: its dataset is not found from there: open it with --data")
+
+
+def _name(run: Run) -> Named:
+    return run.benchmark, run.generation, run.language, run.model, str(Path(run.path).resolve())

@@ -1,0 +1,1 @@
+"""Golden fixes: a patch of the dataset, and a text for upstream."""

@@ -1,0 +1,1 @@
+"""What benchmarks' files that are written back have in common."""

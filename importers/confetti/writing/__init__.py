@@ -1,0 +1,1 @@
+"""The way back: this benchmark's own files by what people say."""

@@ -1,0 +1,122 @@
+"""`label --golden-fix`, `export --format native` and `golden-patch`: the way back into a benchmark's own files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.importers.base import Plugin, WriteError
+from fcreview.model import Run
+from fcreview.plan import RunPlan
+
+pytestmark = pytest.mark.slow
+Cli = Callable[..., Any]
+FIX = {"ground_truth": [{"get_current_weather": {"location": ["Hangzhou, CN"], "unit": ["celsius"]}}]}
+ITEM = ("live_simple_0-0-0", "--run", "1")
+
+
+@pytest.fixture
+def run(samples: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(samples / "bfcl", tmp_path / "bfcl"))
+
+
+def report(cli: Cli, run: Path, source: str) -> dict[Any, Any]:
+    lines = cli("report", run, "--json").objects
+    return {(each["model"], each["table"], each["level"], each["name"]): each[source] for each in lines}
+
+
+def test_corrected_figures_are_official_in_what_is_written(cli: Cli, run: Path, tmp_path: Path) -> None:
+    cli("label", run, *ITEM, "--verdict", "golden-wrong")
+    cli("label", run, "simple_python_0", "--run", "1", "--verdict", "fail", "--reason", "the unit")
+    told = cli("export", run, "--format", "native", "-o", tmp_path / "out")
+    assert (told.code, told.out) == (0, "")
+    assert "2 changed files" in told.err
+    official, corrected = report(cli, tmp_path / "out", "official"), report(cli, run, "corrected")
+    assert official == corrected != report(cli, run, "official")
+    (entry,) = cli("show", tmp_path / "out", "simple_python_0", "--run", "1", "--json").objects
+    assert "judged wrong by people" in json.dumps(entry)
+    for original in (tmp_path / "out").rglob("*.orig"):
+        name = original.relative_to(tmp_path / "out").as_posix().removesuffix(".orig")
+        assert original.read_bytes() == (run / name).read_bytes()
+
+
+def test_what_has_no_place_and_what_people_differ_on_is_told(cli: Cli, run: Path, tmp_path: Path) -> None:
+    for who, verdict in (("alice", "pass"), ("bob", "fail")):
+        cli("label", run, *ITEM, "--verdict", verdict, "--annotator", who)
+    said = ["--verdict", "yes", "--criterion", "hallucinated", "--target", "turn:1/call:1"]
+    assert cli("label", run, "simple_python_1", "--run", "1", *said).code == 0
+    told = cli("export", run, "--format", "native", "-o", tmp_path / "out").err
+    assert "where people differ the benchmark's own verdict stays (1)" in told
+    assert "hallucinated of a call (1)" in told
+    assert "0 changed files" in told
+
+
+def test_a_dataset_that_lies_elsewhere_is_told(cli: Cli, run: Path, samples: Path, tmp_path: Path) -> None:
+    near, far = tmp_path / "other" / "questions", tmp_path.parent / f"{tmp_path.name}-far" / "a" / "data"
+    for data, copied in ((near, True), (far, False)):
+        shutil.copytree(samples / "bfcl" / "data", data)
+        out = tmp_path / f"out-{copied}"
+        shutil.rmtree(run / "data", ignore_errors=True)
+        told = cli("export", run, "--format", "native", "-o", out, "--data", data).err
+        assert ("BFCL V4, maple-8b: its dataset is not found from there: open it with --data" in told) is not copied
+        assert bool(list(out.rglob("possible_answer"))) is copied
+        assert (f"not copied, from {data}" in told) is not copied
+
+
+@pytest.mark.parametrize("format_", ["native", "golden-patch"])
+def test_whole_runs_go_with_no_filter_and_not_to_standard_output(cli: Cli, run: Path, format_: str) -> None:
+    assert cli("export", run, "--format", format_, "-o", "out", "--where", "official:fail").code == 2
+    assert cli("export", run, "--format", format_, "-o", "out", "--only", "reviewed").code == 2
+    assert cli("export", run, "--format", format_).code == 2
+
+
+def test_a_golden_fix_is_kept_and_becomes_a_patch(cli: Cli, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "fix.json").write_text(json.dumps(FIX))
+    for given in (json.dumps(FIX), tmp_path / "fix.json"):
+        event = cli("label", run, *ITEM, "--golden-fix", given, "--json").objects[0]
+        assert event["golden_fix"] == FIX
+    told = cli("export", run, "--format", "golden-patch", "-o", tmp_path / "out")
+    assert told.code == 0
+    assert f"golden.patch is for {run / 'data'}" in told.err
+    assert "1 golden answer and 1 dataset file in" in told.err
+    assert b"+++ b/possible_answer/BFCL_v4_live_simple.json" in (tmp_path / "out" / "golden.patch").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "why"),
+    [
+        ("no such file", 2, "a JSON object or a file with one"),
+        ("{", 2, "is no JSON"),
+        ("{}", 1, "has the fields ground_truth"),
+        ('{"id": "x"}', 1, "not id"),
+        ('{"ground_truth": [{"get_current_weather": {"location": ["x"], "moon": ["y"]}}]}', 1, "no parameter moon"),
+        ('{"ground_truth": [{"get_current_weather": {}}]}', 1, "requires the parameter location"),
+        ('{"ground_truth": [{"get_current_weather": {"location": "x"}}]}', 1, "no list of accepted values"),
+        ('{"ground_truth": [{"nothing": {}}]}', 1, "no function nothing is offered"),
+    ],
+)
+def test_a_golden_fix_of_another_form_is_refused(cli: Cli, run: Path, given: str, code: int, why: str) -> None:
+    told = cli("label", run, *ITEM, "--golden-fix", given)
+    assert told.code == code
+    assert why in told.err
+    assert not list((run / ".fcreview" / "reviews").glob("*.jsonl"))
+
+
+def test_without_a_settled_fix_no_folder_is_made(cli: Cli, run: Path, tmp_path: Path) -> None:
+    told = cli("export", run, "--format", "golden-patch", "-o", tmp_path / "out")
+    assert told.code == 1
+    assert "label --golden-fix" in told.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_benchmark_that_writes_nothing_says_so_in_a_line() -> None:
+    plugin = Plugin("common", "A new one", "")  # a folder of importers without the modules
+    plan = RunPlan(Run("common", "", "", "m", "x"), [])
+    for work in (lambda: plugin.rewrite(plan, []), lambda: plugin.regolden(plan, {})):
+        with pytest.raises(WriteError, match="A new one has no way to write its own files"):
+            work()

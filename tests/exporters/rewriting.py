@@ -1,0 +1,128 @@
+"""Runs written by what people say and read again: figures of both, by run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fcreview.cli.commands.reading.report import figures_of
+from fcreview.exporters.base import Benchmarks
+from fcreview.exporters.export import export
+from fcreview.figures import FigureSource
+from fcreview.importers.registry import discover, golden_problem, regolden, rewrite, summaries
+from fcreview.model import Run
+from fcreview.plan import RunPlan
+from fcreview.review import Event
+from fcreview.store.store import Store
+from tests.figures.reviewed import Reviewed, Said
+from tests.sharing import Imports
+
+Named = tuple[str, str, str, str]
+Key = tuple[Named, str, int, str]
+"""(run, table, level, name)"""
+Figures = dict[Key, float | None]
+
+
+def named(run: Run) -> Named:
+    return run.benchmark, run.generation, run.language, run.model
+
+
+@dataclass
+class Lent:
+    """What the command line lends, of the runs at some paths."""
+
+    paths: Sequence[Path]
+    told: list[str] = field(default_factory=list)
+
+    def benchmarks(self) -> Benchmarks:
+        plans = {(named(plan.run), plan.run.path): plan for plan in discover(self.paths).plans}
+
+        def plan(run: Run) -> RunPlan:
+            return plans[named(run), run.path]
+
+        return Benchmarks(plan, rewrite, summaries, golden_problem, regolden, self.told.append)
+
+
+def written(reviewed: Reviewed, events: Iterable[Event], paths: Sequence[Path], out: Path) -> list[str]:
+    """Writes the runs after these events; what was told."""
+    reviewed.store.reviews.replace(list(events))
+    lent = Lent(paths)
+    export(reviewed.store, "native", out, benchmarks=lent.benchmarks())
+    return lent.told
+
+
+def figures(store: Store, source: FigureSource) -> Figures:
+    """Every figure of every run, as one source has it."""
+    found: Figures = {}
+    for row in store.runs():
+        for line in figures_of(store.told.scored(row.run), row.info):
+            found[named(row.info), line.table, line.level, line.name] = line.values.get(source)
+    return found
+
+
+def reimported(imports: Imports, out: Path, source: FigureSource) -> Figures:
+    """The figures of what was written."""
+    with Store.open(imports.of([out])) as store:
+        return figures(store, source)
+
+
+def official_keys(reviewed: Reviewed) -> set[Key]:
+    """Figures whose every verdict is official: without reviews they are corrected as they are. Forgets the reviews."""
+    reviewed.store.reviews.replace([])
+    official, corrected = figures(reviewed.store, "official"), figures(reviewed.store, "corrected")
+    return {key for key, value in official.items() if value is not None and close(value, corrected.get(key))}
+
+
+def differing(one: Figures, other: Figures) -> dict[Key, Any]:
+    """Figures that differ by more than the last bits."""
+    keys = one.keys() | other.keys()
+    return {key: (one.get(key), other.get(key)) for key in keys if not close(one.get(key), other.get(key))}
+
+
+def wrong(reviewed: Reviewed, known: set[Key], imports: Imports, out: Path) -> dict[Key, Any]:
+    """Where the figures of what was written are not the corrected ones of what people said: all of them as corrected
+    figures, those of `known` as official ones."""
+    corrected = figures(reviewed.store, "corrected")
+    official = reimported(imports, out, "official")
+    found = differing(corrected, reimported(imports, out, "corrected"))
+    return found | {key: (corrected[key], official.get(key)) for key in known & corrected.keys()
+                    if not close(corrected[key], official.get(key))}  # fmt: skip
+
+
+def close(one: float | None, other: float | None) -> bool:
+    return one == other if one is None or other is None else abs(one - other) < 1e-9
+
+
+def opposite(said: Said) -> Said | None:
+    """Another answer to the same question; None for one that has none."""
+    value = said.value
+    if isinstance(value, bool):
+        value = not value
+    elif isinstance(value, int) and said.criterion in ("completeness", "correctness"):
+        value = (value + 1) % 3
+    elif isinstance(value, float):
+        value = round(1 - value, 4)
+    elif said.criterion == "dialog_act":
+        value = ["agent_reject_request"] if value != ["agent_reject_request"] else ["agent_other"]
+    else:
+        return None
+    return Said(said.item, said.target, said.criterion, value)
+
+
+def some(reviewed: Reviewed, questions: Sequence[tuple[str, str]], share: float, seed: int = 1) -> list[Event]:
+    """The opposite of a share of the automatic verdicts on these (kind of target, criterion)."""
+    dice = random.Random(seed)
+    rows = reviewed.store.sql("SELECT item FROM items WHERE official IS NOT NULL OR benchmark <> 'complexfuncbench'")[1]
+    known = {item for (item,) in rows}  # of a sample that has a log only, there is no record to write in
+    asked = [each for each in reviewed.automatic() if (kind(each.target), each.criterion) in questions]
+    asked = [each for each in asked if each.item in known]
+    turned = [opposite(each) for each in asked if dice.random() < share]
+    return reviewed.says([each for each in turned if each is not None])
+
+
+def kind(target: str) -> str:
+    """`call` of `turn:1/call:2`."""
+    return "argument" if "/arg:" in target else "call" if "/call:" in target else target.partition(":")[0]

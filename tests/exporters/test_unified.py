@@ -1,0 +1,46 @@
+"""Unified diffs: what `git` and `patch` make of them is the new file, whatever bytes it holds."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+
+from fcreview.exporters.golden.unified import unified
+from tests.examples import examples
+
+LINES = st.lists(
+    st.sampled_from([b"", b"a", b"b", b"}", b"\xff\r", "é\u2028".encode(), b"--- a", b"+++ b"]), max_size=30
+)
+FILES = st.tuples(LINES, st.booleans()).map(lambda each: b"\n".join(each[0]) + (b"\n" if each[1] and each[0] else b""))
+APPLY = {"git": ["git", "apply", "-"], "patch": ["patch", "-p1", "--binary"]}
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.parametrize("program", APPLY)
+@examples(0.4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(old=FILES, new=FILES)
+def test_applied_it_gives_the_new_file(tmp_path: Path, program: str, old: bytes, new: bytes) -> None:
+    if not old or not new:  # made or emptied files are of another form, and a dataset's file is neither
+        return
+    file = tmp_path / "a dir" / "file.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(old)
+    diff = unified("a dir/file.json", old, new)
+    assert bool(diff) is (old != new)
+    if diff:
+        done = subprocess.run(APPLY[program], cwd=tmp_path, input=diff, capture_output=True, check=False)
+        assert done.returncode == 0, (done.stderr, diff)
+        assert file.read_bytes() == new
+
+
+def test_lines_that_do_not_change_are_context_only() -> None:
+    old = b"".join(b"line %d\n" % number for number in range(100))
+    new = old.replace(b"line 50\n", b"line fifty\n")
+    diff = unified("x.json", old, new).split(b"\n")
+    assert diff[3] == b"@@ -48,7 +48,7 @@"
+    assert [line for line in diff[4:] if line[:1] in (b"-", b"+")] == [b"-line 50", b"+line fifty"]

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +25,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 from published import Setting, settings
 
 from fcreview.estimate.allocation import NORMAL, Spread, allocated
-from fcreview.estimate.estimates import MIDDLE, MIDDLE_UNEVEN
+from fcreview.estimate.estimates import MIDDLE, MIDDLE_UNEVEN, Run, draws_of
+from fcreview.estimate.outcomes import Outcomes
 from fcreview.estimate.posterior import Cells, Floats, Integers, drawn
+from fcreview.estimate.standing import Standing
+from fcreview.figures import Key, Scored
+from fcreview.review import OWN
 from fcreview.sampling.strata import allocated as in_proportion
 
 DESIGNS = ("uniform", "stratified", "extended")
@@ -146,17 +150,50 @@ def lines(setting: Setting, repetitions: int) -> Iterator[str]:
         yield f"| {setting.name} | {100 * agree:.1f} % | {name} | {' | '.join(cells)} | {ratio} |"
 
 
+def composed(setting: Setting, key: Key, size: int, repetitions: int) -> str:
+    """The same of a figure that is no sum over items: uniform samples through `estimates`' own draws."""
+    everything = np.arange(len(setting.truth))
+    truth = dict(enumerate(setting.truth.tolist()))
+    before = [replace(row, valid=bool(flag)) for row, flag in zip(setting.rows, setting.automatic, strict=True)]
+    value = Outcomes(before, before, setting.figures).of(truth)[key]
+    hits, width = 0, 0.0
+    for repetition in range(repetitions):
+        sample = set(_some(np.random.default_rng([size, repetition]), everything, size).tolist())
+        after = [_settled(row, truth[at]) if at in sample else row for at, row in enumerate(before)]
+        chance = size / len(truth)
+        standings = [
+            Standing(row.category, row.valid, truth[at] if at in sample else None, ("",), chance, at in sample)
+            for at, row in enumerate(before)
+        ]
+        draws = draws_of(Run(before, after, standings, setting.figures), repetition)
+        if draws is None:
+            raise ValueError("nothing was drawn")
+        low, high = np.percentile(draws.values[key], MIDDLE_UNEVEN)
+        hits += bool(low - 1e-9 <= value <= high + 1e-9)
+        width += (high - low) / 2
+    held_ = f"{100 * hits / repetitions:.1f} (±{100 * width / repetitions:.1f})"
+    return f"{setting.name}, {key[2]}, uniform {size}, {repetitions} repetitions: {held_}"
+
+
+def _settled(row: Scored, verdict: bool) -> Scored:
+    return row if row.valid is verdict else replace(row, valid=verdict, overruled={OWN: verdict})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", type=Path)
     parser.add_argument("--repetitions", type=int, default=1000)
     parser.add_argument("--setting", default="", help="only those with this in their name")
+    parser.add_argument("--composed", type=int, default=0, metavar="N", help="N repetitions of ACEBench's Summary")
     wanted = parser.parse_args()
     heads = [f"{design} {size}" for design in DESIGNS for size in SIZES]
     print(f"| setting | agree | figure | {' | '.join(heads)} | labels / Wilson's |")
     print("|---" * (len(heads) + 4) + "|")
     with tempfile.TemporaryDirectory() as folder:
         for setting in settings(wanted.bench, Path(folder), wanted.setting):
+            if wanted.composed and setting.name.startswith("ACEBench"):
+                print(composed(setting, ("sound", 0, "Summary"), 100, wanted.composed), flush=True)
+                continue
             started = time.monotonic()
             for line in lines(setting, wanted.repetitions):
                 print(line, flush=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fcreview.estimate.outcomes import Outcomes
-from fcreview.figures import Key, Scored
+from fcreview.estimate.outcomes import Figures, Outcomes
+from fcreview.figures import Figure, Key, Scored
 from fcreview.importers.registry import discover, figures, read_plan
 from fcreview.model import Run
 from fcreview.store.importing.import_runs import import_runs
@@ -29,6 +30,9 @@ class Setting:
     truth: Flags
     automatic: Flags
     category: NDArray[np.int64]
+    rows: list[Scored]
+    figures: Figures
+    """The benchmark's own, of such rows."""
     weights: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     """By figure: what one item more that passes adds, by category."""
 
@@ -85,7 +89,7 @@ def settings(bench: Path, folder: Path, only: str) -> Iterator[Setting]:
         ]
         for name, flags in made:
             if only.lower() in name.lower():
-                yield Setting(name, truth, flags, category, weights)
+                yield Setting(name, truth, flags, category, rows, partial(_figures, run), weights)
 
 
 def turned(truth: Flags, category: NDArray[np.int64], part: float) -> Flags:
@@ -114,12 +118,16 @@ def _read(bench: Path, folder: Path, published: Published) -> tuple[list[Scored]
     return [rows[at] for at in known], truth, automatic if published.automatic else None, row.info
 
 
+def _figures(run: Run, rows: Sequence[Scored]) -> list[Figure]:
+    return figures(rows, run)
+
+
 def _weights(
     rows: list[Scored], run: Run, figure: Key | None, words: NDArray[np.str_]
 ) -> dict[str, NDArray[np.float64]]:
     if figure is None:
         return {}
-    outcomes = Outcomes(rows, rows, lambda some: figures(some, run))
+    outcomes = Outcomes(rows, rows, partial(_figures, run))
     found = np.zeros(len(words))
     for number, category in enumerate(words):
         places = [at for at, row in enumerate(rows) if row.category == category]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 WINDOW = 256
 """Rows asked for at a time."""
+ESTIMATED = 20_000
+"""Items of a run whose rate is estimated while people work: 4,000 take a quarter of a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,9 @@ class Loaded:
 class Loading:
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._estimated: tuple[int, ...] = ()
+        """The state of reviews that `_share` is of."""
+        self._share: Share | None = None
 
     async def view(self, request: Request) -> Loaded:
         """FilterError if the view's filter is not understood, SessionError if there is no store."""
@@ -56,8 +61,15 @@ class Loading:
         return await self._session.ask(lambda store: store.runs())
 
     async def share(self, run: RunRow) -> Share | None:
-        """Of the items of a run that pass, with an interval; None without a random sample of them."""
-        return await self._session.ask(partial(_share, run.run))
+        """Of the items of a run that pass, with an interval; None without a random sample of them, and of a run so large
+        that the next item would have to wait for it. Worked out anew when something was reviewed."""
+        if run.n_items > ESTIMATED:
+            return None
+        state = (run.run, run.reviewed, run.effective_pass, run.effective_known)
+        if state != self._estimated:
+            self._share = await self._session.ask(partial(_share, run.run))
+            self._estimated = state
+        return self._share
 
     async def find(self, item: int | str, run: int | None) -> int | None:
         """The item that a person named: by its id in a run that is shown, or by its number."""
@@ -86,7 +98,7 @@ def _load(request: Request, store: Store) -> Loaded:
 
 
 def _share(run: int, store: Store) -> Share | None:
-    """Takes a second on a large run, and is only worked out where a queue file can have drawn a sample."""
+    """Only worked out where a queue file can have drawn a sample."""
     from fcreview.store.queues.file import queue_names
 
     if store.blind or not queue_names(store.workspace):

@@ -61,8 +61,8 @@ class Loading:
         return await self._session.ask(lambda store: store.runs())
 
     async def share(self, run: RunRow) -> Share | None:
-        """Of the items of a run that pass, with an interval; None without a random sample of them, and of a run so large
-        that the next item would have to wait for it. Worked out anew when something was reviewed."""
+        """Of the items of a run that pass, with an interval; None without a random sample of them, and of a run so
+        large that the next item would have to wait for it. Worked out anew when something was reviewed."""
         if run.n_items > ESTIMATED:
             return None
         state = (run.run, run.reviewed, run.effective_pass, run.effective_known)

@@ -22,6 +22,7 @@ COMMANDS = {
     "adjudicate": "fcreview.cli.commands.reviewing.adjudicate:adjudicate",
     "agreement": "fcreview.cli.commands.reviewing.agreement:agreement",
     "audit": "fcreview.cli.commands.reviewing.audit:audit",
+    "compare": "fcreview.cli.commands.comparing.compare:compare",
     "report": "fcreview.cli.commands.reading.report:report",
     "export": "fcreview.cli.commands.reviewing.export:export",
     "import-labels": "fcreview.cli.commands.reviewing.import_labels:import_labels",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked 
     from fcreview.agreement.disputes import Dispute
     from fcreview.agreement.ratings import Rating
     from fcreview.agreement.repeats import Repeated
+    from fcreview.comparison.outcomes import Outcome, VerdictSource
     from fcreview.figures import FigureSource, Scored
     from fcreview.store.queries.disputes import Disputed
     from fcreview.store.reviews.tables import ReviewTables
@@ -40,6 +41,12 @@ class Told:
         from fcreview.store.queries.scored import scored
 
         return self._asked(lambda: scored(self._connection, run))
+
+    def outcomes(self, view: View, runs: Sequence[int], source: VerdictSource) -> dict[int, list[Outcome]]:
+        """The view's items in each of these runs with this source's verdict, for comparisons."""
+        from fcreview.store.queries.compared import outcomes
+
+        return self._asked(lambda: outcomes(self._connection, view, runs, source))
 
     def agreement_rows(self, view: View) -> list[Rating]:
         """What annotators said of the view's items; see `queries.agreement.ratings`."""

@@ -34,9 +34,12 @@ class Flip:
     @property
     def cause(self) -> str:
         """One line: `B: city "Hangzhou, CN" (golden "Hangzhou")`. Not safe to draw before `sanitise.visible`."""
+        if self.same_prediction and not self.golden_differs:  # nothing differs but what was made of it
+            name, side = ("B", self.b) if self.passes == "a" else ("A", self.a)
+            return f"same prediction; {name}: {', '.join(filter(None, (side.error, side.difference))) or FAILS}"
         sides = [f"{name}: {why}" for name, side in (("A", self.a), ("B", self.b)) if (why := reason(side))]
         if self.same_prediction:
-            sides.insert(0, "same prediction, other golden answer" if self.golden_differs else "same prediction")
+            sides.insert(0, "same prediction, other golden answer")
         elif self.golden_differs:
             sides.insert(0, "other golden answer")
         return "; ".join(sides)

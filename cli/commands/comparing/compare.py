@@ -81,8 +81,9 @@ def compare(
         else:
             from fcreview.cli.commands.comparing.many import show_many
 
-            runs_of = session.store.told.outcomes(view, [row.run for row in chosen], counts)
-            show_many([Side(row, counts) for row in chosen], matrix(list(runs_of.values())), limit, as_json=as_json)
+            sides = [Side(row, counts) for row in {row.run: row for row in chosen}.values()]
+            runs_of = session.store.told.outcomes(view, [side.row.run for side in sides], counts)
+            show_many(sides, matrix([runs_of[side.row.run] for side in sides]), limit, as_json=as_json)
 
 
 def _source(named: str | None) -> VerdictSource | None:
@@ -97,11 +98,9 @@ def _usual(rows: Sequence[RunRow]) -> VerdictSource:
 
 
 def _chosen(session: Opened, named: Sequence[str]) -> list[RunRow]:
-    """The runs that were named, all if none was. CommandError if that is one only; of a matrix each comes once."""
+    """The runs that were named, all if none was. CommandError if that is one only."""
     rows = {row.run: row for row in session.runs}
     chosen = [rows[session.run(name)] for name in named] if named else list(rows.values())
-    if len(chosen) > 2:
-        chosen = list({row.run: row for row in chosen}.values())
     if len(chosen) < 2:
         raise CommandError("only one run: name two, or one twice with --source official --against rule")
     return chosen

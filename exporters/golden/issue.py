@@ -6,19 +6,17 @@ markup.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fcreview.exporters.base import Label
+from fcreview.exporters.marking import block, code
 from fcreview.plan import GoldenFixed
-from fcreview.sanitise import visible, visible_lines
 from fcreview.store.rows import ItemDetail, QueueRow
 from fcreview.text.words import count_of
 
-TICKS = re.compile(r"`+")
 MODELS = 12
 """Models that are named."""
 
@@ -116,22 +114,3 @@ def _question(detail: ItemDetail) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
-
-
-def block(text: str, language: str = "") -> list[str]:
-    """A fenced block: nothing in it is markup, no mention, no link. The fence is longer than any in the text."""
-    fence = "`" * max(3, 1 + _longest(text))
-    return [fence + language, *visible_lines(text), fence]
-
-
-def code(text: str) -> str:
-    """A code span on one line."""
-    shown = " ".join(visible(text).split()) or "(none)"
-    ticks = "`" * (1 + _longest(shown))
-    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return f"{ticks}{pad}{shown}{pad}{ticks}"
-
-
-def _longest(text: str) -> int:
-    """Of the runs of backticks."""
-    return max(map(len, TICKS.findall(text)), default=0)

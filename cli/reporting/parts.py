@@ -1,0 +1,84 @@
+"""Runs with their items, and the figures that their benchmarks publish of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fcreview.figures import FigureSource, RunItems, Scored
+from fcreview.reporting.lines import FigureLine, lines_of
+
+if TYPE_CHECKING:
+    from fcreview.cli.opened import Opened
+    from fcreview.model import Run
+    from fcreview.store.rows import RunRow
+
+Sourced = dict[FigureSource, list[Scored]]
+
+
+@dataclass(slots=True)
+class Part:
+    """A run with its items, read once: for its own tables and for those over several runs."""
+
+    row: RunRow
+    rows: Sourced
+
+
+@dataclass(slots=True)
+class Told:
+    """Lines of one run, or of several together."""
+
+    head: dict[str, Any]
+    lines: list[FigureLine]
+    row: RunRow | None = None
+    """None: several."""
+
+
+def told(session: Opened, run: int | None) -> Iterator[Told]:
+    """Of every run, or of one; then of runs of one model that the benchmark publishes figures of together."""
+    from fcreview.importers.registry import IMPORTERS
+
+    together: dict[tuple[str, str, str], list[Part]] = {}
+    for row in session.runs:
+        if run is None or row.run == run:
+            part = Part(row, session.store.told.scored(row.run))
+            yield Told(head(row), figures_of(part.rows, row.info), row)
+            importer = IMPORTERS.get(row.info.benchmark)
+            if importer is not None and importer.combines:
+                together.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
+    for parts in together.values():
+        if lines := combined_of(parts):
+            yield Told(head_of(parts), lines)
+
+
+def figures_of(rows: Sourced, info: Run) -> list[FigureLine]:
+    """The lines of a run in the order of its benchmark's tables."""
+    from fcreview.importers.registry import figures
+
+    return lines_of(lambda source: figures(rows[source], info))
+
+
+def combined_of(parts: list[Part]) -> list[FigureLine]:
+    """The lines over several runs of one model; none if its benchmark publishes none for these."""
+    from fcreview.importers.registry import combined
+
+    return lines_of(lambda source: combined([RunItems(part.row.info, part.rows[source]) for part in parts]))
+
+
+def head(row: RunRow) -> dict[str, Any]:
+    info = row.info
+    return {
+        "run": row.run, "benchmark": info.benchmark, "generation": info.generation, "language": info.language,
+        "model": info.model, "n_items": row.n_items,
+    }  # fmt: skip
+
+
+def head_of(parts: list[Part]) -> dict[str, Any]:
+    """Of several runs together: `run` is null, languages are joined by `+`."""
+    languages = "+".join(dict.fromkeys(part.row.info.language for part in parts))
+    return head(parts[0].row) | {
+        "run": None,
+        "language": languages,
+        "n_items": sum(part.row.n_items for part in parts),
+    }

@@ -83,18 +83,15 @@ def failing(session: Opened, view: View, rows: Sequence[RunRow]) -> list[Failing
     for kind, of in datasets.items():
         runs = tuple(row.run for row in of)
         clusters = session.store.clusters(replace(view, runs=runs))
-        ids = dict.fromkeys(cluster.examples[0] for cluster in clusters[:CLUSTERS] if cluster.examples)
-        examples = {name: example for name in ids if (example := _example(session, name, runs))}
+        examples = [_example(session, replace(view, where=cluster.where, runs=runs)) for cluster in clusters[:CLUSTERS]]
         parts.append(Failing(f"{kind}, {count_of(len(of), 'run')}", clusters, examples))
     return parts
 
 
-def _example(session: Opened, name: str, runs: Sequence[int]) -> Example | None:
-    """The first run's failing item of this id."""
-    for row in session.store.rows(session.store.find(name)):
-        if row.run in runs and row.effective is False:
-            return Example(row.id, row.question, row.first_difference)
-    return None
+def _example(session: Opened, alike: View) -> Example:
+    """The first of these items; there is one."""
+    row = session.store.page(alike, 0, 1)[0]
+    return Example(row.id, row.question, row.first_difference)
 
 
 def agreement(session: Opened, view: View) -> Section:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fcreview.calls.clusters import ERROR, Cluster, grouped, mostly, share
@@ -10,7 +10,7 @@ from fcreview.reporting.blocks import Section, Text, table
 from fcreview.text.words import count_of
 
 CLUSTERS = 20
-"""Groups that are shown, of each benchmark."""
+"""Groups that are shown, of each dataset."""
 UNNAMED = "no error type given"
 
 
@@ -27,8 +27,8 @@ class Failing:
 
     title: str
     clusters: Sequence[Cluster]
-    examples: Mapping[str, Example]
-    """By id: the first example of each group that is shown."""
+    examples: Sequence[Example]
+    """One of each of the first groups: those that are shown."""
 
 
 def failing_section(parts: Sequence[Failing]) -> Section:
@@ -43,9 +43,8 @@ def _part(part: Failing) -> Section:
         [group.name or UNNAMED, f"{group.count:,}", share(group.count, failing), mostly(group, ERROR)]
         for group in grouped(part.clusters, ERROR)
     ]
-    shown = part.clusters[:CLUSTERS]
-    rest = len(part.clusters) - len(shown)
-    rows = [_row(cluster, part.examples) for cluster in shown]
+    rest = len(part.clusters) - len(part.examples)
+    rows = [_row(cluster, example) for cluster, example in zip(part.clusters, part.examples, strict=False)]
     more = [Text(f"{count_of(rest, 'smaller group')} not shown.")] if rest else []
     return Section(
         part.title,
@@ -58,7 +57,6 @@ def _part(part: Failing) -> Section:
     )
 
 
-def _row(cluster: Cluster, examples: Mapping[str, Example]) -> list[str]:
+def _row(cluster: Cluster, example: Example) -> list[str]:
     names = [cluster.error_type or UNNAMED, *filter(None, (cluster.function, cluster.argument))]
-    example = next((examples[name] for name in cluster.examples if name in examples), Example("", "", None))
     return [f"{cluster.count:,}", " · ".join(names), example.id, example.difference or "", example.question]

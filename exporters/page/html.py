@@ -8,9 +8,11 @@ from html import escape
 
 from fcreview.exporters.page.style import STYLE
 from fcreview.exporters.page.svg import bars
+from fcreview.figures import SOURCES
 from fcreview.reporting.blocks import Page, Section, Table, TableRow, Text
 from fcreview.sanitise import visible
 
+LEGEND = "".join(f'<span class="key {source}"></span> {source} ' for source in SOURCES)
 DEEPEST = 4
 """Levels of indentation that the style knows."""
 _HEAD = """<!DOCTYPE html>
@@ -26,6 +28,7 @@ _HEAD = """<!DOCTYPE html>
 def html(page: Page) -> str:
     lines = [f"{_HEAD}<title>{_text(page.title)}</title>", f"<style>{STYLE}</style>", "</head>", "<body>"]
     lines += [f"<h1>{_text(page.title)}</h1>", *(f"<p>{_text(text)}</p>" for text in page.lead)]
+    lines.append(f"<p>Bars, from above: {LEGEND}; the line over one is its interval.</p>")
     lines += _contents(page)
     for at, section in enumerate(page.sections, 1):
         lines += _section(section, f"s{at}", 2)

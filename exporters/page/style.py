@@ -13,8 +13,10 @@ table { border-collapse: collapse; width: 100%; margin: .5rem 0 1rem; }
 th, td { text-align: left; vertical-align: top; padding: .2rem .5rem; border-bottom: 1px solid var(--line); }
 th { font-size: .85em; }
 .right { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+td { min-width: 5.5rem; }
 td:first-child { min-width: 9rem; }
-td:last-child { font-size: .9em; }
+td:last-child { font-size: .9em; min-width: 10rem; }
+td.right { min-width: 0; }
 .bars { width: 9rem; min-width: 6rem; }
 .key { display: inline-block; width: .9em; height: .9em; }
 .bars svg { display: block; width: 100%; height: 1.3rem; }
@@ -25,20 +27,22 @@ td:last-child { font-size: .9em; }
 .whisker { stroke: currentColor; stroke-width: 1.5px; vector-effect: non-scaling-stroke; }
 .l1 { padding-left: 1.5rem; } .l2 { padding-left: 2.5rem; } .l3 { padding-left: 3.5rem; } .l4 { padding-left: 4.5rem; }
 @media screen and (max-width: 640px) {
-  thead { position: absolute; clip-path: inset(50%); }
+  thead { position: absolute; clip-path: inset(50%); height: 1px; width: 1px; overflow: hidden; }
   table, tbody, tr, td { display: block; width: 100%; }
   tr { border: 1px solid var(--line); border-radius: .4rem; margin: 0 0 .5rem; padding: .3rem .2rem; }
-  td, td:first-child { border: 0; min-width: 0; padding: .1rem .5rem; }
+  td, td:first-child, td:last-child, .bars { border: 0; min-width: 0; padding: .1rem .5rem; }
   td:first-child { font-weight: 600; }
   td.right { text-align: left; white-space: normal; }
   td[data-head]:not([data-head=""])::before { content: attr(data-head) ": "; font-size: .85em; opacity: .75; }
   td:empty { display: none; }
 }
+@page { margin: 1.5cm; }
 @media print {
   body { font-size: 10pt; max-width: none; padding: 0; }
   nav { display: none; }
   tr, h2, h3 { break-inside: avoid; }
-  h2, h3 { break-after: avoid; }
+  h2, h3, h3 + p { break-after: avoid; }
+  .bars { width: 6rem; }
   svg, .key { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 """

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.config import load_config
-from fcreview.cli.errors import FAILED, CommandError
+from fcreview.cli.errors import CommandError
 from fcreview.cli.opened import Opened
 from fcreview.cli.output import note, on_terminal
 
@@ -69,7 +69,7 @@ def show_queue(
 def show_app(
     session: Opened, view: View, first: int | None = None, *, blind: bool = False, adjudicate: bool = False
 ) -> None:
-    """The screens, until they are left. Ends the program with FAILED if the store could not be opened."""
+    """The screens, until they are left. Ends the program with `FcreviewApp.return_code` if that is not 0."""
     from fcreview.tui.app import FcreviewApp
     from fcreview.tui.session import Session
 
@@ -78,4 +78,4 @@ def show_app(
     app = FcreviewApp(screens, view, first, key_names=load_config().keys, adjudicate=adjudicate)
     app.run()
     if app.return_code:
-        raise SystemExit(FAILED)
+        raise SystemExit(app.return_code)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fcreview.store.reviews.effective import EFFECTIVE
+from fcreview.text.words import official_rate
 
 if TYPE_CHECKING:
     from fcreview.model import Item, Run
@@ -109,6 +110,26 @@ class RunRow:
     """Items of which only parts have a current verdict of any annotator."""
     yours: int = 0
     """Items with a current verdict of the annotator who asks."""
+    stated_pass: int = 0
+    stated_of: int = 0
+    """What the headers of score files say of categories whose results are missing; these have no official verdicts
+    counted."""
+
+    @property
+    def official_rate(self) -> str:
+        """For people: `71.3 %`, or what the score files say."""
+        stated = {"stated_pass": self.stated_pass, "stated_of": self.stated_of}
+        return official_rate(self.official_pass, self.official_known, self.n_items, **stated)
+
+
+@dataclass(frozen=True, slots=True)
+class Sibling:
+    """An item of the same conversation."""
+
+    item: int
+    id: str
+    mark: Any
+    """This annotator's verdict, else official, else rule; a blind annotator sees only their own."""
 
 
 @dataclass(slots=True)
@@ -121,6 +142,8 @@ class ItemDetail:
     item: Item
     opinions: list[Opinion] = field(default_factory=list)
     history: list[Event] = field(default_factory=list)
+    siblings: list[Sibling] = field(default_factory=list)
+    """The items of its group, itself among them, in the order of the dataset; empty without a group."""
 
 
 @dataclass(slots=True)

@@ -44,7 +44,12 @@ def run_choices(runs: Sequence[RunRow], selected: int | None, blind: bool = Fals
     if len(titles) > 1:
         columns.append((Column("bench", least=7), lambda run: (run_title(run), "dim")))
     if not blind:
-        columns.append((Column("official", right=True), lambda run: (rate(run.official_pass, run.official_known), "")))
+        columns.append(
+            (
+                Column("official", right=True),
+                lambda run: (run.official_rate, ""),
+            )
+        )
         if any(run.rule_known for run in runs):
             columns.append((Column("rule", right=True), _rule))
         columns.append(

@@ -44,7 +44,7 @@ class Told:
 
     def outcomes(self, view: View, runs: Sequence[int], source: VerdictSource) -> dict[int, list[Outcome]]:
         """The view's items in each of these runs with this source's verdict, for comparisons."""
-        from fcreview.store.queries.compared import outcomes
+        from fcreview.store.comparing.outcomes import outcomes
 
         return self._asked(lambda: outcomes(self._connection, view, runs, source))
 

@@ -7,16 +7,16 @@ from dataclasses import asdict
 from typing import Any
 
 from fcreview.cli.commands.comparing.sides import SHOWN, Side, key_of
-from fcreview.cli.output import aligned, cut, emit, emit_json, text_of
+from fcreview.cli.output import aligned, emit, emit_json, text_of
 from fcreview.comparison.compared import Comparison, Part
 from fcreview.comparison.flips import Flip
 from fcreview.comparison.outcomes import Outcome
 from fcreview.comparison.paired import LEVEL, METHOD, TEST
 from fcreview.comparison.wording import INTERVAL, P_VALUE, difference_of, p_value, remarks, tellable
-from fcreview.sanitise import clip, visible
+from fcreview.sanitise import visible
 from fcreview.text.words import count_of, rate
 
-NAMES = 28
+NAMES = 44
 """Cells of an item's id in the list of flips."""
 
 
@@ -123,7 +123,8 @@ def print_flips(found: Sequence[Flip], limit: int) -> None:
         if flips:
             emit()
             emit(f"only {side.upper()} passes: {count_of(len(flips), 'item')}")
-        for flip in flips[:limit]:
-            emit(cut(f"  {clip(text_of(flip.a.place.id), NAMES):<{NAMES}}  {visible(flip.cause)}"))
+        rows = [[text_of(flip.a.place.id), visible(flip.cause)] for flip in flips[:limit]]
+        for line in aligned(["item", "cause"], rows, widest=NAMES) if rows else ():
+            emit(f"  {line}")
         if len(flips) > limit:
             emit(f"  … {len(flips) - limit:,} more: --limit {len(flips)}")

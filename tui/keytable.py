@@ -62,6 +62,27 @@ PICKER = [
     Action("picker.close", "q,escape", "close", "back"),
 ]
 
+RUNS = [
+    *PICKER,
+    Action("runs.compare", "x", "mark", "compare with another"),
+]
+
+COMPARE = [
+    Action("compare.take", "enter", "take", "look at it"),
+    Action("compare.source", "tab", "source", "other verdicts"),
+    Action("compare.close", "q,escape", "close", "back"),
+]
+
+FLIP = [
+    Action("flip.next", "right_curly_bracket", "step(1)", "next flip"),
+    Action("flip.previous", "left_curly_bracket", "step(-1)", "previous flip"),
+    Action("flip.down", "j,down", "scroll(1)", "line down", shown=False),
+    Action("flip.up", "k,up", "scroll(-1)", "line up", shown=False),
+    Action("flip.page_down", "space,pagedown", "page(1)", "page down", shown=False),
+    Action("flip.page_up", "pageup", "page(-1)", "page up", shown=False),
+    Action("flip.close", "q,escape,enter", "close", "back"),
+]
+
 CLUSTERS = [
     Action("clusters.take", "enter", "take", "show its items"),
     Action("clusters.unfold", "right,l", "unfold(True)", "unfold"),
@@ -191,7 +212,7 @@ TAGS = [
 ]
 
 TABLES = (
-    *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, CLUSTERS, AGREEMENT, ITEM, ITEM_TEXT),
+    *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, RUNS, COMPARE, FLIP, CLUSTERS, AGREEMENT, ITEM, ITEM_TEXT),
     *(ADJUDICATION, FAULT, TAGS, NOTE, ASK, PAGER, HELP),
 )
 ACTIONS: dict[str, Action] = {action.id: action for table in TABLES for action in table}
@@ -199,6 +220,9 @@ TOGETHER: tuple[Sequence[Action], ...] = (
     [*QUEUE, *MOVE, *APP],
     [*FILTER, *FILTER_INPUT, *APP],
     [*PICKER, *MOVE, *APP],
+    [*RUNS, *MOVE, *APP],
+    [*COMPARE, *MOVE, *APP],
+    [*FLIP, *APP],
     [*CLUSTERS, *MOVE, *APP],
     [*AGREEMENT, *MOVE, *APP],
     [*ITEM, *ITEM_TEXT, *APP],

@@ -12,6 +12,11 @@ VERDICT_SOURCES: tuple[VerdictSource, ...] = ("official", "rule", "effective")
 """Whose verdicts are compared; `effective`: people's where they settled it, else the benchmark's."""
 
 
+def usual_source(known: Iterable[int]) -> VerdictSource:
+    """Official, unless a run has no official verdict at all. `known`: how many each run has."""
+    return "official" if all(known) else "rule"
+
+
 class ItemPlace(NamedTuple):
     """Where an item is among all datasets, whichever run it is of."""
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 
 from fcreview.calls.clusters import Cluster
+from fcreview.comparison.outcomes import usual_source
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.choices import issue_choices, order_choices, run_choices
 from fcreview.tui.queue.state import QueueState
@@ -54,4 +55,14 @@ class Choosing:
         return issue_choices(await self._session.ask(lambda store: store.issues()))
 
     def _ask_run(self) -> ModalScreen[Any]:
-        return PickScreen(run_choices(self.runs or [], self._state.run, self._state.blind))
+        from fcreview.tui.screens.comparing.runs import RunsScreen
+
+        choices = run_choices(self.runs or [], self._state.run, self._state.blind)
+        return RunsScreen(choices, None if self._state.blind else self._compare)
+
+    def _compare(self, a: int, b: int) -> Screen[Any]:
+        """Of the items that the queue's filter selects."""
+        from fcreview.tui.screens.comparing.compare import CompareScreen
+
+        source = usual_source(row.official_known for row in self.runs or () if row.run in (a, b))
+        return CompareScreen(self._session, self._state.view, (a, b), source)

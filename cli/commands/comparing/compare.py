@@ -13,7 +13,7 @@ from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WhereOption, WorkspaceOption
 from fcreview.comparison.compared import compared
 from fcreview.comparison.matrix import matrix
-from fcreview.comparison.outcomes import VERDICT_SOURCES, Outcome, VerdictSource
+from fcreview.comparison.outcomes import VERDICT_SOURCES, Outcome, VerdictSource, usual_source
 
 if TYPE_CHECKING:
     from fcreview.cli.opened import Opened
@@ -67,7 +67,7 @@ def compare(
         session.head(as_json=as_json)
         view = session.view(where, queue="dataset")
         chosen = _chosen(session, runs or [])
-        counts = given or _usual(chosen)
+        counts = given or usual_source(row.official_known for row in chosen)
         if len(chosen) == 2:
             from fcreview.cli.commands.comparing.pair import show_pair
 
@@ -91,10 +91,6 @@ def _source(named: str | None) -> VerdictSource | None:
     if named is not None and found is None:
         raise UsageError(f"no source {named!r}: there are {', '.join(VERDICT_SOURCES)}")
     return found
-
-
-def _usual(rows: Sequence[RunRow]) -> VerdictSource:
-    return "official" if all(row.official_known for row in rows) else "rule"
 
 
 def _chosen(session: Opened, named: Sequence[str]) -> list[RunRow]:

@@ -44,7 +44,7 @@ def flip_lines(flip: Flip, a: Item, b: Item, cells: int) -> list[Line]:
 def golden_lines(item: Item) -> list[Line]:
     found: list[Line] = []
     for call in item.golden:
-        found += _head(call, " ", len(item.golden) > 1)
+        found += _head(call, " ", item)
         for name, accept in (call.arguments or {}).items():
             found.append(line(f"    {visible(name)}: {visible(to_json_text(accept))}"))
     return found or [line("no call", "dim")]
@@ -58,7 +58,7 @@ def predicted_lines(item: Item) -> list[Line]:
         found += _pair(pair, item)
     for call in item.predicted:
         if (call.turn, call.index) not in paired:
-            found += _head(call, " ", False)
+            found += _head(call, " ", item)
             found += [line(f"    {visible(k)}: {visible(to_json_text(v))}") for k, v in (call.arguments or {}).items()]
     return found or [line("no call", "dim")]
 
@@ -68,7 +68,7 @@ def _pair(pair: Pair, item: Item) -> list[Line]:
     predicted = _call(item.predicted, pair.turn, pair.predicted)
     if predicted is None:
         return [line(f"- {visible(pair.name)} not called", "diff")]
-    found = _head(predicted, pair.state, False)
+    found = _head(predicted, pair.state, item)
     for row in argument_rows(golden, predicted, pair.diff):
         if row.path:
             text = f"{'  ' * row.depth}{row.path}: {row.predicted if row.predicted is not None else 'left out'}"
@@ -76,9 +76,15 @@ def _pair(pair: Pair, item: Item) -> list[Line]:
     return found
 
 
-def _head(call: Call, state: str, numbered: bool) -> list[Line]:
-    name = f"{visible(call.name)}{f'  (call {call.index + 1})' if numbered else ''}"
-    head = [line(f"{state} {name}", "strong" if state in " =~" else "diff")]
+def _head(call: Call, state: str, item: Item) -> list[Line]:
+    """The function, and of an item with several turns in which."""
+    several = any(each.turn for each in (*item.golden, *item.predicted))
+    head = [
+        line(
+            f"{state} {visible(call.name)}{f'  turn {call.turn + 1}' if several else ''}",
+            "strong" if state in " =~" else "diff",
+        )
+    ]
     if call.arguments is None:
         head.append(line(f"    {visible(call.decode_error or call.raw or 'cannot be read')}", "dim"))
     return head

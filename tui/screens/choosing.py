@@ -10,7 +10,6 @@ from typing import Any
 from textual.screen import ModalScreen, Screen
 
 from fcreview.calls.clusters import Cluster
-from fcreview.comparison.outcomes import usual_source
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.choices import issue_choices, order_choices, run_choices
 from fcreview.tui.queue.state import QueueState
@@ -64,5 +63,5 @@ class Choosing:
         """Of the items that the queue's filter selects."""
         from fcreview.tui.screens.comparing.compare import CompareScreen
 
-        source = usual_source(row.official_known for row in self.runs or () if row.run in (a, b))
-        return CompareScreen(self._session, self._state.view, (a, b), source)
+        rows = {row.run: row for row in self.runs or ()}
+        return CompareScreen(self._session, self._state.view, (rows[a], rows[b]))

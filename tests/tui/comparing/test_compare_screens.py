@@ -58,7 +58,7 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
     async with opened(workspace, (160, 30)) as person:
         lines = await comparing(person)
         assert isinstance(person.app.screen, CompareScreen)
-        assert "A run 1, B run 2, official · 3 flips" in lines[0]
+        assert "A maple, B birch, official · 3 flips" in lines[0]
         whole = lines[at(lines, "all items")]
         assert "both pass 0, fail 1; only A 1, B 2" in whole
         assert "-25.0 [" in whole and "p 1.000" in whole

@@ -9,8 +9,9 @@ from textual import work
 from textual.binding import BindingType
 
 from fcreview.comparison.compared import Comparison, compared
-from fcreview.comparison.outcomes import VERDICT_SOURCES, VerdictSource
-from fcreview.store.rows import View
+from fcreview.comparison.outcomes import VERDICT_SOURCES, VerdictSource, usual_source
+from fcreview.sanitise import visible
+from fcreview.store.rows import RunRow, View
 from fcreview.tui.comparing.tables import comparison_choices
 from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import COMPARE
@@ -25,9 +26,10 @@ class CompareScreen(PickScreen[int | None], inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = bindings(COMPARE)
     CSS_PATH = "../pick.tcss"
 
-    def __init__(self, session: Session, view: View, runs: tuple[int, int], source: VerdictSource) -> None:
+    def __init__(self, session: Session, view: View, runs: tuple[RunRow, RunRow]) -> None:
         super().__init__()
-        self._session, self._view, self._both, self._source = session, view, runs, source
+        self._session, self._view, self._both = session, view, runs
+        self._source: VerdictSource = usual_source(row.official_known for row in runs)
         self._found: Comparison | None = None
 
     def on_mount(self) -> None:
@@ -36,11 +38,11 @@ class CompareScreen(PickScreen[int | None], inherit_bindings=False):
 
     @work(exclusive=True, group="compare")
     async def _compute(self) -> None:
-        a, b = self._both
-        found = await self._session.ask(lambda store: store.told.outcomes(self._view, self._both, self._source))
+        (a, first), (b, second) = ((row.run, visible(row.info.model)) for row in self._both)
+        found = await self._session.ask(lambda store: store.told.outcomes(self._view, (a, b), self._source))
         self._found = await asyncio.to_thread(compared, found[a], found[b])
         choices = comparison_choices(self._found, self._source)
-        choices.title = f"A run {a}, B run {b}, {self._source}"
+        choices.title = f"A {first}, B {second}, {self._source}"
         self._choices = choices
         self._draw()
         self.list.move_cursor(choices.cursor)

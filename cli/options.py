@@ -63,7 +63,7 @@ Annotator = Annotated[
 QUEUE_OPTION = typer.Option(
     "--queue",
     metavar="NAME",
-    help="Order: failures, dataset, disagreement, unreviewed, random or stratified; only judged or uncertain items;"
+    help="Order: failures, dataset, disagreement, unreviewed, random or stratified; only judged, uncertain or suspects;"
     " or the items of a queue file.",
 )
 Queue = Annotated[str, QUEUE_OPTION]

@@ -12,14 +12,25 @@ if TYPE_CHECKING:
     from fcreview.model import Item, Run
     from fcreview.review import Event, ItemKey, Opinion
 
-QUEUES = ("failures", "dataset", "disagreement", "unreviewed", "judged", "uncertain", "stratified", "random")
+QUEUES = (
+    "failures",
+    "dataset",
+    "disagreement",
+    "unreviewed",
+    "judged",
+    "uncertain",
+    "suspects",
+    "stratified",
+    "random",
+)
 """Queues that are always there; every other name is that of a queue file. All but `CHOOSING` hold all items, in an
 order. `failures`: failing items first; `disagreement`: official and rule or judge differ first; `unreviewed`: not yet
 judged by this annotator first; `random`: shuffled by the seed; `stratified`: the same, of every category in turn.
-`judged`: items of which a judge says something; `uncertain`: near misses, see `filters.judged`. Ties keep dataset
-order."""
-CHOOSING = ("judged", "uncertain")
-TELLING = ("failures", "disagreement", "judged", "uncertain")
+`judged`: items of which a judge says something; `uncertain`: near misses, see `filters.judged`; `suspects`: of every
+question whose golden answer looks wrong one item, see `suspects.places`. Ties keep dataset order."""
+SUSPECTS = "suspects"
+CHOOSING = ("judged", "uncertain", SUSPECTS)
+TELLING = ("failures", "disagreement", "judged", "uncertain", SUSPECTS)
 """Those that say something of verdicts: not to be had in blind mode."""
 
 
@@ -36,6 +47,11 @@ class View:
     share: bool = False
     """Of a queue file the annotator's own share, in its order, with what comes twice; else all of its items, in
     dataset order."""
+
+    @property
+    def scope(self) -> str:
+        """Its runs as text: `1,2,5`; empty for all."""
+        return ",".join(str(int(run)) for run in sorted(self.runs))
 
     @property
     def file(self) -> str | None:

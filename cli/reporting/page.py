@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from fcreview.agreement.ratings import apart
+from fcreview.cli.commands.reading.suspects import ranked
 from fcreview.cli.output import note
 from fcreview.cli.reporting.parts import Told, told
 from fcreview.reporting.blocks import Page, Section, Text
 from fcreview.reporting.failing import CLUSTERS, Example, Failing, failing_section
 from fcreview.reporting.lines import Intervals, figure_table
 from fcreview.reporting.people import Drawn, RunProgress, agreement_section, chosen_section, progress_section
+from fcreview.reporting.suspected import suspects_section
 from fcreview.rollup import UNANIMOUS
 from fcreview.text.words import NO_DATASET, count_of
 
@@ -45,6 +47,7 @@ def page_of(session: Opened, run: int | None, intervals: Callable[[RunRow], Inte
         [
             Section("Figures", sections=[_figures(each, intervals) for each in found]),
             failing_section(failing(session, view, rows)),
+            suspects_section(ranked(session, "" if run is None else f"run:{run}")),
             agreement(session, view),
             progress_section([_progress(row) for row in rows], queues),
             chosen_section(queues),

@@ -42,7 +42,7 @@ def report(
     """Show each run's tables as the benchmark publishes them: official, recomputed, and corrected by reviews.
 
     Runs of one model that the benchmark publishes figures of together (ACEBench: both languages) follow at the end.
-    --html and --markdown add why items fail, agreement, progress and how items were chosen.
+    --html and --markdown add why items fail, suspect golden answers, agreement, progress and how items were chosen.
 
     Example: fcreview report runs/gpt4o --html report.html
     """

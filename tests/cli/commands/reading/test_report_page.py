@@ -59,6 +59,18 @@ def test_one_run_alone(cli: Cli, two_known_runs: Path) -> None:
     assert "5 items failing" in out
 
 
+def test_suspects_are_those_of_the_command(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
+    listed = [each for each in cli("suspects", two_known_runs, "--json").objects if each["reasons"]]
+    assert listed
+    assert cli("report", two_known_runs, "--html", tmp_path / "report.html").code == 0
+    texts = read((tmp_path / "report.html").read_text()).texts
+    assert "Golden answers that look wrong" in texts
+    said = [text for text in texts if "with a reason to doubt the golden answer" in text]
+    assert [text.split(" ")[0] for text in said] == [str(len(listed))]
+    for each in listed:
+        assert any(text.startswith(each["reasons"][0]) for text in texts), each
+
+
 def test_what_people_settled_is_failing_no_more(cli: Cli, two_known_runs: Path) -> None:
     assert cli("label", two_known_runs, "simple_python_1", "--run", "maple", "--verdict", "pass").code == 0
     assert "4 items failing" in cli("report", two_known_runs, "--markdown").out

@@ -92,7 +92,8 @@ def _cells(line: FigureLine, intervals: Intervals, estimated: bool) -> list[str]
         return number(value, line.unit, line.digits)
 
     found = intervals.get(line.key)
-    estimate = f"{shown(found.value)} [{shown(found.low)}, {shown(found.high)}]" if found else ""
+    interval = f"[{shown(found.low)}, {shown(found.high)}]" if found else ""
+    estimate = f"{shown(found.value)} {interval}, {found.n_random:,} drawn" if found else ""
     return [
         line.name,
         *(shown(shown_value(line, source)) for source in SOURCES),

@@ -38,7 +38,7 @@ def test_an_estimate_has_a_column_and_its_interval_on_the_bar() -> None:
     lines = lines_of(figures)[:2]
     found = figure_table("accuracy", lines, {lines[1].key: Interval(74.9, 69.8, 79.6, 50)})
     assert list(found.heads) == ["accuracy", "official", "rule", "corrected", "estimate [95 %]", "over"]
-    assert found.rows[1].cells[4] == "74.9 % [69.8 %, 79.6 %]"
+    assert found.rows[1].cells[4] == "74.9 % [69.8 %, 79.6 %], 50 drawn"
     assert found.rows[0].cells[4] == ""
     assert found.rows[1].bars[-1] == Bar("corrected", *(pytest.approx(each) for each in (0.749, 0.698, 0.796)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from fcreview.cli.output import note
 from fcreview.cli.reporting.parts import Told, told
 from fcreview.reporting.blocks import Page, Section, Text
 from fcreview.reporting.failing import CLUSTERS, Example, Failing, failing_section
-from fcreview.reporting.lines import Intervals, figure_table
+from fcreview.reporting.lines import Interval, Intervals, figure_table
 from fcreview.reporting.people import Drawn, RunProgress, agreement_section, chosen_section, progress_section
 from fcreview.reporting.suspected import suspects_section
 from fcreview.rollup import UNANIMOUS
@@ -30,9 +30,8 @@ SOURCES_SAID = (
 )
 
 
-def page_of(session: Opened, run: int | None, intervals: Callable[[RunRow], Intervals] | None = None) -> Page:
-    """Of every run, or of one. `intervals`: what is estimated of a run's corrected figures; nothing, unless it is
-    given. StoreError where verdicts are hidden from this annotator."""
+def page_of(session: Opened, run: int | None) -> Page:
+    """Of every run, or of one. StoreError where verdicts are hidden from this annotator."""
     found = list(told(session, run))
     rows = [each.row for each in found if each.row is not None]
     view = session.view(queue="dataset", run=None if run is None else str(run))
@@ -45,7 +44,7 @@ def page_of(session: Opened, run: int | None, intervals: Callable[[RunRow], Inte
         "Report on function-calling runs",
         lead,
         [
-            Section("Figures", sections=[_figures(each, intervals) for each in found]),
+            Section("Figures", sections=[_figures(each, _intervals(session, each, queues)) for each in found]),
             failing_section(failing(session, view, rows)),
             suspects_section(ranked(session, "" if run is None else f"run:{run}")),
             agreement(session, view),
@@ -55,8 +54,21 @@ def page_of(session: Opened, run: int | None, intervals: Callable[[RunRow], Inte
     )
 
 
-def _figures(each: Told, intervals: Callable[[RunRow], Intervals] | None) -> Section:
-    known = intervals(each.row) if intervals is not None and each.row is not None else {}
+def _intervals(session: Opened, each: Told, queues: Sequence[Drawn]) -> Intervals:
+    """What is estimated of the corrected figures of a run: where nothing was drawn at random, nothing is."""
+    if each.row is None or not queues:
+        return {}
+    from fcreview.cli.commands.reading.estimate import HALF_WIDTH, estimates_of
+
+    known = session.store.told.standings(each.row.run)
+    return {
+        (one.table, one.level, one.name): Interval(one.corrected, one.low, one.high, one.n_random)
+        for one in estimates_of(session, each.row, known, HALF_WIDTH)
+        if one.corrected is not None and one.low is not None and one.high is not None
+    }
+
+
+def _figures(each: Told, known: Intervals) -> Section:
     blocks: list[Any] = [Text(_subtitle(each.head))]
     if each.row is not None and each.row.info.lacks_dataset:
         blocks.append(Text(NO_DATASET))

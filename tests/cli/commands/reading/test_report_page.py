@@ -59,6 +59,31 @@ def test_one_run_alone(cli: Cli, two_known_runs: Path) -> None:
     assert "5 items failing" in out
 
 
+def test_estimates_stand_where_a_sample_was_drawn(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
+    """What `fcreview estimate` says, with its interval on the bar."""
+
+    def page() -> list[str]:
+        assert cli("report", two_known_runs, "--html", tmp_path / "report.html").code == 0
+        found = read((tmp_path / "report.html").read_text())
+        assert found.faults == []
+        return [*found.texts, *found.labels]
+
+    assert "estimate [95 %]" not in page()
+    drawn = ("--name", "pilot", "--run", "maple", "--size", "4", "--annotators", "alice")
+    assert cli("queue", "create", two_known_runs, *drawn).code == 0
+    for item in cli("queue", "show", two_known_runs, "pilot", "--json").objects[1:]:
+        said = ("--run", "maple", "--verdict", "pass", "--annotator", "alice")
+        assert cli("label", two_known_runs, item["id"], *said).code == 0
+    estimated = [each for each in cli("estimate", two_known_runs, "--json").objects if each["low"] is not None]
+    assert estimated
+    texts = page()
+    assert "estimate [95 %]" in texts
+    for each in estimated:
+        low, high = (f"{100 * each[end]:.1f}" for end in ("low", "high"))
+        assert any(f"corrected {100 * each['corrected']:.1f} % from {low} to {high}" in text for text in texts), each
+    assert sum(text.endswith(", 4 drawn") for text in texts) == len(estimated)
+
+
 def test_suspects_are_those_of_the_command(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
     listed = [each for each in cli("suspects", two_known_runs, "--json").objects if each["reasons"]]
     assert listed

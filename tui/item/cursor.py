@@ -165,15 +165,16 @@ class Cursor:
         self._fold(key, not self.options.folded(key, True))
         return self.blocks[self.index_of(key)]
 
-    def search(self, wanted: str, cells: int) -> Match | None:
-        """To the next match, going round. What is folded away is searched too, and unfolded where it has to be."""
+    def search(self, wanted: str, cells: int, by: int = 1) -> Match | None:
+        """To the next (1) or previous (-1) match, going round. What is folded away is searched too, and unfolded where
+        it has to be."""
         if wanted != self.sought:
             self._hit = None
         self.sought = wanted
         options = replace(self.options, hidden=self.hidden, open_all=True)
         opened = document(self.detail, self.annotator, options)
         hits = find(opened, wanted, cells)
-        hit = self._hit = next_hit(hits, self._hit, self.block.key, opened)
+        hit = self._hit = next_hit(hits, self._hit, self.block.key, opened, by)
         if hit is None:
             return None
         self.options = replace(self.options, folds={**self.options.folds, **unfolded_for(hit, opened)})

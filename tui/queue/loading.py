@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fcreview.store.rows import QueueRow, RunRow, View
+from fcreview.tui.queue.levels import Standing
 
 if TYPE_CHECKING:
     from fcreview.store.store import Store
@@ -22,9 +23,8 @@ class Request:
     """A view, and where the cursor is to stand in it."""
 
     view: View
-    item: int | None = None
-    """On this item, if it is in the view; else on `line`, or as near as there is one."""
-    line: int = 0
+    standing: Standing
+    """On its item, if that is in the view; else on its line, or as near as there is one."""
     anew: bool = False
     """Takes in what was reviewed since the last time."""
 
@@ -73,8 +73,11 @@ def _load(request: Request, store: Store) -> Loaded:
     if request.anew:
         store.refresh_reviews()
     total = store.count(view)
-    place = None if request.item is None else store.position(view, request.item)
-    cursor = max(0, min(request.line, total - 1)) if place is None else place
+    item, name = request.standing.item, request.standing.name
+    if item is None and name is not None:
+        item = next(iter(store.find(*name)), None)
+    place = None if item is None else store.position(view, item)
+    cursor = max(0, min(request.standing.line, total - 1)) if place is None else place
     window = cursor // WINDOW
     own = store.progress(view.file, store.annotator) if view.file else []
     return Loaded(total, cursor, window, store.page(view, window * WINDOW, WINDOW), own[0].said if own else "")

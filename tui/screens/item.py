@@ -17,6 +17,7 @@ from textual.screen import ModalScreen, Screen
 
 from fcreview.sanitise import visible
 from fcreview.store.rows import View
+from fcreview.targets import ITEM as WHOLE_ITEM
 from fcreview.targets import words
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.header import header_line
@@ -40,6 +41,8 @@ from fcreview.tui.text.copying import copied
 from fcreview.tui.text.lines import Line
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.item_text import ItemText
+
+DISARMED = Remark("verdicts are about the whole item again", "warn")
 
 
 class ItemScreen(Screen[int]):
@@ -158,6 +161,8 @@ class ItemScreen(Screen[int]):
     def _moved(self) -> None:
         if self.text.remark is not None:
             self._remark = self.text.remark
+        if self._on_cursor and self.reader.target == WHOLE_ITEM:
+            self._on_cursor, self._remark = False, DISARMED
         self._draw_bars()
 
     def on_document_view_scrolled(self) -> None:
@@ -169,7 +174,12 @@ class ItemScreen(Screen[int]):
         self._judge(partial(self._judging.verdict, key=key))
 
     def action_score(self, value: int) -> None:
-        self._judge(partial(self._judging.score, value=value))
+        """Only where it is asked: elsewhere the key leads there."""
+        target, criterion = self._judging.next_score(self._about()) or ("", "")
+        if target and self.reader.target != target and self.text.go_to(target):
+            self.say(Remark(f"{criterion} of the {words(target)} is asked here: 0 1 2", "warn"))
+        else:
+            self._judge(partial(self._judging.score, value=value))
 
     def action_fault(self) -> None:
         self._ask(FaultScreen(), self._judging.fault)
@@ -208,8 +218,11 @@ class ItemScreen(Screen[int]):
         self.app.push_screen(prompt, take)
 
     def action_target(self) -> None:
+        if not self._on_cursor and self.reader.target == WHOLE_ITEM:
+            self.say(Remark("there is nothing to judge by itself under the cursor", "warn"))
+            return
         self._on_cursor = not self._on_cursor
-        self._draw_bars()
+        self.say(SILENT if self._on_cursor else DISARMED)
 
     # -- where to go, and a closer look
 

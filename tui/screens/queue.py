@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-from textual import work
+from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
@@ -22,7 +22,9 @@ from fcreview.tui.keys import bindings, key_names
 from fcreview.tui.keytable import QUEUE
 from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading
+from fcreview.tui.queue.levels import Levels, Standing
 from fcreview.tui.queue.loading import Loaded, Loading, Request
+from fcreview.tui.queue.position import Position
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.choosing import Choosing
 from fcreview.tui.session import Session, SessionError
@@ -42,18 +44,28 @@ class QueueScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(QUEUE)
 
     def __init__(
-        self, session: Session, state: QueueState, *, open_item: int | str | None = None, message: str = ""
+        self,
+        session: Session,
+        state: QueueState,
+        *,
+        open_item: int | str | None = None,
+        message: str = "",
+        position: Position | None = None,
     ) -> None:
+        """`position`: where the queue was left the last time."""
         super().__init__()
         self._session = session
         self.state = state
         self._loading = Loading(session)
-        self._choosing = Choosing(session, state)
+        self._levels = Levels(state, position.levels if position else ())
+        self._choosing = Choosing(session, state, self._levels)
         self._total: int | None = None
         """None until the first rows are there."""
         self._done = ""
         self._open_item = open_item
         self._message = message
+        self._wanted: Standing | None = position.standing if position else Standing()
+        """Where the cursor is going to stand; None when it stands there."""
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="runs")
@@ -114,16 +126,21 @@ class QueueScreen(Screen[None]):
     # -- what is loaded
 
     def _first_load(self) -> None:
-        self._load(message=self._message)
+        self._load(self._here(), self._message)
+
+    def _load(self, standing: Standing, message: str = "") -> None:
+        """The view anew, with the cursor on the item if it is in it, else on the line."""
+        self._wanted = standing
+        self._load_view(standing, message)
 
     @work(exclusive=True, group="view")
-    async def _load(self, item: int | None = None, message: str = "") -> None:
-        """The view anew, with the cursor on `item` if it is in it, else on the line it was on."""
+    async def _load_view(self, standing: Standing, message: str) -> None:
         named = self._open_item
-        request = Request(self.state.view, item, self.list.cursor, anew=self._total is not None)
+        request = Request(self.state.view, standing, anew=self._total is not None)
         try:
             if named is not None:
-                request = replace(request, item=await self._loading.find(named, self.state.run))
+                standing = Standing(await self._loading.find(named, self.state.run), standing.line)
+                request = replace(request, standing=standing)
             loaded = await self._loading.view(request)
             message = message or (await self._loading.problems() if self._total is None else "")
         except SessionError as error:
@@ -131,17 +148,17 @@ class QueueScreen(Screen[None]):
             return
         except FilterError as error:
             self.state.clear()
-            self._load(item, f"the filter is left out: {error.message}")
+            self._load(standing, f"the filter is left out: {error.message}")
             return
         self._open_item = None
-        if named is not None and request.item is None:
+        if named is not None and standing.item is None:
             message = f"there is no item {named}"
         self._show_rows(loaded, message)
-        if named is not None and request.item is not None:
-            self._show_item(request.item)
+        if named is not None and standing.item is not None:
+            self._show_item(standing.item)
 
     def _show_rows(self, loaded: Loaded, message: str) -> None:
-        self._total, self._message, self._done = loaded.total, message, loaded.done
+        self._total, self._message, self._done, self._wanted = loaded.total, message, loaded.done, None
         self.list.empty = ((" no item matches the filter", "warn"),)
         self.list.reset(loaded.total, loaded.cursor)
         self.list.fill(loaded.window, self.list.age, loaded.rows)
@@ -179,16 +196,16 @@ class QueueScreen(Screen[None]):
         self.app.push_screen(ItemScreen(self._session, self.state.view, item), self._back)
 
     def action_adjudicate(self) -> None:
+        if self.state.blind:
+            self._say("adjudication is hidden in blind mode: it shows what others said")
+            return
         from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
 
-        self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._again)
-
-    def _again(self, _: None) -> None:
-        self._load()
+        self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._back)
 
     def _back(self, item: int | None) -> None:
         """Reviews may have changed what the view holds, and its order."""
-        self._load(item)
+        self._load(Standing(item, self.list.cursor))
 
     # -- what is set
 
@@ -200,6 +217,7 @@ class QueueScreen(Screen[None]):
         self._filter_line.open("search", self.state.search, SEARCH_HINT)
 
     def on_filter_line_submitted(self, typed: FilterLine.Submitted) -> None:
+        here, before = self._here(), self.state.setting
         if typed.kind == "search":
             self.state.search = typed.text
         else:
@@ -209,36 +227,73 @@ class QueueScreen(Screen[None]):
                 self._filter_line.complain(error.message, error.position)
                 return
             self.state.where = typed.text
+        self._levels.go_in(before, here)
         self._filter_line.close()
-        self._show_view()
+        self.list.focus()
+        self._load(Standing(here.item))
 
     def on_filter_line_cancelled(self) -> None:
         self.list.focus()
 
-    def action_clear_filter(self) -> None:
-        self.state.clear()
-        self._show_view()
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """A click into the list while a filter is typed."""
+        if event.widget is self.list and self._filter_line.display:
+            self._filter_line.close()
 
-    def _show_view(self) -> None:
-        """After the view was changed: the cursor stays on its item if that is still in it."""
-        self.list.focus()
-        row = self.list.row_at(self.list.cursor) if self.list.total else None
-        self._load(row.item if row else None)
+    def action_clear_filter(self) -> None:
+        if not (self.state.where or self.state.search):
+            self._say("all items are shown already")
+            return
+        here = self._here()
+        self._levels.clear()
+        self._load(Standing(here.item))
 
     def action_choose(self, what: str) -> None:
-        self.app.push_screen(self._choosing.choices[what].ask(), partial(self._chosen, what))
+        choice = self._choosing.choices[what]
+        why = choice.why_not()
+        if why:
+            self._say(why)
+        else:
+            self.app.push_screen(choice.ask(), partial(self._chosen, what))
 
     def _chosen(self, what: str, answer: Any) -> None:
         if answer is not None:
-            self._choosing.choices[what].take(answer)
-            self._load()
+            self._load(self._choosing.take(what, answer, self._here()))
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys that would do nothing here are not shown."""
-        if self.is_mounted and self._filter_line.display:
-            return action not in ACTIONS
-        if action == "choose":
-            return self._choosing.choices[str(parameters[0])].offered()
-        if action == "adjudicate":
-            return not self.state.blind
-        return action != "clear_filter" or bool(self.state.where or self.state.search)
+    # -- levels
+
+    def _here(self) -> Standing:
+        """Where the cursor stands, or is about to."""
+        if self._wanted is not None:
+            return self._wanted
+        row = self.list.row_at(self.list.cursor) if self.list.total else None
+        return Standing(row.item, self.list.cursor, (row.id, row.run)) if row else Standing(line=self.list.cursor)
+
+    def action_back(self, leave: bool) -> None:
+        """To the level above, and to the list that led here; from the outermost, `leave` leaves the program."""
+        level = self._levels.back()
+        if level is not None:
+            self._load(level.standing)
+            if level.via:
+                self.action_choose(level.via)
+        elif leave:
+            self.app.call_later(self.app.run_action, "quit")
+        else:
+            self._say(f"nothing lies above this: {key_names(self.app).get('queue.quit', '')} leaves")
+
+    @property
+    def position(self) -> Position:
+        return Position(self.state.setting, self._here(), self._levels.above)
+
+    def _say(self, message: str) -> None:
+        self._message = message
+        self._draw_header()
+
+    @property
+    def idle_keys(self) -> frozenset[str]:
+        """Of actions that would only say why there is nothing to do."""
+        hidden = {"queue.adjudicate"} if self.state.blind else set()
+        return self._choosing.idle | hidden | (set() if self.state.where or self.state.search else {"queue.clear"})
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        return not (self.is_mounted and self._filter_line.display and action in ACTIONS)

@@ -1,11 +1,12 @@
 # make demo: set up and open the sample runs.  make quick: while you work.  make test: the tests.  make sweep: the long ones.  make check: all that CI asks.
+# make faults: what docs/reliability.md counts.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 
-.PHONY: demo quick test sweep lint types layers check snapshots bench clean
+.PHONY: demo quick test sweep faults lint types layers check snapshots bench clean
 
 demo: $(STAMP)
 	$(BIN)/fcreview demo
@@ -22,6 +23,10 @@ test: $(STAMP)
 # Whole published runs and hundreds of random cases: what takes minutes and seldom finds more than `test` does. CI asks it too.
 sweep: $(STAMP)
 	$(PYTEST) -m sweep
+
+# The programs of tests/faults in their long form, one after the other: most of an hour. docs/reliability.md has their counts.
+faults: $(STAMP)
+	FCREVIEW_FAULTS=long $(BIN)/python -m pytest -q -s tests/faults
 
 # One link a room, so that the type checker sees the package as it is installed.
 types: $(STAMP)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fcreview.cli.errors import FAILED, FINE, INTERRUPTED, ReaderGoneError, explain
 from fcreview.cli.output import note
+from fcreview.cli.signals import heed, told_to_end
 
 COMMANDS = {
     "open": "fcreview.cli.commands.opening.open_:open_",
@@ -78,6 +79,9 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
+        ended = told_to_end()
+        if ended is not None:
+            return ended
         if os.environ.get("FCREVIEW_DEBUG") == "1":
             raise
         code, lines = explain(error)
@@ -88,12 +92,20 @@ def run(arguments: list[str]) -> int:
 def app() -> None:
     """Entry point of the console script."""
     gc.set_threshold(*SELDOM)
+    heed()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a locale without our characters gets escapes instead of an error
             stream.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the interpreter's own flush is quiet
+        if not isinstance(error, BrokenPipeError) and code == FINE:
+            note(f"fcreview: standard output: {error.strerror or error}")
+            code = FAILED
+    limited = sys.modules.get("fcreview.store.queries.limited")
+    if limited is not None and limited.stuck():
+        sys.stderr.flush()
+        os._exit(code)  # nothing is open for writing, and the interpreter would wait for it
     sys.exit(code)

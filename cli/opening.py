@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.config import load_config
-from fcreview.cli.errors import FAILED, CommandError
+from fcreview.cli.errors import CommandError
 from fcreview.cli.opened import Opened
 from fcreview.cli.output import note, on_terminal
 
@@ -75,7 +75,7 @@ def show_app(
     adjudicate: bool = False,
     resume: bool = False,
 ) -> None:
-    """The screens, until they are left. Ends the program with FAILED if the store could not be opened.
+    """The screens, until they are left. Ends the program with `FcreviewApp.return_code` if that is not 0.
 
     `resume`: the queue as this annotator left it.
     """
@@ -87,4 +87,4 @@ def show_app(
     app = FcreviewApp(screens, view, first, key_names=load_config().keys, adjudicate=adjudicate, resume=resume)
     app.run()
     if app.return_code:
-        raise SystemExit(FAILED)
+        raise SystemExit(app.return_code)

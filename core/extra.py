@@ -23,6 +23,10 @@ class RecordPlace:
     length: int = 0
 
 
+ABSENT = "(not there)"
+"""Stands for the side of a `StateDifference` that has no such attribute."""
+
+
 @dataclass(slots=True)
 class StateDifference:
     """An attribute of the environment that ended up otherwise than after the golden calls. Both sides are JSON."""
@@ -38,8 +42,16 @@ class Extra:
     failing_turn: int | None = None
     """The turn, from 0, at which the checker stopped: marked, unfolded and opened first on the item screen."""
     state_differences: dict[str, StateDifference] | None = None
-    """By attribute: a table at the end of the failing turn, golden beside predicted; without a failing turn under
-    *more*."""
+    """By attribute: a table at the end of the failing turn, of the last one if none is named, golden beside
+    predicted."""
+    golden_reply: str | None = None
+    """Where a reply is judged and no calls: the golden one, or what a reply must say. Shown beside the predicted one,
+    to blind annotators too."""
+    golden_labels: list[str] | None = None
+    """The labels of the golden reply: beside those that a judge gave the predicted one."""
+    held_against: dict[str, int] | None = None
+    """Which golden call (`Call.index`) a predicted one without a partner was compared with by the benchmark, by the
+    predicted one's address: both are shown."""
     accepted_answers: list[Any] | None = None
     """Where a final answer is judged and no calls: JSON values, usually texts, any one of which is right. Shown with
     `final_answer` below them, to blind annotators too."""
@@ -61,6 +73,7 @@ class Extra:
         """The fields that are set, under their own names: `{}` for most items.
 
         `{"failing_turn": 1, "state_differences": {"root": {"golden": "b", "predicted": "c"}},
+        "golden_reply": "No tool fits.", "golden_labels": ["inform"], "held_against": {"turn:1/call:9": 5},
         "accepted_answers": ["7"], "final_answer": "8", "score_record": {"file": "a.json", "line": 2, "offset": 9,
         "length": 4}, "needs": [["turn:1/call:1"]], "redacted": true, "more": {"path": ["a.b"]}}`
         """
@@ -71,6 +84,9 @@ class Extra:
             found["state_differences"] = {
                 name: {"golden": one.golden, "predicted": one.predicted} for name, one in self.state_differences.items()
             }
+        for name in ("golden_reply", "golden_labels", "held_against"):
+            if (value := getattr(self, name)) is not None:
+                found[name] = value
         if self.accepted_answers is not None:
             found["accepted_answers"] = self.accepted_answers
         if self.final_answer is not None:

@@ -15,6 +15,8 @@ from fcreview.extra import Extra
 Side = Literal["golden", "predicted"]
 Role = Literal["system", "user", "assistant", "tool", "state", "log"]
 """`state` is a snapshot of the environment, `log` a remark of the benchmark's runner: the model saw neither."""
+GOLDEN_CALL = "golden call"
+"""`Message.name` of an earlier golden call that the dialogue goes on from: its content is the call as JSON."""
 Source = Literal["official", "rule", "judge", "human"]
 State = Literal["=", "~", "!", "-", "+"]
 """Equal, equal after the benchmark's normalisation, differs, missing in prediction, not in golden."""

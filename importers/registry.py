@@ -19,14 +19,14 @@ PLUGINS = (
         "bfcl",
         "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
-        version=3,
+        version=4,
         tags=TAGS["bfcl"],
     ),
     Plugin(
         "acebench",
         "ACEBench",
         "data_CATEGORY_result.json below result_en or result_zh",
-        version=2,
+        version=3,
         combines=True,
         tags=TAGS["acebench"],
     ),
@@ -34,22 +34,24 @@ PLUGINS = (
         "hammerbench",
         "HammerBench",
         "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
-        version=2,
+        version=3,
         tags=TAGS["hammerbench"],
     ),
     Plugin(
         "confetti",
         "CONFETTI",
         "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json",
+        version=2,
         tags=TAGS["confetti"],
     ),
     Plugin(
         "complexfuncbench",
         "ComplexFuncBench",
         "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
+        version=2,
         tags=TAGS["complexfuncbench"],
     ),
-    Plugin("generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs"),
+    Plugin("generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs", version=2),
 )
 """Adding a benchmark is one line here and the folder of that name."""
 

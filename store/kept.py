@@ -8,6 +8,8 @@ from typing import Any
 
 import orjson
 
+from fcreview.store.modes import share
+
 
 def read_object(file: Path) -> dict[str, Any]:
     """The JSON object in the file; an empty one if there is none that can be read."""
@@ -22,4 +24,5 @@ def write_object(file: Path, value: Any) -> None:
     """In the place of what was there, never half. OSError if it cannot be written."""
     fresh = file.with_suffix(f".{os.getpid()}.tmp")
     fresh.write_bytes(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+    share(fresh)
     fresh.replace(file)

@@ -111,6 +111,16 @@ class RunRow:
     """Items with a current verdict of the annotator who asks."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sibling:
+    """An item of the same conversation."""
+
+    item: int
+    id: str
+    mark: Any
+    """This annotator's verdict, else official, else rule; a blind annotator sees only their own."""
+
+
 @dataclass(slots=True)
 class ItemDetail:
     """Everything the item screen shows."""
@@ -121,6 +131,8 @@ class ItemDetail:
     item: Item
     opinions: list[Opinion] = field(default_factory=list)
     history: list[Event] = field(default_factory=list)
+    siblings: list[Sibling] = field(default_factory=list)
+    """The items of its group, itself among them, in the order of the dataset; empty without a group."""
 
 
 @dataclass(slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -17,9 +16,11 @@ from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
 from fcreview.store.queries.detail import find_items, hide_from, raw_record, read_issues, read_items, score_record
+from fcreview.store.queries.limited import close
 from fcreview.store.queries.pages import Orders, rows_of
-from fcreview.store.queries.sqlguard import run_sql
-from fcreview.store.queries.summaries import clusters, facets, run_infos, runs, used_tags
+from fcreview.store.queries.siblings import siblings
+from fcreview.store.queries.sqlguard import SECONDS, run_sql
+from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
 from fcreview.store.queues import second
 from fcreview.store.queues.places import QueuePlaces
 from fcreview.store.queues.presentations import item_of
@@ -87,9 +88,7 @@ class Store:
 
     def close(self) -> None:
         with self.lock:
-            with contextlib.suppress(duckdb.Error):  # closed already; or broken off: it is only for the next time
-                self.reviews.keep(self.workspace)
-            self.connection.close()
+            close(self.connection, lambda: self.reviews.keep(self.workspace))
 
     def __enter__(self) -> Store:
         return self
@@ -153,7 +152,7 @@ class Store:
 
     def used_tags(self) -> list[str]:
         """Tags of the reviews that stand, most used first; in blind mode this annotator's own."""
-        return self._do(lambda: used_tags(self.connection, self.annotator or "" if self.blind else None))
+        return self._do(lambda: self.reviews.said.tags(self.annotator or "" if self.blind else None))
 
     def clusters(self, view: View, limit: int | None = None) -> list[Cluster]:
         """Failures alike, largest group first; none in blind mode."""
@@ -191,15 +190,15 @@ class Store:
 
         return self._do(lambda: overruled(self.connection, item, said))
 
-    def sql(self, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """(column names, rows) of one statement that only reads; SqlError otherwise. Not in blind mode."""
+    def sql(self, text: str, seconds: float = SECONDS) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """(column names, rows) of one statement that only reads; SqlError otherwise or beyond `seconds`. Not blind."""
         self._unless_blind("sql is not available")
         with self.lock:
             if not self._locked:
                 lock_settings(self.connection)
                 self._locked = True
             self.reviews.fill()
-            return run_sql(self.connection, text)
+            return run_sql(self.connection, text, seconds)
 
     def labels(
         self, view: View, choice: Choice | None = None, size: int | None = None
@@ -258,6 +257,8 @@ class Store:
         found = self._details([item])
         if not found:
             raise StoreError("there is no such item")
+        if item == item_of(item):  # shown again, nothing tells what was said the first time
+            found[0].siblings = siblings(self.connection, found[0].row, blind=self.blind)
         return found[0]
 
     def _chunk(self, chunk: Chunk) -> list[ItemDetail]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fcreview.errors import FcreviewError
 from fcreview.store.annotators import safe_annotator
+from fcreview.store.modes import make_folder
 
 FOLDER = ".fcreview"
 
@@ -125,7 +126,7 @@ def _make(root: Path) -> Workspace:
     """The workspace with its folders. A place that cannot be written to is an error only if one is missing."""
     workspace = Workspace(root)
     try:
-        workspace.reviews.mkdir(parents=True, exist_ok=True)
+        make_folder(workspace.reviews)
     except OSError as error:
         raise WorkspaceError(
             f"cannot write to {root.parent} ({error.strerror or error}):"

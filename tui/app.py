@@ -12,6 +12,7 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from fcreview.store.rows import View
+from fcreview.tui.ending import Ending
 from fcreview.tui.keymap import KeymapError, in_force, keymap
 from fcreview.tui.keys import bindings, key_table
 from fcreview.tui.keytable import APP
@@ -38,7 +39,8 @@ class SmallScreen(Screen[None]):
 
 
 class FcreviewApp(App[int]):
-    """`run()` gives the number of items reviewed; `return_code` is 1 if the store could not be opened.
+    """`run()` gives the number of items reviewed; `return_code` is 1 if the store could not be opened, 128
+    and a signal's number if that ended it.
 
     `open_item` is an item's id or its number in the store: it is opened over the queue. `key_names` are other keys for
     actions, as `keymap` takes them. `adjudicate`: instead of the queue, what annotators differ on in the view.
@@ -76,6 +78,7 @@ class FcreviewApp(App[int]):
             self._state.restore(self._position.setting)
         self._open_item = open_item
         self._adjudicate = adjudicate
+        self._ending: Ending | None = None
         try:
             self.set_keymap(in_force(keymap(key_names or {})))
         except KeymapError as error:
@@ -89,6 +92,8 @@ class FcreviewApp(App[int]):
         )
 
     def on_mount(self) -> None:
+        if not self.is_headless:
+            self._ending = Ending(lambda code: self.run_worker(self._end(code), group="leave", exclusive=True))
         self.call_later(self.session.begin)
         if self._adjudicate:
             self.call_after_refresh(self._show_disputes)
@@ -125,10 +130,21 @@ class FcreviewApp(App[int]):
 
     async def _leave(self) -> None:
         if await self.session.leave():
-            queue = self.screen_stack[0]
-            if isinstance(queue, QueueScreen):
-                self.session.keep_position(self._state, queue.position)
+            self._keep_position()
             self.exit(self.session.reviewed)
 
+    async def _end(self, code: int) -> None:
+        """As `_leave`, but there is nobody to be told."""
+        await self.session.leave()
+        self._keep_position()
+        self.exit(self.session.reviewed, return_code=code)
+
+    def _keep_position(self) -> None:
+        queue = self.screen_stack[0]
+        if isinstance(queue, QueueScreen):
+            self.session.keep_position(self._state, queue.position)
+
     def on_unmount(self) -> None:
+        if self._ending is not None:
+            self._ending.over()
         self.session.close()

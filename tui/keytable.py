@@ -106,6 +106,8 @@ ITEM = [
     Action("item.target", "T", "target", "verdict on the item, or on what the cursor is on", shown=False),
     Action("item.next", "right_square_bracket", "step(1)", "next"),
     Action("item.previous", "left_square_bracket", "step(-1)", "previous"),
+    Action("item.group_next", "right_curly_bracket", "in_group(1)", "next item of its group", shown=False),
+    Action("item.group_previous", "left_curly_bracket", "in_group(-1)", "previous item of its group", shown=False),
     Action("item.search", "slash", "search", "search in the item", shown=False),
     Action("item.raw", "R", "raw", "raw records", shown=False),
     Action("item.copy", "y", "copy", "copy", shown=False),
@@ -129,7 +131,7 @@ ITEM_TEXT = [
     Action("item.again", "s", "search_again(1)", "next match", shown=False),
     Action("item.before", "S", "search_again(-1)", "previous match", shown=False),
     Action("item.dialogue", "t", "dialogue", "full dialogue", shown=False),
-    Action("item.document", "d", "document", "function document", shown=False),
+    Action("item.document", "d", "document", "function documents: golden's, predicted's, all", shown=False),
 ]
 
 _SHARED = (

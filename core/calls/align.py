@@ -1,14 +1,16 @@
 """Which predicted call answers which golden call: the pairing of least cost.
 
 Cost, most important first: calls whose functions differ, arguments that are not accepted, distance in position.
-Every call is in exactly one pair. In any order, as many calls as possible are paired, so that a call of the wrong
-function still stands beside the one it was made instead of; in golden order, two such pairs give way to a right one.
+Every call is in exactly one pair. Calls of different functions are partners only where the one was made instead of the
+other: names alike, or as many calls on both sides and neither function among the other side's. A call that only repeats
+one of another function stands for nothing: it is extra, and what was to be called is missing.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from math import inf
 from typing import Any
 
@@ -20,9 +22,15 @@ OTHER_FUNCTION = 1e6
 UNPAIRED = 0.6e6
 """In golden order: less than a pair of different functions, and two of these more than one such pair."""
 UNREADABLE = 100.0
+LEAST = 1e-3
+"""Of the arguments of a call of another function: such a pair may come apart and must not part others."""
 APART = 1e-5
 MAX_COSTS = 3600
 """Beyond this many possible pairs (60 by 60), calls are paired by function and position instead."""
+
+ALIKE = 0.8
+"""Names of functions at least as similar as this are taken for a slip of the pen."""
+LONG_NAME = 100
 
 Places = list[tuple[int, int]]
 
@@ -54,7 +62,8 @@ def align(
             return [_equal(one, other) for one, other in zip(golden, predicted, strict=True)]
         if len(golden) == 1:
             return [_compared(golden[0], predicted[0], rules)]
-    partners = dict(_partners(golden, predicted, rules, ordered))
+    found = _partners(golden, predicted, rules, ordered)
+    partners = {i: j for i, j in found if _instead(golden, predicted, (i, j), rules)}
     pairs = [
         _compared(call, predicted[partners[at]], rules)
         if at in partners
@@ -64,6 +73,25 @@ def align(
     taken = set(partners.values())
     extra = (call for at, call in enumerate(predicted) if at not in taken)
     return pairs + [Pair(call.turn, None, call.index, call.name, "+") for call in extra]
+
+
+def _instead(golden: Sequence[Call], predicted: Sequence[Call], at: tuple[int, int], rules: Rules) -> bool:
+    """Whether the two calls are of one function, or the predicted one was made instead of the golden one."""
+    wanted, made = golden[at[0]], predicted[at[1]]
+    if same_function(wanted, made, rules) or _alike(wanted.name, made.name):
+        return True
+    if len(golden) != len(predicted):
+        return False
+    asked = any(same_function(each, made, rules) for each in golden)
+    return not asked and not any(same_function(wanted, each, rules) for each in predicted)
+
+
+def _alike(one: str, other: str) -> bool:
+    """`Maps.search` and `search`, `get_wether` and `get_weather`."""
+    one, other = one[:LONG_NAME].casefold(), other[:LONG_NAME].casefold()
+    if not one or not other or one.rpartition(".")[2] == other.rpartition(".")[2]:
+        return True
+    return SequenceMatcher(None, one, other, autojunk=False).ratio() >= ALIKE
 
 
 def _same_call(golden: Call, predicted: Call, rules: Rules) -> bool:
@@ -123,7 +151,13 @@ def _costs(
 
 
 def _cost(golden: Call, predicted: Call, rules: Rules) -> float:
-    cost = 0.0 if same_function(golden, predicted, rules) else OTHER_FUNCTION
+    if not same_function(golden, predicted, rules):
+        return OTHER_FUNCTION + LEAST * _arguments_cost(golden, predicted, rules)
+    return _arguments_cost(golden, predicted, rules)
+
+
+def _arguments_cost(golden: Call, predicted: Call, rules: Rules) -> float:
+    cost = 0.0
     if golden.arguments is None or predicted.arguments is None:
         return cost + UNREADABLE
     given = predicted.arguments

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from fcreview.calls.align import align
 from fcreview.calls.first_difference import first_difference
 from fcreview.importers.acebench.check_agent import check_end_state, process_accuracy
@@ -13,7 +15,13 @@ from fcreview.importers.acebench.check_value import RULES
 from fcreview.importers.acebench.decode import Undecodable, readable
 from fcreview.importers.acebench.figures.rates import MILESTONES, PROCESS
 from fcreview.importers.acebench.history import read_history
-from fcreview.model import Accept, Call, ImportIssue, Item, Message, Role, Verdict
+from fcreview.importers.acebench.milestones import best_sequence, in_words, met, pairs_of
+from fcreview.importers.acebench.states import state_differences
+from fcreview.model import Accept, Call, ImportIssue, Item, Message, Verdict
+from fcreview.values import json_safe
+
+INSTRUCTION = "instruction to the simulated user"
+"""`Message.name` of what the model did not see."""
 
 
 def fill(
@@ -26,11 +34,9 @@ def fill(
     text = str((question or {}).get("question", ""))
     item.question = " ".join(text.split())[:400]
     simulated = item.category == "agent_multi_turn"
-    item.messages = [
-        Message(
-            0, -1, "system" if simulated else "user", text, "instruction to the simulated user" if simulated else None
-        )
-    ]
+    item.messages = [Message(0, -1, "system", text, INSTRUCTION) if simulated else Message(0, -1, "user", text)]
+    if initial := (question or {}).get("initial_config"):
+        item.messages.append(Message(0, -1, "state", orjson.dumps(json_safe(initial)).decode(), "at the start"))
     process = [str(part) for part in record.get("process") or []] if isinstance(record.get("process"), list) else []
     steps = _conversation(item, history) if history is not None else []
     if len(steps) != len(process):
@@ -40,11 +46,15 @@ def fill(
     if answer is None:
         return
     milestones = answer.get("mile_stone") or []
-    sequences = milestones if milestones and isinstance(milestones[0], list) else [milestones]
-    item.golden = _calls("golden", [str(part) for part in sequences[0]], range(len(sequences[0])))
-    if len(sequences) > 1:
-        item.extra.more["other milestone sequences"] = sequences[1:]
-    item.pairs = align(item.golden, item.predicted, RULES, ordered=True)
+    sequence, others = best_sequence(process, milestones)
+    item.golden = _calls("golden", sequence, range(len(sequence)))
+    if others:
+        item.extra.more["other milestone sequences"] = others
+    places = met(process, sequence)
+    if len(item.golden) == len(sequence) and len(item.predicted) == len(process):
+        item.pairs = pairs_of(item.golden, item.predicted, places)
+    else:  # a text that holds several calls
+        item.pairs = align(item.golden, item.predicted, RULES, ordered=True)
     item.diff_function, item.diff_argument, item.first_difference = first_difference(
         item.pairs, item.golden, item.predicted
     )
@@ -55,9 +65,13 @@ def fill(
     )
     counted, _ = process_accuracy(record.get("process"), milestones, outcome.valid)
     item.verdicts.append(Verdict("rule", counted, criterion=PROCESS, by="milestones"))
+    if sequence:
+        item.extra.more["milestones"] = in_words(sequence, len(places))
     item.extra.more[MILESTONES], _ = process_accuracy(record.get("process"), milestones, False)
     if not outcome.valid:
         item.diff_function, item.diff_argument = outcome.function, outcome.argument
+    if not outcome.valid:
+        item.extra.state_differences = state_differences(record.get("result"), answer.get("ground_truth"))
     item.extra.more |= {"end state": record.get("result"), "golden end state": answer.get("ground_truth")}
 
 
@@ -87,20 +101,30 @@ def _lenient(text: str) -> list[tuple[str, dict[Any, Any]]]:
 
 
 def _conversation(item: Item, history: Path) -> list[int]:
-    """Adds what was said; the steps at which the agent spoke to the execution role, whose texts stand as calls."""
+    """Adds what was said; the steps at which the agent spoke to the execution role, whose texts stand as calls.
+
+    A step is something the agent did. What the user says before the first opens the turn; that the table repeats the
+    question there is left out.
+    """
     try:
         said, odd = read_history(history.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
         item.issues.append(ImportIssue(str(history), None, f"cannot be read: {error.strerror}", item=item.id))
         return []
     item.issues += [ImportIssue(str(history), line, "not a row of the table", item=item.id) for line in odd]
+    known = {"".join(message.content.split()) for message in item.messages if message.role == "user"}
     calls: list[int] = []
-    for step, one in enumerate(said):
+    step = -1
+    for one in said:
         if one.sender == "execution":
-            item.messages.append(Message(0, calls[-1] if calls else step, "tool", one.content))
-        elif one.recipient == "execution":
-            calls.append(step)
+            item.messages.append(Message(0, calls[-1] if calls else max(step, 0), "tool", one.content))
+        elif one.sender == "user":
+            if step >= 0 or "".join(one.content.split()) not in known:
+                item.messages.append(Message(0, step, "user", one.content))
         else:
-            role: Role = "user" if one.sender == "user" else "assistant"
-            item.messages.append(Message(0, step, role, one.content))
+            step += 1
+            if one.recipient == "execution":
+                calls.append(step)
+            else:
+                item.messages.append(Message(0, step, "assistant", one.content))
     return calls

@@ -44,7 +44,8 @@ def parse(text: str) -> ast.expr:
     try:
         return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise Undecodable(f"invalid syntax: {error}") from None
+        said = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise Undecodable(f"invalid syntax: {said.partition(' (detected at')[0]}") from None
 
 
 def readable(reply: str) -> list[CallTuple]:

@@ -56,9 +56,18 @@ def _text(record: dict[str, Any], key: str) -> str:
 
 
 def _special(item: Item, reply: Any, golden: Any, category: str, judged: bool) -> None:
-    item.extra.more["expected"] = {"phrase": PHRASES[category], "must name": golden}
+    item.extra.golden_reply = _must_say(PHRASES[category], golden)
     if judged:
         _verdict(item, check_special(reply, golden, category))
+
+
+def _must_say(phrase: str, golden: Any) -> str:
+    """What the evaluator looks for in the reply, in words."""
+    words = [f"must say: {phrase}"]
+    for name, wanted in golden.items() if isinstance(golden, dict) else ():
+        named = ", ".join(map(str, wanted)) if isinstance(wanted, list) else str(wanted)
+        words.append(f"must name, of {name}: {named}")
+    return "\n".join(words)
 
 
 def _normal(item: Item, reply: Any, golden: Any, turn: int, judged: bool) -> None:

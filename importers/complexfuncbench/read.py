@@ -16,7 +16,7 @@ from fcreview.importers.complexfuncbench.log import Log, read_log
 from fcreview.importers.complexfuncbench.sample import GoldenPath, domain, golden_path, made
 from fcreview.model import ImportIssue, Item, Pair, Source, Verdict
 from fcreview.plan import RunPlan
-from fcreview.targets import RESPONSE
+from fcreview.targets import RESPONSE, call_address
 
 NOTE = "success depended on live replies and a judge: it is imported, not recomputed"
 JUDGE = "gpt-4o (as published)"
@@ -89,6 +89,7 @@ def _fill(item: Item, record: dict[str, Any], known: dict[str, Any] | None, log:
         item.diff_function, item.diff_argument, item.first_difference = found
     by_address = addresses(item.pairs, verdicts)
     item.verdicts += _call_verdicts(by_address)
+    item.extra.held_against = _held_against(item.pairs, by_address)
     item.extra.needs = needs(golden, by_address, bool(item.official)) if known else None
     _extra(item, record, golden, verdicts, log)
     _for_figures(item, by_address)
@@ -170,6 +171,12 @@ def pairs_of(verdicts: list[CallVerdict], golden: GoldenPath) -> list[Pair]:
         pairs.setdefault(call.index, Pair(0, call.index, None, call.name, "-"))
     ordered = [pairs[index] for index in sorted(pairs)]
     return ordered + sorted(extra, key=lambda pair: pair.predicted or 0)
+
+
+def _held_against(pairs: list[Pair], verdicts: dict[str, CallVerdict]) -> dict[str, int] | None:
+    """The golden calls of refused calls whose partner was later answered by another call."""
+    extra = {call_address(0, at) for at, pair in enumerate(pairs) if pair.golden is None}
+    return {at: one.golden.index for at, one in verdicts.items() if at in extra and one.golden is not None} or None
 
 
 def _call_verdicts(verdicts: dict[str, CallVerdict]) -> list[Verdict]:

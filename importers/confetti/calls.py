@@ -12,8 +12,9 @@ from fcreview.importers.bfcl.check.texts import RULES
 from fcreview.importers.confetti.binary import check, golden_call, make_case
 from fcreview.importers.confetti.soft import DIGITS, STAYS, parameter_scores, soft_score
 from fcreview.importers.confetti.sources import Sources
-from fcreview.model import Call, Item, Verdict
+from fcreview.model import ArgumentDiff, Call, Item, Verdict
 from fcreview.targets import argument_address, call_address
+from fcreview.values import to_json_text
 
 
 def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sources: Sources) -> None:
@@ -37,6 +38,7 @@ def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sou
         return
     item.golden = golden_call(golden, turn)
     item.pairs = align(item.golden, item.predicted, RULES)
+    _lists(item)
     item.diff_function, item.diff_argument, item.first_difference = first_difference(
         item.pairs, item.golden, item.predicted
     )
@@ -53,6 +55,24 @@ def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sou
         item.rule_note = "no question file: functions are unknown"
     _soft(item, golden, sources.soft.get(known))
     _hallucination(item, sources.hallucination.get(known))
+
+
+def _lists(item: Item) -> None:
+    """Says of a golden argument with several values how it is stored: it may be meant as one list, of which the rules
+    take any element."""
+    for pair in item.pairs:
+        golden = item.golden[pair.golden].arguments if pair.golden is not None else None
+        given = item.predicted[pair.predicted].arguments if pair.predicted is not None else None
+        for name, accept in (golden or {}).items():
+            if len(accept.any_of) < 2 or name not in (given or {}):
+                continue
+            path, stored = child("", name), f"stored as {to_json_text(accept.any_of)}"
+            known = next((place for place in pair.diff if place.path == path), None)
+            if known is None:
+                pair.diff.append(ArgumentDiff(path, "~", f"{stored}: the rules take any one value of it"))
+                pair.state = "~" if pair.state == "=" else pair.state
+            else:
+                known.reason = f"{known.reason}; {stored}"
 
 
 def _soft(item: Item, golden: Any, given: dict[str, Any] | None) -> None:

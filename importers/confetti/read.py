@@ -14,7 +14,7 @@ from fcreview.importers.confetti.acts import CRITERION, GOLDEN, acts_match
 from fcreview.importers.confetti.chains import dialog
 from fcreview.importers.confetti.find import CALLS, RESULTS
 from fcreview.importers.confetti.sources import Sources, load
-from fcreview.model import ImportIssue, Item, Message, Role, Verdict
+from fcreview.model import GOLDEN_CALL, ImportIssue, Item, Message, Role, Verdict
 from fcreview.plan import RunPlan
 from fcreview.targets import RESPONSE
 
@@ -82,7 +82,8 @@ def _dialog_act(item: Item, result: Any, answer: Row | None, known: str, sources
     golden = answer.get("ground_truth") if answer else None
     if answer:
         item.extra.more[GOLDEN] = golden
-        item.extra.more["golden reply"] = answer.get("ground_truth_content")
+        item.extra.golden_reply = _reply(answer.get("ground_truth_content"))
+        item.extra.golden_labels = [str(label) for label in golden] if isinstance(golden, list) else None
     judged = sources.act_judge.get(known)
     if judged is None:
         item.rule_note = "no judge labels: nothing to compare the golden labels with"
@@ -104,6 +105,12 @@ def _dialog_act(item: Item, result: Any, answer: Row | None, known: str, sources
         item.first_difference = None if item.rule else reason
 
 
+def _reply(content: Any) -> str | None:
+    """Calls and words of a golden reply, a line each."""
+    parts = content if isinstance(content, list) else [content]
+    return "\n".join(str(part) for part in parts if part is not None) or None
+
+
 def history(question: Any) -> list[Message]:
     """The flat message list as turns: a user message opens one. Content that is not text stands as its JSON."""
     found: list[Message] = []
@@ -114,7 +121,7 @@ def history(question: Any) -> list[Message]:
         role, content = entry.get("role"), entry.get("content")
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
         kind = entry.get("content_type")
-        name = "golden call" if kind == "function_call" else str(kind) if kind not in USUAL else None
+        name = GOLDEN_CALL if kind == "function_call" else str(kind) if kind not in USUAL else None
         if role == "user":
             turn, step = turn + 1, 0
             found.append(Message(turn, -1, "user", text, name))

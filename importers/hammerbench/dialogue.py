@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from fcreview.model import Message
+from fcreview.model import GOLDEN_CALL, Message
 
 _START = re.compile(r"^(user|assistant):", re.MULTILINE)
 _EXTERNAL = re.compile(r"<EK>:?|(?:^|\n)EK:|^EK:")
@@ -29,12 +29,20 @@ def from_records(records: list[dict[str, Any]], snapshot: int) -> list[Message]:
             if calls == snapshot:
                 break
             text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-            found.append(Message(max(turn, 0), 0, "assistant", text, "golden call"))
+            found.append(Message(max(turn, 0), 0, "assistant", text, GOLDEN_CALL))
         elif turn + 1 > snapshot:
             break
         else:
             found.append(Message(max(turn, 0), 1, "assistant", str(content)))
     return found
+
+
+def without_refusal(messages: list[Message]) -> tuple[list[Message], str | None]:
+    """The dialogue without the golden answer that closes it where no tool fits, and that answer."""
+    last = messages[-1] if messages else None
+    if last is None or last.role != "assistant" or last.name is not None:
+        return messages, None
+    return messages[:-1], last.content
 
 
 def from_input(text: str) -> list[Message]:

@@ -11,7 +11,7 @@ from fcreview.calls.align import align
 from fcreview.calls.first_difference import first_difference
 from fcreview.calls.rules import Rules
 from fcreview.importers.hammerbench.check import Snapshot, check
-from fcreview.importers.hammerbench.dialogue import EXTERNAL
+from fcreview.importers.hammerbench.dialogue import EXTERNAL, without_refusal
 from fcreview.importers.hammerbench.judged import DECLINES, MOMENT
 from fcreview.importers.hammerbench.parse import parse
 from fcreview.model import Accept, Call, ImportIssue, Item, Message, Verdict
@@ -42,6 +42,10 @@ class Given:
 def fill(item: Item, given: Given, *, first_ok: bool | None = None) -> bool:
     """Fills the item; returns func_ok. `first_ok` is the conversation's first func_ok in the per-conversation
     generation, where it counts for every snapshot; None where each stands for itself."""
+    declines = should_decline(item.category, given.label)
+    if declines:
+        given.messages, said = without_refusal(given.messages)
+        item.extra.golden_reply = given.label if isinstance(given.label, str) else said
     item.messages, item.functions = given.messages, given.tools
     turn = max((message.turn for message in given.messages), default=0)
     item.n_turns = turn + 1
@@ -53,7 +57,6 @@ def fill(item: Item, given: Given, *, first_ok: bool | None = None) -> bool:
     if call is None:
         item.predicted = []
         item.messages = [*given.messages, Message(turn, 2, "assistant", raw)]
-    declines = should_decline(item.category, given.label)
     if isinstance(given.label, dict) and not declines:
         item.golden = [_golden(given.label, turn)]
     item.pairs = align(item.golden, item.predicted, RULES)

@@ -23,6 +23,7 @@ from fcreview.store.connecting import SCHEMA_VERSION
 from fcreview.store.importing.columns import PLAIN
 from fcreview.store.importing.sources import Source
 from fcreview.store.importing.stage import Part, dump, issue_rows
+from fcreview.store.modes import share
 from fcreview.store.workspace import Workspace
 
 MEMORY = "350MB"
@@ -200,6 +201,7 @@ class Builder:
         self._run("DETACH store")
         with path.open("rb+") as stream:
             os.fsync(stream.fileno())
+        share(path)
         os.replace(path, self._workspace.store)  # noqa: PTH105 - atomic, whatever is there
 
     def _compacted(self) -> Path | None:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
+import duckdb
+
 from fcreview.model import ImportIssue
 from fcreview.plan import RunPlan
 from fcreview.store.importing.building import Builder, LoadError
@@ -20,6 +22,7 @@ from fcreview.store.importing.reading import Outcome, Progress, Read, read_all
 from fcreview.store.importing.sorting import Sorted, Sorting
 from fcreview.store.importing.sources import files_of
 from fcreview.store.importing.stage import Part, read_line
+from fcreview.store.modes import make_folder, share
 from fcreview.store.rows import ImportSummary
 from fcreview.store.workspace import Workspace, WorkspaceError
 
@@ -48,13 +51,20 @@ def import_runs(
     try:
         with _alone(workspace):
             summary = _Import(workspace, _Request(plans, read, issues, progress, jobs, data)).run()
-    except OSError as error:
+    except (OSError, duckdb.IOException) as error:
         raise WorkspaceError(
-            f"cannot write to {workspace.root} ({error.strerror or error}):"
+            f"cannot write to {workspace.root} ({_why(error)}):"
             " name a folder that can be written to with --workspace DIR"
         ) from error
     summary.seconds = time.perf_counter() - started
     return summary
+
+
+def _why(error: OSError | duckdb.IOException) -> str:
+    """DuckDB tells of the database first and of the disk last."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return (str(error).splitlines() or [""])[0].rpartition(": ")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +104,7 @@ class _Import:
     def _build(self) -> None:
         """Reads what is to be read and writes the new file, unless reading got nothing that is worth one."""
         shutil.rmtree(self._folder, ignore_errors=True)
-        self._folder.mkdir(parents=True)
+        make_folder(self._folder)
         todo, asked = self._todo, self._asked
         outcomes = read_all(self._workspace, self._folder, todo.jobs, asked.read, asked.workers, asked.progress)
         try:
@@ -203,7 +213,10 @@ class _Import:
 @contextlib.contextmanager
 def _alone(workspace: Workspace) -> Iterator[None]:
     """One importer at a time: another one waits. What a crashed one left is swept away first."""
+    fresh = not workspace.lock.exists()
     with workspace.lock.open("a") as handle:
+        if fresh:
+            share(workspace.lock, writing=True)
         _flock(handle)
         for left in workspace.root.glob(f"{workspace.store.name}.*.tmp*"):
             left.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from fcreview.model import ImportIssue, Item, Run
 from fcreview.plan import RunPlan
+from fcreview.store.importing.lifeline import Lifeline
 from fcreview.store.importing.sources import Source, content_hash
 from fcreview.store.importing.stage import Part, Shared, write_part
 from fcreview.store.workspace import Workspace
@@ -135,24 +136,27 @@ def _in_processes(
 ) -> Iterator[Outcome]:
     done = 0
     context = multiprocessing.get_context("fork" if _may_fork() else "spawn")
-    with ProcessPoolExecutor(min(workers, len(jobs)), mp_context=context) as pool:
+    with (
+        Lifeline(context) as lifeline,
+        ProcessPoolExecutor(
+            min(workers, len(jobs)), mp_context=context, initializer=lifeline.initializer, initargs=lifeline.initargs
+        ) as pool,
+        lifeline.cut_by_errors(),
+    ):
         largest_first = sorted(jobs, key=lambda job: job.size, reverse=True)
         futures = {pool.submit(read_one, workspace, folder, job, read, None): job for job in largest_first}
-        try:
-            for future in as_completed(futures):
-                job = futures.pop(future)
-                try:
-                    outcome = future.result()
-                except BrokenProcessPool:
-                    outcome = Outcome(job, job.plan.run, error="the process that read it was killed (out of memory?)")
-                except Exception as error:
-                    outcome = Outcome(job, job.plan.run, error=_reason(error))
-                yield outcome
-                done += job.size
-                if progress is not None:
-                    progress(job.plan.run.model, done, total)
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        for future in as_completed(futures):
+            job = futures.pop(future)
+            try:
+                outcome = future.result()
+            except BrokenProcessPool:
+                outcome = Outcome(job, job.plan.run, error="the process that read it was killed (out of memory?)")
+            except Exception as error:
+                outcome = Outcome(job, job.plan.run, error=_reason(error))
+            yield outcome
+            done += job.size
+            if progress is not None:
+                progress(job.plan.run.model, done, total)
 
 
 def _may_fork() -> bool:

@@ -8,21 +8,27 @@ from typing import Any
 import duckdb
 
 from fcreview.errors import FcreviewError
+from fcreview.store.queries.limited import TimeUpError, limited
 
 _READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 ROWS = 2_000_000
 """Rows that one statement may give: they are all held in memory."""
+SECONDS = 60.0
+"""Time that one statement may take, unless another is asked for."""
 
 
 class SqlError(FcreviewError):
     """Not allowed, or DuckDB refuses it: the message says what is allowed, or is DuckDB's own."""
 
 
-def run_sql(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+def run_sql(
+    connection: duckdb.DuckDBPyConnection, text: str, seconds: float = SECONDS
+) -> tuple[list[str], list[tuple[Any, ...]]]:
     """(column names, rows) of one SELECT, WITH, FROM, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN statement.
 
-    Whatever it may change in temporary tables (a WITH may hold an INSERT) is rolled back.
+    SqlError for anything else, and if it takes longer than `seconds`. Whatever it may change in temporary tables (a
+    WITH may hold an INSERT) is rolled back.
     """
     try:
         text.encode()
@@ -34,19 +40,27 @@ def run_sql(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[list[str]
     if statements[0].type not in _READING:
         raise SqlError("only statements that read: SELECT, WITH, FROM, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN")
     try:
-        connection.execute("BEGIN TRANSACTION READ ONLY")
-        try:
-            found = connection.execute(statements[0])
-            columns = found.description or []
-            _check_types(columns)
-            rows = found.fetchmany(ROWS + 1)
-            if len(rows) > ROWS:
-                raise SqlError(f"more than {ROWS:,} rows: add a LIMIT")
-            return [column[0] for column in columns], rows
-        finally:
-            connection.execute("ROLLBACK")
+        return limited(connection, lambda: _read(connection, statements[0]), seconds)
+    except TimeUpError:
+        raise SqlError(f"broken off after {seconds:g} seconds: ask for less, or allow more with --seconds") from None
     except duckdb.Error as error:
         raise SqlError(_short(error)) from error
+
+
+def _read(
+    connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    connection.execute("BEGIN TRANSACTION READ ONLY")
+    try:
+        found = connection.execute(statement)
+        columns = found.description or []
+        _check_types(columns)
+        rows = found.fetchmany(ROWS + 1)
+        if len(rows) > ROWS:
+            raise SqlError(f"more than {ROWS:,} rows: add a LIMIT")
+        return [column[0] for column in columns], rows
+    finally:
+        connection.execute("ROLLBACK")
 
 
 def _check_types(columns: Sequence[tuple[Any, ...]]) -> None:

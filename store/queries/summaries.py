@@ -113,16 +113,6 @@ def facets(connection: DuckDBPyConnection, view: View, *, blind: bool) -> dict[s
     return result
 
 
-def used_tags(connection: DuckDBPyConnection, annotator: str | None = None) -> list[str]:
-    """Tags of the reviews that stand, of all or of one annotator, most used first."""
-    found = connection.execute(
-        "SELECT tag FROM (SELECT unnest(tags) AS tag FROM reviews WHERE annotator = coalesce($1, annotator))"
-        " GROUP BY tag ORDER BY count(*) DESC, tag",
-        [annotator],
-    )
-    return [tag for (tag,) in found.fetchall()]
-
-
 def clusters(connection: DuckDBPyConnection, view: View, limit: int | None) -> list[Cluster]:
     """Items of the view that fail (effectively), by error type, function and argument of the first difference.
 

@@ -19,6 +19,7 @@ from fcreview.errors import FcreviewError
 from fcreview.review import ItemKey
 from fcreview.sampling.shares import Share
 from fcreview.sampling.strata import Stratum
+from fcreview.store import modes
 from fcreview.store.annotators import safe_annotator, same_file
 from fcreview.store.rows import QUEUES
 
@@ -133,11 +134,12 @@ def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
     path = queue_path(workspace, queue.name)
     fresh = path.with_suffix(f".{os.getpid()}.tmp")
     try:
-        workspace.queues.mkdir(parents=True, exist_ok=True)
+        modes.make_folder(workspace.queues)
         with fresh.open("wb") as file:
             file.write(orjson.dumps(_content(queue), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
             file.flush()
             os.fsync(file.fileno())
+        modes.share(fresh)
         os.link(fresh, path)  # unlike a rename, this fails if another process was faster
     except FileExistsError:
         raise QueueError(f"there is a queue {queue.name!a} already: take another name") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from fcreview.opinions import fold, is_stale, last_act, retractions
@@ -61,6 +62,16 @@ class Events:
     def last_act(self, annotator: str) -> Event | None:
         """The annotator's latest act that was not retracted."""
         return last_act(self._events.values(), annotator, self.retracted)
+
+    def tags(self, annotator: str | None = None) -> list[str]:
+        """Tags of what was not taken back, of everybody or of one annotator, most used first."""
+        counts = Counter(
+            tag
+            for event in self._events.values()
+            if annotator in (None, event.annotator) and (event.event, event.annotator) not in self.retracted
+            for tag in event.tags or ()
+        )
+        return sorted(counts, key=lambda tag: (-counts[tag], tag))
 
     def spoke(self, key: ItemKey, annotator: str) -> bool:
         """Whether the annotator ever said anything of the item."""

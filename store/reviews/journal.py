@@ -21,6 +21,7 @@ from fcreview.errors import FcreviewError
 from fcreview.opinions import last_act, retractions
 from fcreview.review import PARTS, Event, ItemKey, Said
 from fcreview.store.annotators import check_annotator, same_file
+from fcreview.store.modes import make_folder, share
 from fcreview.store.reviews.lines import LineError, parse_line, seal
 from fcreview.store.reviews.reader import JournalReader, torn_file
 
@@ -144,7 +145,7 @@ class Journal:
         """Appends what is made, in this annotator's turn, from the hash of the last whole event; returns it."""
         folder = self.path.parent
         if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             _sync_folder(folder.parent)
         descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -158,6 +159,7 @@ class Journal:
                     _write_all(descriptor, b"".join([b"\n"] * bool(fragment) + lines))
                     os.fsync(descriptor)
                 if size == 0:
+                    share(self.path)
                     _sync_folder(folder)
         finally:
             os.close(descriptor)
@@ -169,7 +171,7 @@ class Journal:
             parse_line(fragment)
             return
         file = torn_file(self.path, fragment)
-        file.parent.mkdir(exist_ok=True)
+        make_folder(file.parent)
         if not file.exists() or file.read_bytes() != fragment:
             with file.open("wb") as copy:
                 copy.write(fragment)

@@ -26,6 +26,8 @@ class Block:
     """A stop only while moving inside arguments."""
     differs: bool = False
     """`.` goes to the first of these."""
+    opens: bool = False
+    """The cursor starts here where nothing differs: it is what is judged."""
     foldable: bool = False
     folded: bool = False
     parent: str | None = None
@@ -52,8 +54,15 @@ class Options:
     """Blind: no verdict, no reason and no opinion of anybody else is shown."""
     argument: str | None = None
     """The argument under the cursor, to be marked in the function's document."""
+    documents: str = ""
+    """Which functions' documents are shown: `golden`, `predicted` (of the call `documented`) or `all`; empty for none.
+    Stays on from item to item."""
+    documented: str = ""
+    """The call below which the document stands."""
     open_all: bool = False
     """Nothing is folded away: what search looks through."""
+    group_keys: str = ""
+    """Which keys lead to the other items of the group, as people write them."""
     opener: str = "enter"
     """The key that opens what is folded."""
     in_print: str = ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fcreview.calls.table import ArgumentRow, argument_rows
-from fcreview.model import Call, Pair
+from fcreview.model import Call, Pair, Side
 from fcreview.sanitise import visible, width
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.text.lines import Line, Part, column, fit, fold_text, line, rule, wrap
@@ -38,13 +38,13 @@ class Columns:
         return 2 + self.name + 2 + self.golden + 2 + self.predicted
 
 
-def columns(rows: Sequence[ArgumentRow], cells: int) -> Columns:
-    """Names get what they need up to a quarter of the width; the values share the rest, equally if both need it."""
+def columns(rows: Sequence[ArgumentRow], cells: int, names: float = 0.25) -> Columns:
+    """Names get what they need up to a share of the width; the values share the rest, equally if both need it."""
     name = max([width(label(row)) for row in rows] + [len("argument")])
-    name = min(name, max(cells // 4, 8))
+    name = min(name, max(int(cells * names), 8))
     rest = max(cells - name - 6, 16)
-    golden = max([width(visible(row.golden or "")) for row in rows] + [len("golden")])
-    predicted = max([width(visible(row.predicted or "")) for row in rows] + [len("predicted")])
+    golden = max([width(visible(row.golden or absent(row)[0])) for row in rows] + [len("golden")])
+    predicted = max([width(visible(row.predicted or absent(row)[1])) for row in rows] + [len("predicted")])
     half = rest // 2
     if golden + predicted <= rest:  # everything fits: columns start at the same places from item to item if they can
         left = half if golden <= half and predicted <= rest - half else (golden if golden > half else rest - predicted)
@@ -99,6 +99,11 @@ def changes(row: ArgumentRow, golden: str, predicted: str) -> tuple[int, int]:
     return changed(golden, predicted)
 
 
+def changed_style(row: ArgumentRow) -> str:
+    """Style of the part that is not the same: what is equal by the benchmark's rules is no fault and not red."""
+    return "near" if row.state == "~" else "diff"
+
+
 def _columned(row: ArgumentRow, left: list[str], right: list[str], change: tuple[int, int], of: Columns) -> list[Line]:
     unimportant = row.state == "=" or (row.state == "-" and row.optional)
     looks = ("dim", "dim", "dim") if unimportant else ("", "golden", "predicted")
@@ -108,7 +113,7 @@ def _columned(row: ArgumentRow, left: list[str], right: list[str], change: tuple
     for at in range(max(len(left), len(right))):
         piece = right[at] if at < len(right) else ""
         gold = column((left[at] if at < len(left) else "").rstrip(), of.golden + 2, looks[1])
-        value = marked(piece, change[0] - seen, change[1] - seen, looks[2])
+        value = marked(piece, change[0] - seen, change[1] - seen, looks[2], changed_style(row))
         lines.append(
             (
                 ((row.state if at == 0 else " ") + " ", STATE_STYLES[row.state]),
@@ -139,7 +144,7 @@ def _stacked(row: ArgumentRow, golden: str, predicted: str, of: Columns) -> list
         seen = 0
         for at, piece in enumerate(wrap(shown or missing, room)):
             name = f"    {side if at == 0 else '':<{SIDE - 4}}"
-            lines.append(((name, "dim"), *marked(piece, first - seen, last - seen, style)))
+            lines.append(((name, "dim"), *marked(piece, first - seen, last - seen, style, changed_style(row))))
             seen += len(piece)
     return lines
 
@@ -191,23 +196,22 @@ def _agree(a: str, b: str) -> int:
     return low
 
 
-def marked(piece: str, start: int, end: int, style: str) -> tuple[Part, ...]:
+def marked(piece: str, start: int, end: int, style: str, mark: str = "diff") -> tuple[Part, ...]:
     """The piece with [start, end) underlined. Positions may lie outside of it."""
     start, end = min(max(start, 0), len(piece)), min(max(end, 0), len(piece))
     if start >= end:
         return ((piece, style),)
-    parts = ((piece[:start], style), (piece[start:end], "diff"), (piece[end:], style))
+    parts = ((piece[:start], style), (piece[start:end], mark), (piece[end:], style))
     return tuple(part for part in parts if part[0])
 
 
-def pair_heading(pair: Pair, number: int, count: int, cells: int, also: str = "") -> Line:
-    """`── turn 1 · call 1 of 2 · get_weather · - missing ──`; `also` is another spelling that is taken for the name."""
+def pair_heading(pair: Pair, number: int, count: int, cells: int, also: Sequence[str] = ()) -> Line:
+    """`── turn 1 · call 1 of 2 · get_weather · - missing ──`; `also`: what else there is to say of the call."""
     what = f"turn {pair.turn + 1} · call {number} of {count} · "
     parts: list[Part] = [(what, ""), (visible(pair.name), "strong")]
     if pair.state in ONE_SIDED:
         parts.append((f" · {pair.state} {ONE_SIDED[pair.state]}", STATE_STYLES[pair.state]))
-    elif also:
-        parts.append((f" · predicted as {visible(also)}", "dim"))
+    parts += [(f" · {visible(each)}", "dim") for each in also]
     return rule(tuple(parts), cells)
 
 
@@ -226,30 +230,35 @@ def call_text(name: str, call: Call | None) -> str:
     return visible(f"{call.name}({', '.join(parts)})")
 
 
-def one_line(pair: Pair, number: int, count: int, call: Call | None, inside: bool, cells: int) -> list[Line]:
-    """A folded pair. `inside`: below the heading of its turn, which need not be named again."""
+def one_line(pair: Pair, number: int, count: int, call: Call | None, also: str, inside: bool, cells: int) -> list[Line]:
+    """A folded pair. `inside`: below the heading of its turn, which need not be named again. `also` stands at its end,
+    and is not cut."""
     head = f"{pair.state} "
-    return [
-        fit(
-            (
-                (head, STATE_STYLES[pair.state]),
-                ("" if inside else f"turn {pair.turn + 1} · ", "dim"),
-                (f"call {number} of {count} · ", "dim"),
-                (f"{ONE_SIDED[pair.state]}: " if pair.state in ONE_SIDED else "", STATE_STYLES[pair.state]),
-                (call_text(pair.name, call), "dim" if pair.state == "=" else ""),
-            ),
-            cells,
-        )
-    ]
+    made = fit(
+        (
+            (head, STATE_STYLES[pair.state]),
+            ("" if inside else f"turn {pair.turn + 1} · ", "dim"),
+            (f"call {number} of {count} · ", "dim"),
+            (f"{ONE_SIDED[pair.state]}: " if pair.state in ONE_SIDED else "", STATE_STYLES[pair.state]),
+            (call_text(pair.name, call), "dim" if pair.state == "=" else ""),
+        ),
+        max(cells - width(also), 20),
+    )
+    return [fit((*made, (also, "warn")), cells)]
+
+
+def side_lines(side: Side, pieces: Sequence[str]) -> list[Line]:
+    """`    golden     f(a=1)`: a text of one side over the whole width."""
+    return [((f"    {side if at == 0 else '':<{SIDE - 4}}", "dim"), (piece, side)) for at, piece in enumerate(pieces)]
 
 
 def undecoded(call: Call, cells: int, options: Options) -> list[Line]:
-    """A prediction that is not a call: why, and the text as it came."""
+    """A text that is not a call: why, and the text as it came."""
+    what = "golden answer cannot be read" if call.side == "golden" else "cannot be decoded"
     why = visible(call.decode_error or "not a call")
     pieces, more = fold_text(call.raw or "", cells - SIDE, options.rows(UNDECODED_ROWS))
-    lines: list[Line] = [(("! ", "bad"), (piece, "bad")) for piece in wrap(f"cannot be decoded: {why}", cells - 2, 3)]
-    for at, piece in enumerate(pieces if call.raw else ()):
-        lines.append(((f"    {'predicted' if at == 0 else '':<{SIDE - 4}}", "dim"), (piece, "predicted")))
+    lines: list[Line] = [(("! ", "bad"), (piece, "bad")) for piece in wrap(f"{what}: {why}", cells - 2, 3)]
+    lines += side_lines(call.side, pieces if call.raw else ())
     if more:
         lines.append(line(f"    … {options.opens('opens the whole text')}", "dim"))
     return lines

@@ -3,42 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from fcreview.criteria import PASSING
-from fcreview.review import Opinion
-from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
-from fcreview.targets import ITEM
-from fcreview.text.words import word
-from fcreview.tui.document.blocks import Block, LinesFor, Options
+from fcreview.targets import ITEM, is_address
+from fcreview.tui.document.blocks import Block, Options
+from fcreview.tui.document.extra import extra_blocks
 from fcreview.tui.document.header import about_line
+from fcreview.tui.document.offer.offer import offer_blocks
+from fcreview.tui.document.said.answer import answer_blocks
+from fcreview.tui.document.said.judges import judge_blocks
+from fcreview.tui.document.said.marks import marked
 from fcreview.tui.document.scene import scene
+from fcreview.tui.document.told.minimap import group_strip, turn_map
 from fcreview.tui.document.turns import turn_blocks
-from fcreview.tui.document.verdicts import answer_blocks, extra_blocks, issue_blocks, opinion_blocks, verdict_blocks
-from fcreview.tui.text.format import cut
-from fcreview.tui.text.lines import BLANK, Line, Part, line_width, spread
-from fcreview.tui.text.theme import symbols, verdict_style
+from fcreview.tui.document.verdicts import issue_blocks, opinion_blocks, verdict_blocks
+from fcreview.tui.text.lines import BLANK
 
-LONGEST_MARK = 28
+REASON_ROWS = 3
+"""Rows of a reason above a trajectory: the first difference is to be seen without scrolling."""
 
 
 def document(detail: ItemDetail, annotator: str, options: Options) -> list[Block]:
-    """The blocks of an item. A trajectory opens with why it failed, a single answer ends with it."""
-    of = scene(detail.item)
-    if options.hidden:
-        of.failing = None
-    verdicts = verdict_blocks(detail, options)
+    """The blocks of an item. A trajectory opens with why it failed, in a few rows; where one answer is judged, what was
+    said of it stands behind it, as judges do in any case."""
+    of = scene(detail.item, detail.opinions, annotator, hidden=options.hidden)
+    trajectory = of.long and not of.snapshot
     blocks = [Block("about", partial(about_line, detail))]
-    if of.long:
-        blocks += verdicts
+    blocks += group_strip(detail.siblings, detail.row.item, options.group_keys)
+    blocks += turn_map(of)
+    if trajectory:
+        blocks += verdict_blocks(of, REASON_ROWS)
     blocks += turn_blocks(of, options)
     blocks += answer_blocks(detail.item, options)
-    if not of.long:
-        blocks += verdicts
-    blocks += opinion_blocks(detail, annotator, options)
+    if not trajectory:
+        blocks += verdict_blocks(of)
+    blocks += judge_blocks(of)
+    blocks += offer_blocks(of, options)
+    blocks += opinion_blocks(of)
     blocks += issue_blocks(detail.item.issues)
     blocks += extra_blocks(detail.item, options)
     blocks.append(Block("end", lambda _: [BLANK]))
@@ -46,16 +48,29 @@ def document(detail: ItemDetail, annotator: str, options: Options) -> list[Block
 
 
 def opening(blocks: Sequence[Block]) -> int:
-    """The block the cursor starts on: the first that differs, else the first stop that is not folded."""
+    """The block the cursor starts on: the first that differs, else what is judged, else the first stop that is not
+    folded."""
     stops = stops_of(blocks, arguments=False)
     differing = (at for at in stops if blocks[at].differs)
+    judged = (at for at in stops if blocks[at].opens)
     unfolded = (at for at in stops if not blocks[at].folded)
-    return next(differing, next(unfolded, stops[0] if stops else 0))
+    return next(differing, next(judged, next(unfolded, stops[0] if stops else 0)))
 
 
 def stops_of(blocks: Sequence[Block], *, arguments: bool) -> list[int]:
     """Where `j` and `k` halt: targets and folds, and single arguments too while moving inside them."""
     return [at for at, block in enumerate(blocks) if block.stop or (arguments and block.argument)]
+
+
+def decisive(blocks: Sequence[Block], at: int) -> int:
+    """What has to be on screen when the cursor starts at `at`: of a turn its first call that differs, of a call its
+    first argument that does."""
+    head = blocks[at].key
+    if blocks[at].differs:
+        at = next((n for n in range(at + 1, len(blocks)) if blocks[n].parent == head and blocks[n].differs), at)
+    inside = f"{blocks[at].key}/"
+    arguments = (n for n in range(at + 1, len(blocks)) if blocks[n].key.startswith(inside) and blocks[n].argument)
+    return next((n for n in arguments if blocks[n].differs), at)
 
 
 def first_difference(blocks: Sequence[Block]) -> int | None:
@@ -68,44 +83,9 @@ def target_at(blocks: Sequence[Block], at: int) -> str:
     """What a verdict given at this block is about: its own target, else that of the turn it is shown in."""
     if not 0 <= at < len(blocks):
         return "item"
-    return blocks[at].target or blocks[at].parent or "item"
+    return blocks[at].target or part_or_item(blocks[at].parent)
 
 
-def marked(blocks: Sequence[Block], opinions: Sequence[Opinion], annotator: str) -> list[Block]:
-    """The blocks, with a mark on the first line of the first block of every target that this annotator judged."""
-    said: dict[str, list[Opinion]] = {}
-    for opinion in opinions:
-        mine = opinion.annotator == annotator and opinion.verdict is not None and not opinion.stale
-        if mine and opinion.target != ITEM:
-            said.setdefault(opinion.target, []).append(opinion)
-    made = []
-    for block in blocks:
-        here = said.pop(block.target or "", None)
-        made.append(block if here is None else replace(block, lines=partial(_marked_lines, block.lines, here)))
-    return made
-
-
-def _marked_lines(lines: LinesFor, opinions: Sequence[Opinion], cells: int) -> list[Line]:
-    first, *others = lines(cells) or [()]
-    mark = _mark(opinions)
-    if first and set(first[-1][0]) <= {symbols().rule}:  # a rule to the edge gives way without a sign
-        text, style = first[-1]
-        first = (*first[:-1], (text[: max(len(text) - line_width(mark) - 1, 0)], style))
-    return [spread(first, mark, cells), *others]
-
-
-def _mark(opinions: Sequence[Opinion]) -> Line:
-    parts: list[Part] = [(" you", "dim")]
-    for opinion in opinions:
-        parts.append((f" {_said(opinion.verdict, opinion.criterion)}", _style(opinion.verdict, opinion.criterion)))
-    return (*parts, (" ", ""))
-
-
-def _said(value: Any, criterion: str) -> str:
-    """A symbol where true means right, else the word: `no`, `2`."""
-    plain = isinstance(value, list) or (isinstance(value, bool) and criterion not in PASSING)
-    return cut(visible(word(value, criterion)), LONGEST_MARK) if plain else symbols().verdict(value)
-
-
-def _style(value: Any, criterion: str) -> str:
-    return verdict_style(value) if criterion in PASSING else "strong"
+def part_or_item(key: str | None) -> str:
+    """What a block lies in, if that is something a verdict can be about."""
+    return key if key is not None and is_address(key) else ITEM

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from fcreview.calls.diff import diff_call
 from fcreview.calls.table import ArgumentRow, argument_rows
+from fcreview.calls.told import repeated
 from fcreview.model import Accept, Call, Fields, Pair
 from fcreview.sanitise import visible
-from fcreview.targets import argument_address, call_address, turn_address
+from fcreview.targets import argument_address, call_address, is_address, turn_address
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.calls import (
+    SIDE,
     argument_lines,
+    call_text,
     columns,
     heading_row,
     one_line,
     pair_heading,
+    side_lines,
     undecoded,
 )
-from fcreview.tui.document.function import function_lines, function_named
+from fcreview.tui.document.offer.documents import document_blocks
+from fcreview.tui.document.said.target import refused, said_block
 from fcreview.tui.document.scene import Scene
-from fcreview.tui.document.verdicts import call_verdicts
 from fcreview.tui.text.lines import Line, line, rule, wrap
 
 NOT_DECODED = "(not decoded)"
@@ -32,88 +37,127 @@ MANY_EQUAL = 8
 
 
 def pair_blocks(of: Scene, turn: int, options: Options) -> list[Block]:
+    """All pairs of an item that is one question and one answer."""
     pairs = of.pairs.get(turn, [])
-    parent = turn_address(turn) if of.long else None
     if not pairs:
-        return [] if of.context(turn) else [_no_calls(of, turn, parent)]
-    blocks: list[Block] = []
-    for position, pair in enumerate(pairs):
-        blocks += _pair(of, pair, position, len(pairs), options, parent)
-    return blocks
+        return [] if of.item.extra.golden_reply is not None else [no_calls(of, turn, None)]
+    return [block for at, pair in enumerate(pairs) for block in pair_block(of, pair, at, options, None)]
 
 
-def folded_by_default(of: Scene, pair: Pair, count: int) -> bool:
-    """Only what needs to be looked at is open: not equal calls beside others, nor calls of one side in a trajectory."""
-    return (pair.state == "=" and (count > 1 or of.long)) or (pair.state in "-+" and of.long)
+def folded_by_default(of: Scene, pair: Pair, address: str) -> bool:
+    """Only what needs to be looked at is open: not equal calls beside others, nor calls of one side in a trajectory,
+    unless somebody said something of them."""
+    if refused(of, address) or held_against(of, pair, address) is not None:
+        return False
+    trajectory = of.long and not of.snapshot
+    beside = len(of.pairs[pair.turn]) > 1 or trajectory
+    return (pair.state in "=~" and beside) or (pair.state in "-+" and trajectory)
 
 
-def _pair(of: Scene, pair: Pair, position: int, count: int, options: Options, parent: str | None) -> list[Block]:
-    address = call_address(pair.turn, position)
+def pair_block(of: Scene, pair: Pair, position: int, options: Options, parent: str | None) -> list[Block]:
+    """The call's heading, its arguments, what was said of it, and the document of its function while that is shown."""
+    count, address = len(of.pairs[pair.turn]), call_address(pair.turn, position)
     golden, predicted = of.sides(pair)
-    folded = options.folded(address, folded_by_default(of, pair, count))
+    folded = options.folded(address, folded_by_default(of, pair, address))
+    also = remarks(of, pair, address)
+    ending = "".join(f" · {each}" for each in also)
+    inside = parent is not None and is_address(parent)
     head = Block(
         address,
-        partial(one_line, pair, position + 1, count, golden or predicted, parent is not None),
+        partial(one_line, pair, position + 1, count, golden or predicted, ending, inside),
         target=address,
         stop=True,
         differs=pair.state in "!-+",
+        opens=of.snapshot,
         foldable=True,
         folded=folded,
         parent=parent,
         title=f"turn {pair.turn + 1} call {position + 1}",
         copy=lambda: {"golden": call_value(golden), "predicted": call_value(predicted)},
     )
-    about = f"{address}/document"
-    named = golden.name if golden else predicted.name if predicted else pair.name
-    document = (
-        []
-        if options.folded(about, True) or options.open_all
-        else [_document(about, of, named, options.argument, parent)]
-    )
+    document = document_blocks(of, pair, address, options, parent)
     if folded:
         return [head, *document]
-    broken = predicted is not None and predicted.arguments is None
-    rows = rows_of(pair, golden, None if broken else predicted)
-    if broken:
-        rows = [replace(row, predicted=NOT_DECODED) for row in rows]
-    shown, equal = _few(rows, options.folded(f"{address}/equal", True))
-
-    same = golden is not None and predicted is not None and not (rows and rows[0].path == "")
-    also = predicted.name if same and predicted and golden and predicted.name != golden.name else ""
+    table = _table(of, pair, address, options)
 
     def heading(cells: int) -> list[Line]:
         lines = [pair_heading(pair, position + 1, count, cells, also)]
-        if not options.hidden:
-            lines += call_verdicts(of.item, address, cells)
-        if broken and predicted is not None:
-            lines += undecoded(predicted, cells, options)
-        if rows:
-            lines.append(heading_row(columns(rows, cells)))
-        else:
+        lines += table.before(cells)
+        if table.rows:
+            lines.append(heading_row(columns(table.rows, cells)))
+        elif not table.broken:
             lines.append(line("  no arguments", "dim"))
         return lines
 
     head.lines = heading
-    if broken and predicted is not None:
-        head.full = lambda: predicted.raw or ""
-    blocks = [head, *(_argument(row, rows, pair, position, parent) for row in shown)]
+    if table.broken is not None:
+        broken = table.broken
+        head.full = lambda: broken.raw or ""
+    shown, equal = _few(table.rows, options.folded(f"{address}/equal", True))
+    blocks = [head, *(_argument(row, table.rows, pair, position, parent) for row in shown)]
     if equal:
         blocks.append(_equal(f"{address}/equal", equal, parent))
-    return [*blocks, *document]
+    return [*blocks, *said_block(of, address, parent), *document]
 
 
-def _document(key: str, of: Scene, name: str, argument: str | None, parent: str | None) -> Block:
-    document = function_named(of.item.functions, name)
-    return Block(
-        key,
-        lambda cells: function_lines(name, document, argument, cells),
-        stop=True,
-        foldable=True,
-        parent=parent,
-        title=f"document of {visible(name)}",
-        full=lambda: json.dumps(document, ensure_ascii=False, default=str),
-        copy=lambda: document,
-    )
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What is shown of an open pair between its heading and what was said of it."""
+
+    rows: list[ArgumentRow]
+    before: Callable[[int], list[Line]]
+    """Lines above the rows: texts that could not be read."""
+    broken: Call | None = None
+    """The call whose text could not be read."""
+
+
+def _table(of: Scene, pair: Pair, address: str, options: Options) -> Table:
+    golden, predicted = of.sides(pair)
+    if golden is not None and golden.arguments is None:
+        return _unreadable(golden, predicted, options)
+    if predicted is not None and predicted.arguments is None:
+        rows = [replace(row, predicted=NOT_DECODED) for row in rows_of(pair, golden, None)]
+        return Table(rows, lambda cells: undecoded(predicted, cells, options), predicted)
+    partner = held_against(of, pair, address)
+    if partner is not None and predicted is not None:
+        return Table(argument_rows(partner, predicted, diff_call(partner, predicted)), lambda _: [])
+    return Table(rows_of(pair, golden, predicted), lambda _: [])
+
+
+def _unreadable(golden: Call, predicted: Call | None, options: Options) -> Table:
+    """No argument can be held against a golden text that cannot be read: both stand below each other as texts."""
+
+    def before(cells: int) -> list[Line]:
+        lines = undecoded(golden, cells, options)
+        if predicted is None:
+            return lines
+        if predicted.arguments is None:
+            return lines + undecoded(predicted, cells, options)
+        return lines + side_lines("predicted", wrap(call_text(predicted.name, predicted), cells - SIDE))
+
+    return Table([], before, golden)
+
+
+def held_against(of: Scene, pair: Pair, address: str) -> Call | None:
+    """The golden call that a call without a partner was compared with."""
+    known = {} if of.hidden else of.item.extra.held_against or {}
+    return of.golden.get((pair.turn, known[address])) if address in known else None
+
+
+def remarks(of: Scene, pair: Pair, address: str) -> list[str]:
+    """What there is to say of a call beside its arguments: another spelling of its function, that it was made before,
+    and which golden call it was compared with."""
+    golden, predicted = of.sides(pair)
+    found: list[str] = []
+    named = golden and predicted and golden.name != predicted.name
+    if named and predicted and not any(not place.path for place in pair.diff):
+        found.append(f"predicted as {predicted.name}")
+    if predicted is not None and pair.state in "!+" and (where := repeated(of.item, predicted)):
+        found.append(f"again, as in {where}")
+    if (partner := held_against(of, pair, address)) is not None:
+        number = next((n for n, each in enumerate(of.pairs[pair.turn], 1) if each.golden == partner.index), 0)
+        found.append(f"golden of call {number}")
+    return found
 
 
 def rows_of(pair: Pair, golden: Call | None, predicted: Call | None) -> list[ArgumentRow]:
@@ -158,7 +202,7 @@ def _equal(key: str, rows: list[ArgumentRow], parent: str | None) -> Block:
     return Block(key, lines, stop=True, foldable=True, folded=True, parent=parent)
 
 
-def _no_calls(of: Scene, turn: int, parent: str | None) -> Block:
+def no_calls(of: Scene, turn: int, parent: str | None) -> Block:
     text = f"turn {turn + 1} · no golden call, none predicted"
     return Block(
         f"{turn_address(turn)}/calls",

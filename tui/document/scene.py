@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from fcreview.model import Call, Item, Message, Pair
+from fcreview.model import GOLDEN_CALL, Call, Item, Message, Pair
+from fcreview.review import Opinion
 
 STEP_ROLES = ("assistant", "tool")
 
@@ -22,6 +23,13 @@ class Scene:
     turns: int = 1
     failing: int | None = None
     """The turn the benchmark's evaluation stopped at, from 0."""
+    snapshot: bool = False
+    """A dialogue that is given, of which only the last turn is judged."""
+    opinions: Sequence[Opinion] = ()
+    """What people said and the reader may see."""
+    annotator: str = ""
+    hidden: bool = False
+    """Blind: nothing that was said of the item is shown, but by this annotator."""
 
     @property
     def long(self) -> bool:
@@ -39,14 +47,15 @@ class Scene:
 
     def context(self, turn: int) -> bool:
         """Whether the turn only leads up to the one that is judged: a snapshot's dialogue so far."""
-        return turn < self.turns - 1 and not any(at < self.turns - 1 for at in self.busy())
+        return self.snapshot and turn < self.turns - 1
 
     def differing(self) -> list[int]:
         return [turn for turn, pairs in sorted(self.pairs.items()) if any(p.state in "!-+" for p in pairs)]
 
 
-def scene(item: Item) -> Scene:
-    made = Scene(item)
+def scene(item: Item, opinions: Sequence[Opinion] = (), annotator: str = "", *, hidden: bool = False) -> Scene:
+    shown = [each for each in opinions if each.annotator == annotator or not hidden]
+    made = Scene(item, opinions=shown, annotator=annotator, hidden=hidden)
     made.golden = {(call.turn, call.index): call for call in item.golden}
     made.predicted = {(call.turn, call.index): call for call in item.predicted}
     for pair in item.pairs:
@@ -55,9 +64,19 @@ def scene(item: Item) -> Scene:
         made.messages[message.turn].append(message)
     made.turns = max([item.n_turns, 1, *(turn + 1 for turn in _turns(item))])
     failing = item.extra.failing_turn
-    if failing is not None and 0 <= failing < made.turns:
+    if not hidden and failing is not None and 0 <= failing < made.turns:
         made.failing = failing
+    made.snapshot = _given(made)
     return made
+
+
+def _given(of: Scene) -> bool:
+    """Whether the dialogue before the last turn is none of the model's: earlier golden calls stand there, or words."""
+    if any(message.name == GOLDEN_CALL for message in of.item.messages):
+        return True
+    last = of.turns - 1
+    acted = any(m.role in ("tool", "log", "state") and m.step >= 0 for m in of.item.messages if m.turn < last)
+    return last > 0 and not acted and not any(turn < last for turn in of.busy())
 
 
 def _turns(item: Item) -> Iterable[int]:

@@ -37,6 +37,10 @@ def text_block(
     def lines(cells: int) -> list[Line]:
         room = max(cells - LABEL, 8)
         shown, more = fold_text(text, room, rows if folded else EVERY_ROW)
+        if more and rows == 1:  # its size at the end of its row
+            size = f"  {size_text(text)}"
+            left: Line = ((label(word), "dim"), (clip(shown[0], room - len(size)), style))
+            return [spread(left, ((size, "dim"),), cells)]
         made = labelled(label(word), shown, style)
         if more:
             made.append(((" " * LABEL, ""), (f"… {size_text(text)}, {options.opens('to open')}", "dim")))

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from fcreview.store.rows import ItemDetail
-from fcreview.targets import call_of, part_of, turn_address
+from fcreview.targets import call_address, call_of, part_of, turn_address
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.document import document, first_difference, opening, stops_of, target_at
+from fcreview.tui.document.offer.documents import after, kinds
+from fcreview.tui.document.scene import scene
 from fcreview.tui.item.search import Hit, find, next_hit, unfolded_for
 
 
@@ -59,9 +61,12 @@ class Cursor:
     def show(self, detail: ItemDetail) -> None:
         """An item from its top; a trajectory where it first fails."""
         self.detail, self.inside, self._hit = detail, False, None
-        self.options = replace(self.options, folds={})
+        self.options = replace(self.options, folds={}, documented="")
         self._build("")
         self.at = opening(self.blocks)
+        if self.options.documents and (address := self._call_here()) is not None:
+            self.options = replace(self.options, documented=address)
+            self.rebuild()
 
     def renew(self, detail: ItemDetail) -> None:
         """The same item after something was said of it."""
@@ -115,6 +120,8 @@ class Cursor:
         beyond = [at for at in stops if (at > self.at if by > 0 else at < self.at)]
         if beyond:
             self.at = beyond[0] if by > 0 else beyond[-1]
+            if self.options.documents and self.block.argument:
+                self.rebuild()  # the parameter under the cursor is marked in the document
         return bool(beyond)
 
     def difference(self) -> bool:
@@ -155,15 +162,35 @@ class Cursor:
         self.rebuild()
 
     def function(self) -> Block | None:
-        """Shows or hides the document of the function under the cursor, else of the first call. What it was shown or
-        hidden at; None if there is no call."""
-        here = [self.target, *(block.target or "" for block in self.blocks)]
-        address = next((call for target in here if (call := call_of(target))), None)
-        if address is None:
+        """Shows golden's function of the call under the cursor, then predicted's, then all, then none. Of a turn, its
+        first call's. What it was shown or hidden at; None if there is no function to show."""
+        address = self._call_here()
+        if address is None and not self.detail.item.functions:
             return None
-        key = f"{address}/document"
-        self._fold(key, not self.options.folded(key, True))
-        return self.blocks[self.index_of(key)]
+        of = scene(self.detail.item)
+        moved = address is not None and address != self.options.documented and self.options.documents != "all"
+        shown = "" if moved else self.options.documents
+        following = after(kinds(of, address), shown)
+        part = part_of(address) if address is not None else None
+        folds = dict(self.options.folds) | ({turn_address(part.turn): False} if part is not None else {})
+        self.options = replace(self.options, documents=following, documented=address or "", folds=folds)
+        self.rebuild()
+        return self.blocks[self._document_at(address, following)]
+
+    def _document_at(self, address: str | None, shown: str) -> int:
+        """Where the document stands, or what it stood at."""
+        key = "offer" if shown == "all" else f"{address}/document" if shown and address else address
+        return self.index_of(key, self.at) if key else self.at
+
+    def _call_here(self) -> str | None:
+        """The call under the cursor, the first of the turn under it, else the item's first."""
+        target = self.target
+        part = part_of(target)
+        if part is not None and part.call is None:
+            pairs = [pair for pair in self.detail.item.pairs if pair.turn == part.turn]
+            return call_address(part.turn, 0) if pairs else None
+        here = [target, *(block.target or "" for block in self.blocks)]
+        return next((call for each in here if (call := call_of(each))), None)
 
     def search(self, wanted: str, cells: int, by: int = 1) -> Match | None:
         """To the next (1) or previous (-1) match, going round. What is folded away is searched too, and unfolded where

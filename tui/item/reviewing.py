@@ -88,6 +88,10 @@ class Reviewing:
         """To the next (1) or previous (-1) item of the queue."""
         self._do(partial(self._step, by))
 
+    def in_group(self, by: int) -> None:
+        """To the next (1) or previous (-1) item of the same conversation, in the queue or not."""
+        self._do(partial(self._in_group, by))
+
     def leave(self) -> None:
         self._do(self._leave)
 
@@ -202,6 +206,19 @@ class Reviewing:
             self._say("this is the last item" if by > 0 else "this is the first item", "warn")
         else:
             await self._to(item, remark)
+        return True
+
+    async def _in_group(self, by: int) -> bool:
+        group = [sibling.item for sibling in self.shown.detail.siblings]
+        if len(group) < 2:
+            self._say("this item belongs to no group", "warn")
+            return True
+        at = group.index(self.shown.item) + by
+        if not 0 <= at < len(group):
+            self._say(f"this is the {'last' if by > 0 else 'first'} item of its group", "warn")
+            return True
+        self._due = None
+        await self._to(group[at], SILENT)
         return True
 
     async def _leave(self) -> bool:

@@ -112,7 +112,8 @@ class ItemScreen(Screen[int]):
     def begin(self, shown: Shown, remark: Remark) -> None:
         self._on_cursor, self._remark = False, remark
         if self.text.reader is None:
-            options = Options(opener=self._key("item.fold"))
+            keys = " ".join(filter(None, map(self._key, ("item.group_previous", "item.group_next"))))
+            options = Options(opener=self._key("item.fold"), group_keys=keys)
             self.text.open(Cursor(shown.detail, self._session.annotator, self._session.blind, options))
         else:
             self.reader.show(shown.detail)
@@ -228,6 +229,9 @@ class ItemScreen(Screen[int]):
 
     def action_step(self, by: int) -> None:
         self.reviewing.step(by)
+
+    def action_in_group(self, by: int) -> None:
+        self.reviewing.in_group(by)
 
     def action_back(self) -> None:
         if self.reviewing.begun:

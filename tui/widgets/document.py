@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.segment import Segment
@@ -89,6 +90,8 @@ class DocumentView(Widget, can_focus=True):
         self.layout_: Layout | None = None
         self.cursor: int | None = None
         self.find = ""
+        self.foot: Sequence[Line] = ()
+        """Drawn at the bottom as far as the document leaves lines free."""
         self._gutter = gutter
         self._rows: list[Strip] = []
         self._fitted = Size(0, 0)
@@ -144,7 +147,10 @@ class DocumentView(Widget, can_focus=True):
                 mark = (symbols().cursor if index == self.cursor and row == 0 else " ") if self._gutter else ""
                 rows.append(strip_of(layout.lines(index)[row], cells, base, gutter=mark, find=self.find))
         blank = Strip.blank(cells, base)
-        return rows + [blank] * (self.size.height - len(rows))
+        free = self.size.height - len(rows)
+        mark = " " if self._gutter else ""
+        foot = [strip_of(line, cells, base, gutter=mark) for line in self.foot[: max(free, 0)]]
+        return rows + [blank] * (free - len(foot)) + foot
 
     def render_line(self, y: int) -> Strip:
         if self._fitted != self.size:

@@ -13,6 +13,8 @@ from textual.reactive import reactive
 from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.document.blocks import Block, BlockSource
+from fcreview.tui.document.document import decisive
+from fcreview.tui.document.offer.foot import parameter_lines
 from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.item.status import SILENT, Remark
 from fcreview.tui.keys import bindings, key_names
@@ -63,6 +65,7 @@ class ItemText(DocumentView):
         self.reader = reader
         self.show(BlockSource(reader.blocks), cursor=reader.at)
         self._go()
+        self.reveal(decisive(reader.blocks, reader.at))
 
     def renew(self, detail: ItemDetail) -> None:
         """The same item after something was said of it."""
@@ -96,8 +99,10 @@ class ItemText(DocumentView):
         self._go(remark=remark)
 
     def _go(self, row: int = 0, remark: Remark | None = None) -> None:
-        """The block under the cursor on screen, its row at least."""
+        """The block under the cursor on screen, its row at least; below the document what is known of its parameter."""
         self.cursor = self.reading.at
+        block, item = self.reading.block, self.reading.detail.item
+        self.foot = parameter_lines(item, block.key, self.cells) if block.argument else ()
         self.redraw()
         self.reveal(self.cursor, row, whole=row == 0)
         self._moved(remark)
@@ -118,8 +123,12 @@ class ItemText(DocumentView):
 
     def action_move(self, step: int) -> None:
         """To the next stop; behind the last one, the text scrolls."""
+        blocks, before = self.reading.blocks, self._top()
         if self.reading.step(step):
-            self._go(remark=SILENT)
+            if self.reading.blocks is not blocks:
+                self._redraw_from(before, SILENT)
+            else:
+                self._go(remark=SILENT)
         else:
             self.scroll_rows(step * 3)
             self._moved(SILENT)
@@ -166,14 +175,16 @@ class ItemText(DocumentView):
         self._redraw_from(before, Remark(says))
 
     def action_document(self) -> None:
-        """The document of the function under the cursor, else of the first call."""
+        """The document of golden's function of the call under the cursor, then predicted's, then all, then none."""
         before = self._top()
         about = self.reading.function()
         if about is None:
-            self._say("no call here to show the document of")
+            self._say("no function is on offer here")
             return
-        self._redraw_from(before, SILENT)
-        if about.key.endswith("/document"):
+        shown = self.reading.options.documents
+        says = f"documents: {shown}, here and in the items to come" if shown else "no documents"
+        self._redraw_from(before, Remark(says))
+        if shown:
             self._show_block(about)
 
     def _show_block(self, block: Block) -> None:

@@ -23,10 +23,13 @@ def sql(
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values with a header.")] = False,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="N", min=0.1, help="Break off after so many seconds.")
+    ] = 60.0,
 ) -> None:
     """Ask the store in SQL.
 
-    DuckDB's dialect. Statements can neither write nor reach other files.
+    DuckDB's dialect. Statements can neither write nor reach other files; one that takes too long is broken off.
 
     Tables and views: runs, items, messages, calls, pairs, verdicts, functions, import_issues, sources, reviews, labels.
 
@@ -35,7 +38,7 @@ def sql(
     if as_json and as_csv:
         raise UsageError("--json or --csv, not both")
     with opened(Place([path], data, workspace)) as session:
-        columns, rows = session.store.sql(query)
+        columns, rows = session.store.sql(query, seconds)
         if as_json:
             for row in rows:
                 emit_json(dict(zip(columns, row, strict=True)))

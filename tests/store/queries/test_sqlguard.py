@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -151,3 +152,24 @@ def test_too_many_rows_are_refused_before_they_fill_the_memory(store: Store, mon
     with pytest.raises(SqlError, match="more than 1,000 rows"):
         store.sql("FROM range(1001)")
     assert store.sql("SELECT 1")[1] == [(1,)]
+
+
+ENDLESS = "SELECT count(*) FROM range(10000000000) a, range(1000) b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ENDLESS,
+        f"EXPLAIN ANALYZE {ENDLESS}",
+        "WITH RECURSIVE x AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM x) SELECT count(*) FROM x",
+        "SELECT max(regexp_replace(repeat('a', 100000), '(a*)*b', 'x', 'g')) FROM range(100000000)",
+    ],
+)
+def test_what_takes_too_long_is_broken_off_and_the_store_still_works(store: Store, text: str) -> None:
+    begun = time.monotonic()
+    with pytest.raises(SqlError, match=r"broken off after 0\.3 seconds: .*--seconds|Out of Memory"):
+        store.sql(text, 0.3)
+    assert time.monotonic() - begun < 10
+    assert store.sql("SELECT 1")[1] == [(1,)]
+    assert store.count(View()) == 2

@@ -93,13 +93,15 @@ def test_the_place_is_kept_by_key_or_by_what_encloses_it() -> None:
 
 
 def test_the_document_of_the_function_is_shown_and_hidden() -> None:
-    cursor = Cursor(detail(functions=[{"name": "cd", "parameters": {}}]), "alice")
+    cursor = Cursor(detail(functions=[{"name": "cd", "parameters": {}}, {"name": "ls", "parameters": {}}]), "alice")
     cursor.step(1)
     shown = cursor.function()
     assert shown is not None and shown.key == "turn:2/call:1/document"
+    every = cursor.function()
+    assert every is not None and every.key == "offer" and "offer/0/document" in keys(cursor)
     hidden = cursor.function()
     assert hidden is not None and hidden.key == "turn:2/call:1"
-    assert "turn:2/call:1/document" not in keys(cursor)
+    assert not [key for key in keys(cursor) if key.endswith("/document")]
 
 
 def test_a_search_goes_round_and_unfolds_what_it_finds() -> None:

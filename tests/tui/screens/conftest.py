@@ -64,19 +64,24 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three simple items and a multi-turn one, in this order, imported once."""
     place = tmp_path_factory.mktemp("items") / "run"
     place.mkdir()
+    imported(place, [*map(simple, range(3)), multi_turn()])
+    return place
+
+
+def imported(place: Path, items: list[Item]) -> Workspace:
+    """A workspace with these items, each of a line of one file."""
     results = place / "simple_result.json"
     lines = [
         json.dumps({"id": f"simple_{n}", "result": [{"get_weather": {"city": "Hangzhou"}}]}) + "\n" for n in range(4)
     ]
     results.write_text("".join(lines))
-    items = [*map(simple, range(3)), multi_turn()]
     for number, item in enumerate(items):
         item.file, item.line = str(results), number + 1
         item.offset, item.length = sum(map(len, lines[:number])), len(lines[number])
     ws = find_workspace(place, place)
     run = Run("bfcl", "V4", "en", "gpt-4o", str(place))
     import_runs(ws, [RunPlan(run, [results])], lambda plan: iter(items), jobs=1)
-    return place
+    return ws
 
 
 @pytest.fixture

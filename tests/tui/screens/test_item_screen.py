@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
+
+from textual.app import App
 
 from fcreview.store.workspace import Workspace
 from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.widgets.document import DocumentView
+from tests.tui.screens.conftest import imported, simple
 from tests.tui.screens.item_host import OBSERVATION, bar, events, opened, rows, screen_of, shown_id
 
 
@@ -140,4 +145,41 @@ async def test_a_step_of_the_cursor_redraws_two_lines(workspace: Workspace) -> N
         view.render_line = lambda y: (drawn.append(y), render(y))[1]  # type: ignore[method-assign]
         await pilot.press("j")
         await pilot.pause()
-        assert 1 <= len(drawn) <= 2
+        text = [y for y in drawn if y < view.size.height - len(view.foot)]
+        assert 1 <= len(text) <= 2
+        assert len(drawn) <= 4, "what is known of the parameter, at the bottom"
+
+
+async def test_the_items_of_a_conversation_are_walked_whatever_the_queue(tmp_path: Path) -> None:
+    items = [simple(number) for number in range(4)]
+    for item in (items[0], items[2], items[3]):
+        item.group = "talk_1"
+    items[3].official = items[3].rule = True
+    workspace = imported(tmp_path, items)
+    async with opened(workspace) as (app, pilot):
+        assert any("group  [1 ✗]  2 ✗  3 ✓" in row and "{ }" in row for row in rows(app))
+        await pilot.press("}")
+        assert shown_id(app) == "simple_2"
+        await pilot.press("}", "}")
+        assert shown_id(app) == "simple_3"
+        assert "this is the last item of its group" in bar(app, "status")
+        await pilot.press("{")
+        assert shown_id(app) == "simple_2"
+        await pilot.press("[", "}")
+        assert shown_id(app) == "simple_1"
+        assert "belongs to no group" in bar(app, "status")
+
+
+async def test_the_parameter_under_the_cursor_is_told_in_free_lines(workspace: Workspace) -> None:
+    async with opened(workspace, size=(80, 40)) as (app, pilot):
+        assert not any("Which city." in row for row in shown_rows(app))
+        await pilot.press("full_stop")
+        last = shown_rows(app)[-4:-2]
+        assert last[0].strip().startswith("── city · string, required") and last[1].strip() == "Which city."
+    async with opened(workspace, size=(80, 12)) as (app, pilot):
+        await pilot.press("full_stop")
+        assert not any("Which city." in row for row in shown_rows(app)), "no line is free"
+
+
+def shown_rows(app: App[Any]) -> list[str]:
+    return [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fcreview.calls.table import ArgumentRow
-from fcreview.extra import StateDifference
+from fcreview.extra import ABSENT, StateDifference
+from fcreview.model import State
 from fcreview.targets import turn_address
 from fcreview.tui.document.blocks import Block
 from fcreview.tui.document.calls import argument_lines, columns, heading_row
@@ -13,26 +14,35 @@ from fcreview.tui.document.scene import Scene
 from fcreview.tui.text.lines import Line, rule
 from fcreview.values import to_json_text
 
+NAMES = 0.5
+"""Share of the width that the fields' paths may take: they say where it is."""
+
 
 def state_blocks(of: Scene, turn: int) -> list[Block]:
-    """A heading and a row each for the attributes that differ after the failing turn; nothing for other turns."""
-    rows = state_rows(of.item.extra.state_differences or {}) if turn == of.failing else []
+    """A heading and a row each for the attributes that differ after the failing turn, or after the last one if none is
+    named; nothing for other turns, nor while verdicts are hidden."""
+    ends = of.turns - 1 if of.failing is None else of.failing
+    rows = state_rows(of.item.extra.state_differences or {}) if turn == ends and not of.hidden else []
     if not rows:
         return []
     parent = turn_address(turn)
-    title = f"turn {turn + 1} · state after the turn"
+    title = f"turn {turn + 1} · state after the turn" if of.turns > 1 else "state at the end"
 
     def heading(cells: int) -> list[Line]:
-        return [rule(((title, ""),), cells), heading_row(columns(rows, cells), "field")]
+        return [rule(((title, ""),), cells), heading_row(columns(rows, cells, NAMES), "field")]
 
     head = Block(f"{parent}/end", heading, stop=True, differs=True, parent=parent, title=title)
     return [head, *(_attribute(row, rows, parent, title) for row in rows)]
 
 
 def state_rows(differences: Mapping[str, StateDifference]) -> list[ArgumentRow]:
-    return [
-        ArgumentRow(name, 0, "!", _text(both.golden), _text(both.predicted), None) for name, both in differences.items()
-    ]
+    return [_row(name, both) for name, both in differences.items()]
+
+
+def _row(name: str, both: StateDifference) -> ArgumentRow:
+    """`-` where only the golden state has it, `+` where only the predicted one does."""
+    state: State = "-" if both.predicted == ABSENT else "+" if both.golden == ABSENT else "!"
+    return ArgumentRow(name, 0, state, _text(both.golden), _text(both.predicted), None)
 
 
 def _text(value: object) -> str:
@@ -42,7 +52,7 @@ def _text(value: object) -> str:
 def _attribute(row: ArgumentRow, rows: list[ArgumentRow], parent: str, title: str) -> Block:
     return Block(
         f"{parent}/end/arg:{row.path}",
-        lambda cells: argument_lines(row, columns(rows, cells)),
+        lambda cells: argument_lines(row, columns(rows, cells, NAMES)),
         argument=True,
         differs=True,
         parent=parent,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from fcreview.sanitise import visible
-from fcreview.tui.text.lines import Line, labelled, line, rule, wrap_text
+from fcreview.tui.text.lines import Line, fit, labelled, line, rule, wrap_text
 from fcreview.tui.text.theme import symbols
 
 DESCRIPTION_ROWS = 12
@@ -22,15 +23,37 @@ def function_named(functions: Sequence[dict[str, Any]], name: str) -> dict[str, 
     return next((each for each in functions if str(each.get("name")).replace(".", "_") == wanted), None)
 
 
-def function_lines(name: str, document: dict[str, Any] | None, argument: str | None, cells: int) -> list[Line]:
-    """Name, description, then `▸ city  string, required` and its description for each parameter.
+def parameters_of(document: dict[str, Any] | None) -> tuple[list[str], list[str]]:
+    """Names of the required and of the other parameters, in the document's order."""
+    parameters = document.get("parameters") if document else None
+    properties = parameters.get("properties") if isinstance(parameters, dict) else None
+    required = parameters.get("required") if isinstance(parameters, dict) else None
+    needed = set(map(str, required)) if isinstance(required, list) else set()
+    names = [str(name) for name in properties] if isinstance(properties, dict) else []
+    return [name for name in names if name in needed], [name for name in names if name not in needed]
+
+
+def schema_of(document: dict[str, Any] | None, name: str) -> Any:
+    """The schema of a parameter; None where the document has none."""
+    parameters = document.get("parameters") if document else None
+    properties = parameters.get("properties") if isinstance(parameters, dict) else None
+    return properties.get(name) if isinstance(properties, dict) else None
+
+
+def function_lines(
+    name: str, document: dict[str, Any] | None, argument: str | None, cells: int, known: Sequence[str] = ()
+) -> list[Line]:
+    """Name, description, then `▸ city  string, required` and its description for each parameter. Of a function without
+    a document the nearest of the `known` ones is named.
 
     `document` is a JSON Schema style object `{name, description, parameters: {properties, required}}`; anything else
     is shown as JSON.
     """
     lines = [rule((("document of ", ""), (visible(name), "strong")), cells)]
     if document is None:
-        return [*lines, line("  not among the functions of this item", "dim")]
+        near = get_close_matches(name, known, n=1, cutoff=0.5)
+        also = f"; the nearest is {visible(near[0])}" if near else ""
+        return [*lines, fit((("  not among the functions on offer" + also, "warn"),), cells)]
     lines += _text("  ", document.get("description"), cells)
     parameters = document.get("parameters")
     properties = parameters.get("properties") if isinstance(parameters, dict) else None
@@ -46,7 +69,7 @@ def function_lines(name: str, document: dict[str, Any] | None, argument: str | N
 
 
 def _parameter(name: str, schema: Any, required: bool, here: bool, cells: int) -> list[Line]:
-    kind, described = _kind(schema), schema.get("description") if isinstance(schema, dict) else None
+    kind, described = kind_of(schema), schema.get("description") if isinstance(schema, dict) else None
     mark = f"  {symbols().arrow if here else ' '} "
     head: Line = (
         (mark, "strong"),
@@ -60,16 +83,18 @@ def _parameter(name: str, schema: Any, required: bool, here: bool, cells: int) -
             lines += _text("        ", f"{key}: {json.dumps(schema[key], ensure_ascii=False, default=str)}", cells)
     inner = schema.get("properties") if isinstance(schema, dict) else None
     if isinstance(inner, dict):
-        lines += _text("        ", "fields: " + ", ".join(f"{key} {_kind(each)}" for key, each in inner.items()), cells)
+        lines += _text(
+            "        ", "fields: " + ", ".join(f"{key} {kind_of(each)}" for key, each in inner.items()), cells
+        )
     return lines
 
 
-def _kind(schema: Any) -> str:
+def kind_of(schema: Any) -> str:
     if not isinstance(schema, dict):
         return str(schema)
     kind = str(schema.get("type", "any"))
     items = schema.get("items")
-    return f"{kind} of {_kind(items)}" if isinstance(items, dict) and items.get("type") else kind
+    return f"{kind} of {kind_of(items)}" if isinstance(items, dict) and items.get("type") else kind
 
 
 def _text(indent: str, text: Any, cells: int) -> list[Line]:

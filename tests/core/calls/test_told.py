@@ -1,0 +1,55 @@
+"""Calls told in a dialogue, and calls made again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fcreview.calls.told import calls_told, repeated, same_call
+from fcreview.model import GOLDEN_CALL, Call, Item, Message
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ({"name": "f", "arguments": {"a": 1}}, [("f", {"a": 1})]),
+        ([{"f": {"a": 1}}, {"g": {}}], [("f", {"a": 1}), ("g", {})]),
+        ({"f": {}, "g": {"b": None}}, [("f", {}), ("g", {"b": None})]),
+        ({"name": "f", "arguments": "a=1"}, []),
+        ([{"f": {}}, "g"], []),
+        ({}, []),
+        ("f()", []),
+    ],
+)
+def test_calls_are_read_in_the_forms_benchmarks_tell_them(value: Any, found: list[tuple[str, Any]]) -> None:
+    assert [(call.name, call.arguments) for call in calls_told(json.dumps(value))] == found
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_is_none(text: str) -> None:
+    assert all(call.arguments is not None for call in calls_told(text))
+
+
+def test_calls_are_the_same_by_function_type_and_value() -> None:
+    one = Call("predicted", "f", {"a": 1})
+    assert same_call(one, Call("predicted", "f", {"a": 1}, turn=3))
+    assert not same_call(one, Call("predicted", "f", {"a": True}))
+    assert not same_call(one, Call("predicted", "g", {"a": 1}))
+    broken = Call("predicted", "f", None, raw="f(")
+    assert not same_call(broken, broken)
+
+
+def test_a_call_is_repeated_only_if_it_was_made_before() -> None:
+    calls = [Call("predicted", "f", {"a": at % 2}, 0, at, at) for at in range(3)]
+    item = Item("i", "c", predicted=calls)
+    assert [repeated(item, call) for call in calls] == [None, None, "turn 1 step 1"]
+    item.messages = [Message(0, 1, "assistant", '{"f": {"a": 1}}', GOLDEN_CALL)]
+    late = Call("predicted", "f", {"a": 1}, 0, 2, 0)
+    item.predicted = [late]
+    assert repeated(item, late) == "turn 1 step 2"
+    item.messages[0].name = None
+    assert repeated(item, late) is None

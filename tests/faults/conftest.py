@@ -1,0 +1,40 @@
+"""Programs that break things on purpose. Each in a short form, and with FCREVIEW_FAULTS=long (`make faults`) in the
+number that docs/reliability.md states."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.commands import environment, in_this_process
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("process")
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "home").mkdir(exist_ok=True)
+    return environment(tmp_path / "home", PYTHONPATH=os.environ.get("PYTHONPATH", ""))
+
+
+@pytest.fixture(scope="session")
+def imported_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("faults")
+    shutil.copytree(ROOT / "sample_runs" / "acebench", place / "runs")
+    assert in_this_process(["import", place / "runs"], place, environment(place)).code == 0
+    return place / "runs"
+
+
+@pytest.fixture
+def sample(imported_sample: Path, tmp_path: Path) -> Path:
+    """The ACEBench sample run, imported; a copy of one's own."""
+    return shutil.copytree(imported_sample, tmp_path / "runs")

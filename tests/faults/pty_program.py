@@ -1,0 +1,106 @@
+"""The program on a terminal of its own, as after a login: keys are typed, the screen is kept, the kernel hangs up."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import termios
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyte
+
+from tests.commands import PROGRAM
+
+
+class OnTerminal:
+    """`fcreview` with these arguments; ends with the context, whatever it is at."""
+
+    def __init__(self, arguments: Sequence[str | Path], environ: Mapping[str, str], size: tuple[int, int] = (80, 24)):
+        self.bytes = b""
+        """All that was written so far."""
+        self.screen = pyte.Screen(*size)
+        self._stream = pyte.ByteStream(self.screen)
+        self.code: int | None = None
+        self.pid, self._ours = pty.fork()
+        if self.pid == 0:
+            os.execvpe(PROGRAM[0], [*PROGRAM, *map(str, arguments)], {**environ, "TERM": "xterm-256color"})  # noqa: S606
+        self.resize(*size)
+        self.attributes = termios.tcgetattr(self._ours)
+        """Of the terminal before the program changed them."""
+
+    def __enter__(self) -> OnTerminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.code is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.wait()
+        self.hang_up()
+
+    def resize(self, columns: int, rows: int) -> None:
+        fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.screen.resize(rows, columns)
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def hang_up(self) -> None:
+        """The other end goes: the kernel sends SIGHUP, and whatever the program writes fails."""
+        if self._ours >= 0:
+            os.close(self._ours)
+            self._ours = -1
+
+    @property
+    def restored(self) -> bool:
+        """The terminal is as it was, and the last thing said of the cursor and of the other screen is that they are."""
+        shown = self.bytes.rfind(b"\x1b[?25h") > self.bytes.rfind(b"\x1b[?25l")
+        usual = self.bytes.rfind(b"\x1b[?1049l") >= self.bytes.rfind(b"\x1b[?1049h")
+        return shown and usual and termios.tcgetattr(self._ours) == self.attributes
+
+    def text(self) -> str:
+        return "\n".join(self.screen.display)
+
+    def read(self, wait: float = 0.05) -> bool:
+        """Takes in what is there; False once the program has closed the terminal."""
+        if self._ours < 0 or not select.select([self._ours], [], [], wait)[0]:
+            return self._ours >= 0
+        try:
+            data = os.read(self._ours, 1 << 16)
+        except OSError:
+            return False
+        self.bytes += data
+        self._stream.feed(data)
+        return bool(data)
+
+    def until(self, holds: str | Callable[[], Any], seconds: float = 60) -> None:
+        """Until the text stands on the screen, or the condition holds. Fails with the screen if it never does."""
+        condition = (lambda: holds in self.text()) if isinstance(holds, str) else holds
+        end = time.monotonic() + seconds
+        while not condition():
+            going = self.read()
+            assert time.monotonic() < end, f"it did not come to that; the screen is\n{self.text()}"
+            assert going or condition(), f"the program has ended; the screen is\n{self.text()}"
+
+    def wait(self, seconds: float = 30) -> int:
+        """The exit code, negative for a signal; what is still written is taken in."""
+        end = time.monotonic() + seconds
+        while self.code is None:
+            found, status = os.waitpid(self.pid, os.WNOHANG)
+            if found:
+                self.code = os.waitstatus_to_exitcode(status)
+            assert time.monotonic() < end, "the program does not end"
+            if not self.read(0.02):
+                time.sleep(0.02)
+        while self._ours >= 0 and select.select([self._ours], [], [], 0)[0] and self.read(0):
+            pass
+        return self.code

@@ -1,0 +1,136 @@
+"""`kill -9` at random moments: what was confirmed is on disk, what was there before is still whole."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from fcreview.store.reviews.reader import check_journals, read_journals
+from fcreview.store.workspace import find_workspace
+from tests.commands import PROGRAM, in_this_process
+from tests.faults.processes import times
+from tests.faults.pty_program import OnTerminal
+
+SAVED = re.compile(r"saved: (pass|fail)[^·]* · (\S+)")
+CODES = re.compile(rb"\x1b(\[[0-9;?<>=$]*[a-zA-Z]|\].*?(\x07|\x1b\\)|[()].)")
+
+
+def events(place: Path) -> list[tuple[str, bool | None]]:
+    """(id, verdict) of all that was said, in order; nothing but an unfinished last line may be wrong."""
+    workspace = find_workspace(place, create=False)
+    found, warnings = read_journals(workspace)
+    assert all("unfinished" in text for text in warnings), warnings
+    assert all(not report.warnings or "unfinished" in report.warnings[0] for report in check_journals(workspace))
+    return [(event.key.id, event.verdict) for event in found]
+
+
+def confirmed(written: bytes) -> list[tuple[str, bool]]:
+    """What the screen said was saved, each remark once."""
+    text = CODES.sub(b"", written).decode(errors="replace")
+    found = [(name, word == "pass") for word, name in SAVED.findall(text)]
+    return [each for at, each in enumerate(found) if at == 0 or found[at - 1] != each]
+
+
+def test_what_the_screen_confirmed_is_on_disk(sample: Path, environ: dict[str, str]) -> None:
+    seen = 0
+    for _ in range(times(3, 200)):
+        shutil.rmtree(sample / ".fcreview" / "reviews", ignore_errors=True)
+        with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
+            app.until("▸")
+            app.type("\r")
+            app.until("verdict on")
+            end = time.monotonic() + random.uniform(0.05, 1)
+            while time.monotonic() < end:
+                app.type(random.choice("pf"))
+                pause = time.monotonic() + random.uniform(0, 0.08)
+                while time.monotonic() < min(pause, end):
+                    app.read(0.005)
+            app.signal(signal.SIGKILL)
+            assert app.wait() == -signal.SIGKILL
+            shown = confirmed(app.bytes)
+        kept = events(sample)
+        assert not [each for each in shown if each not in kept], (shown, kept)
+        seen += len(shown)
+    assert seen > 0
+    print(f"{seen} verdicts confirmed")
+
+
+def test_what_a_command_confirmed_is_on_disk(sample: Path, environ: dict[str, str]) -> None:
+    ids = ["normal_single_turn_single_function_2", "normal_atom_list_0", "special_incomplete_1"]
+    told = usual = 0.0
+    for number in range(times(6, 200)):
+        name, verdict = random.choice(ids), random.choice(["pass", "fail"])
+        before = len(events(sample))
+        words = ["label", str(sample), name, "--verdict", verdict, "--note", f"round {number}", "--run", "1"]
+        begun = time.monotonic()
+        program = subprocess.Popen([*PROGRAM, *words], stdout=subprocess.PIPE, env=environ)
+        if number:
+            time.sleep(random.uniform(0.5, 1.3) * usual)
+            program.kill()
+        out, _ = program.communicate(timeout=120)
+        usual = usual or time.monotonic() - begun
+        after = events(sample)
+        assert before <= len(after) <= before + 1
+        if program.returncode == 0 or out:
+            assert after[-1] == (name, verdict == "pass")
+            told += 1
+    assert told > 0
+    print(f"{told} commands had confirmed")
+
+
+def test_a_killed_import_leaves_a_store_that_works(samples: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+    """The old one or the new one; the next import brings all in."""
+    place = tmp_path / "runs"
+    shutil.copytree(samples / "acebench", place)
+    assert in_this_process(["import", place], tmp_path, environ).code == 0
+    label = ["label", place, "agent_multi_step_0", "--verdict", "pass", "--run", "1"]
+    assert in_this_process(label, place, environ).code == 0
+    whole = len(in_this_process(["items", place, "--json"], place, environ).objects)
+    files = [file for file in (place / "result_all").rglob("*.json") if file.stat().st_size]
+    killed = 0
+    for _ in range(times(4, 200)):
+        for file in files:
+            file.touch()
+        words = ["import", str(place), "--forget-data"]
+        program = subprocess.Popen([*PROGRAM, *words], stdout=subprocess.DEVNULL, env=environ)
+        time.sleep(random.uniform(0.2, 1.5))
+        program.kill()
+        killed += program.wait(30) == -signal.SIGKILL
+        said = events(place)
+        assert said == [("agent_multi_step_0", True)]
+    assert killed > 0
+    done = in_this_process(["items", place, "--json"], place, environ)
+    assert len(done.objects) == whole
+    assert [path.name for path in (place / ".fcreview").glob("*.tmp*")] == []
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_a_killed_export_leaves_the_old_file_or_the_new_one(
+    sample: Path, tmp_path: Path, environ: dict[str, str], kind: str
+) -> None:
+    out = tmp_path / "out" / "labels"
+    out.parent.mkdir()
+    words = ["export", sample, "--format", kind, "-o", out]
+    assert in_this_process(words, tmp_path, environ).code == 0
+    whole = out.read_bytes()
+    for _ in range(times(2, 70)):
+        out.write_bytes(b"old")
+        program = subprocess.Popen([*PROGRAM, *map(str, words)], stdout=subprocess.DEVNULL, env=environ)
+        time.sleep(random.uniform(0.3, 1.2))
+        program.kill()
+        program.wait(30)
+        assert out.read_bytes() in (b"old", whole)
+
+
+def test_the_reader_of_remarks_sees_them() -> None:
+    assert confirmed(b"\x1b[1m saved: pass \xc2\xb7 a_1   \x1b[0m saved: fail, model \xc2\xb7 b_2 ") == [
+        ("a_1", True),
+        ("b_2", False),
+    ]

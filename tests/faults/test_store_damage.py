@@ -1,0 +1,176 @@
+"""Whatever happens to the store or to the disk, reviews are kept, what is wrong is told, and it works again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.store.reviews.reader import read_journals
+from fcreview.store.workspace import find_workspace
+from tests.commands import PROGRAM, Done, in_this_process
+from tests.faults.processes import times
+
+ITEM = "special_incomplete_1"
+
+
+@pytest.fixture
+def cli(tmp_path: Path, environ: dict[str, str]) -> Callable[..., Done]:
+    return lambda *words: in_this_process(words, tmp_path, environ)
+
+
+def said(place: Path) -> list[tuple[str, bool | None]]:
+    return [(event.key.id, event.verdict) for event in read_journals(find_workspace(place, create=False))[0]]
+
+
+def cut(file: Path) -> None:
+    os.truncate(file, random.randrange(file.stat().st_size))
+
+
+def zeroed(file: Path) -> None:
+    file.write_bytes(bytes(file.stat().st_size))
+
+
+def sprinkled(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    for _ in range(200):
+        data[random.randrange(len(data))] = random.randrange(256)
+    file.write_bytes(data)
+
+
+def of_another_duckdb(file: Path) -> None:
+    """The storage version stands behind the checksum and the letters DUCK."""
+    data = bytearray(file.read_bytes())
+    assert data[8:12] == b"DUCK"
+    data[12] = 200
+    file.write_bytes(data)
+
+
+def without_its_middle(file: Path) -> None:
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) // 3] + data[len(data) // 3 * 2 :])
+
+
+DAMAGE = [cut, zeroed, sprinkled, of_another_duckdb, without_its_middle, Path.unlink]
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
+def test_a_damaged_store_is_told_or_built_anew(
+    sample: Path, environ: dict[str, str], cli: Callable[..., Done], damage: Callable[[Path], Any]
+) -> None:
+    """In processes of their own: what a damaged file does to DuckDB must not end these tests."""
+    assert cli("label", sample, ITEM, "--verdict", "pass", "--run", "1").code == 0
+    whole = len(cli("items", sample, "--json").objects)
+    store = sample / ".fcreview" / "store.duckdb"
+    good = store.read_bytes()
+    for _ in range(times(1, 50)):
+        store.write_bytes(good)
+        damage(store)
+        for words in (["items", "--json"], ["doctor"], ["label", ITEM, "--verdict", "pass", "--run", "1"]):
+            done = subprocess.run(
+                [*PROGRAM, words[0], str(sample), *words[1:]], capture_output=True, text=True, env=environ, timeout=60
+            )
+            assert done.returncode in (0, 1), (words, done.returncode, done.stderr[-300:])
+            assert "Traceback" not in done.stderr
+            assert "internal error" not in done.stderr, (words, done.stderr)
+        assert said(sample)[0] == (ITEM, True)
+    store.unlink(missing_ok=True)
+    assert cli("import", sample).code == 0
+    assert len(cli("items", sample, "--json").objects) == whole
+
+
+def test_a_line_that_the_disk_cuts_is_set_aside_and_the_next_one_counts(
+    sample: Path, environ: dict[str, str], cli: Callable[..., Done]
+) -> None:
+    """The file may grow by so many bytes and no more, as on a full disk."""
+    words = [*PROGRAM, "label", str(sample), ITEM, "--run", "1"]
+    assert cli("label", sample, ITEM, "--verdict", "pass", "--run", "1").code == 0
+    journal = sample / ".fcreview" / "reviews" / "tester.jsonl"
+    line = journal.stat().st_size
+    for room in random.sample(range(1, line), times(3, 100)):
+        before, size = said(sample), journal.stat().st_size + room
+
+        def limit(size: int = size) -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+        done = subprocess.run(
+            [*words, "--verdict", "fail"], capture_output=True, text=True, env=environ, preexec_fn=limit, timeout=60
+        )
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "not saved" in done.stderr
+        assert said(sample) == before
+        assert cli("label", sample, ITEM, "--verdict", "fail", "--run", "1").code == 0
+        assert said(sample) == [*before, (ITEM, False)]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Any:
+    """A disk of 12 MB, where one may be mounted."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = shutil.which("mount")
+    if not mount or subprocess.run([mount, "-t", "tmpfs", "-o", "size=12m", "none", place], check=False).returncode:
+        pytest.skip("no disk can be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+def test_a_full_disk_is_told_and_costs_nothing(sample: Path, small_disk: Path, cli: Callable[..., Done]) -> None:
+    place = shutil.copytree(sample, small_disk / "runs")
+    assert cli("label", place, ITEM, "--verdict", "pass", "--run", "1").code == 0
+    filler = small_disk / "filler"
+    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+    before = said(place)
+    told = {
+        "label": cli("label", place, ITEM, "--verdict", "fail", "--note", "n" * 9000, "--run", "1"),
+        "export": cli("export", place, "-o", place / "labels.jsonl"),
+        "import": cli("import", place, "--forget-data"),
+    }
+    for name, done in told.items():
+        assert "Traceback" not in done.err
+        assert "internal error" not in done.err
+        assert done.code == 0 or "No space left" in done.err, name
+    assert told["label"].code == told["export"].code == 1
+    assert said(place) == before
+    assert not (place / "labels.jsonl").exists()
+    filler.unlink()
+    assert cli("label", place, ITEM, "--verdict", "fail", "--run", "1").code == 0
+    assert said(place) == [*before, (ITEM, False)]
+
+
+def test_an_import_on_a_full_disk_leaves_nothing_and_says_so(
+    samples: Path, small_disk: Path, environ: dict[str, str], tmp_path: Path
+) -> None:
+    (small_disk / "filler").write_bytes(bytes(11_700_000))
+    done = in_this_process(["import", samples / "hammerbench", "--workspace", small_disk], tmp_path, environ)
+    assert done.code == 1
+    assert "Traceback" not in done.err
+    assert "internal error" not in done.err
+    assert sorted(path.name for path in (small_disk / ".fcreview").iterdir()) in (
+        ["reviews", "store.lock", "tmp"], ["reviews", "store.lock"],
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("words", [["items", "--json"], ["items"], ["export"], ["sql", "SELECT 1"]], ids=" ".join)
+def test_a_full_disk_behind_standard_output_is_told(sample: Path, environ: dict[str, str], words: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*PROGRAM, words[0], str(sample), *words[1:]], stdout=full, stderr=subprocess.PIPE, env=environ, timeout=60
+        )
+    assert done.returncode == 1
+    assert b"No space left" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert b"Exception ignored" not in done.stderr

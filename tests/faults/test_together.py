@@ -1,0 +1,64 @@
+"""Several annotators label one run at once, two of them under one name, and some are killed and begin again."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from fcreview.store.reviews.reader import check_journals, read_journals
+from fcreview.store.workspace import find_workspace
+from tests.faults.processes import LONG, times
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = [*(f"annotator{number}" for number in range(8)), "annotator7"]
+
+
+def test_eight_annotators_lose_nothing(sample: Path, environ: dict[str, str]) -> None:
+    """Eight in the long form; in the short one three, since starting them takes longer than the test may."""
+    seconds, names = times(1, 60), NAMES[-times(4, 9) :]
+    said: list[list[str]] = [[] for _ in names]
+    kills = [0] * len(names)
+    threads = [
+        threading.Thread(target=_label, args=(sample, name, seconds, environ, said[at], kills, at))
+        for at, name in enumerate(names)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    workspace = find_workspace(sample, create=False)
+    events, warnings = read_journals(workspace)
+    here = {event.event for event in events}
+    gone = {event.retracts for event in events if event.retracts}
+    words = [line.split() for each in said for line in each]
+    saved = {name for what, name in words if what == "saved"}
+    undone = {name for what, name in words if what == "undone"}
+    print(f"{len(saved)} saved, {len(undone)} undone, {sum(kills)} kills")
+    assert all(any(line.startswith("saved") for line in each) for each in said)
+    assert saved <= here
+    assert undone <= gone
+    assert [text for text in warnings if "unfinished" not in text] == []
+    assert {report.annotator for report in check_journals(workspace)} == set(names)
+
+
+def _label(
+    sample: Path, name: str, seconds: int, environ: dict[str, str], said: list[str], kills: list[int], at: int
+) -> None:
+    """For so many seconds; in the long form killed now and then."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        command = [sys.executable, "-m", "tests.faults.annotator", str(sample), name, str(left)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environ, cwd=ROOT, text=True) as program:
+            assert program.stdout is not None
+            killer = threading.Timer(random.uniform(1, 6), program.kill)
+            for line in program.stdout:
+                if line.endswith("\n"):
+                    said.append(line)
+                if at % 2 and LONG and killer.ident is None:
+                    killer.start()
+            killer.cancel()
+        kills[at] += program.returncode == -9

@@ -1,0 +1,144 @@
+"""What importers hand on so that a screen tells what happened: order, end states, golden replies, partners."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.extra import ABSENT, StateDifference
+from fcreview.importers.acebench import agent, normal
+from fcreview.importers.acebench.milestones import best_sequence, in_words, met, pairs_of
+from fcreview.importers.acebench.states import MOST, state_differences
+from fcreview.importers.confetti.calls import fill as confetti_call
+from fcreview.importers.confetti.sources import Sources
+from fcreview.importers.hammerbench.snapshot import Given
+from fcreview.importers.hammerbench.snapshot import fill as hammer
+from fcreview.importers.registry import discover, read_plan
+from fcreview.model import Call, Item, Message
+
+HISTORY = """\
+|---------------|-----------|-----------|---------------------|
+| message_index | sender    | recipient | content             |
+|---------------|-----------|-----------|---------------------|
+| 0             | user      | agent     | I am Jack.  I want  |
+|               |           |           | a pizza             |
+| 1             | agent     | user      | Which one?          |
+| 2             | user      | agent     | The small one       |
+| 3             | agent     | execution | [order(size='s')]   |
+| 4             | execution | agent     | no wifi             |
+| 5             | agent     | execution | [turn_on_wifi()]    |
+| 6             | execution | agent     | on                  |
+|---------------|-----------|-----------|---------------------|
+"""
+
+
+def agent_item(tmp_path: Path, category: str, question: str) -> Item:
+    history = tmp_path / "0_history.txt"
+    history.write_text(HISTORY)
+    item = Item(f"{category}_0", category)
+    record = {"process": ["[order(size='s')]", "[turn_on_wifi()]"], "result": [{"Base": {"wifi": True, "paid": 0}}]}
+    answer = {
+        "mile_stone": ["[turn_on_wifi()]", "[order(size='s')]"],
+        "ground_truth": [{"Base": {"wifi": True, "paid": 9}}],
+    }
+    agent.fill(item, record, {"question": question, "initial_config": {"Base": {"wifi": False}}}, answer, history)
+    return item
+
+
+def test_the_request_opens_the_turn_and_later_words_stand_where_they_were_said(tmp_path: Path) -> None:
+    item = agent_item(tmp_path, "agent_multi_turn", "You are Jack. Respond, but volunteer nothing.")
+    told = [(m.step, m.role, m.name) for m in item.messages]
+    assert told == [
+        (-1, "system", agent.INSTRUCTION),
+        (-1, "state", "at the start"),
+        (-1, "user", None),
+        (0, "assistant", None),
+        (0, "user", None),
+        (1, "tool", None),
+        (2, "tool", None),
+    ]
+    assert [(call.name, call.step) for call in item.predicted] == [("order", 1), ("turn_on_wifi", 2)]
+
+
+def test_a_question_that_the_history_repeats_is_told_once(tmp_path: Path) -> None:
+    item = agent_item(tmp_path, "agent_multi_step", "I am Jack. I want a pizza")
+    assert [m.content for m in item.messages if m.role == "user"] == ["I am Jack. I want a pizza", "The small one"]
+
+
+def test_milestones_are_met_as_the_scorer_counts_them(tmp_path: Path) -> None:
+    item = agent_item(tmp_path, "agent_multi_step", "I am Jack. I want a pizza")
+    found = [(pair.name, pair.golden, pair.predicted, pair.state) for pair in item.pairs]
+    assert found == [("turn_on_wifi", 0, 1, "="), ("order", 1, None, "-"), ("order", None, 0, "+")]
+    assert item.extra.more["milestones"] == "1 of 2 met: turn_on_wifi; not order"
+    assert item.extra.state_differences == {"Base.paid": StateDifference(9, 0)}
+
+
+def test_what_is_behind_the_last_milestone_met_is_held_against_the_rest() -> None:
+    golden = [Call("golden", name, {}, index=at) for at, name in enumerate("abc")]
+    made = [Call("predicted", name, {}, index=at) for at, name in enumerate("cabc")]
+    assert met(["c", "a", "b", "x"], ["a", "b", "c"]) == [1, 2]
+    pairs = [(pair.golden, pair.predicted) for pair in pairs_of(golden, made, [1])]
+    assert pairs == [(0, 1), (1, 2), (2, 3), (None, 0)]
+    assert best_sequence(["b"], [["a"], ["b", "c"]]) == (["b", "c"], [["a"]])
+    assert in_words(["[f(a=1)]"], 1) == "1 of 1 met: f"
+
+
+def test_states_are_compared_down_to_the_value_that_differs() -> None:
+    golden = [{"Food": {"users": {"Eve": {"balance": 1, "id": 2}}, "orders": [{"n": 1}]}}, {"ReminderAPI": {}}]
+    states = [
+        {"Food": {"users": {"Eve": {"balance": 3, "id": 2}}, "orders": [{"n": 2}], "new": 1}},
+        {"Reminderapi": {}},
+    ]
+    assert state_differences(states, golden) == {
+        "Food.users.Eve.balance": StateDifference(1, 3),
+        "Food.orders[0].n": StateDifference(1, 2),
+        "Food.new": StateDifference(ABSENT, 1),
+    }
+    assert state_differences(states[:1], [{"Other": {}}]) == {
+        "Other": StateDifference({}, ABSENT),
+        "Food": StateDifference(ABSENT, states[0]["Food"]),
+    }
+    many = {str(n): n for n in range(MOST + 5)}
+    found = state_differences([{"A": {"x": many}}], [{"A": {"x": dict.fromkeys(many, -1)}}])
+    assert found is not None and list(found)[-1] == "(5 more)"
+    assert state_differences("nothing", golden) is None
+
+
+def test_what_a_special_reply_must_say_is_its_golden_reply() -> None:
+    item = Item("special_incomplete_0", "special_incomplete")
+    question = {"question": "user: Book it."}
+    normal.fill(item, {"result": "Which?"}, question, {"book": ["day", "hour"]}, item.category, judged=True)
+    assert item.extra.golden_reply == "must say: Missing necessary parameters\nmust name, of book: day, hour"
+
+
+@pytest.mark.parametrize("label", ["Sorry, no tool.", {"name": "x", "arguments": {}}])
+def test_a_golden_refusal_is_no_step_of_the_model(label: Any) -> None:
+    item = Item("IS_0_3", "IS" if isinstance(label, str) else "ir_ST_Perfect")
+    said = [Message(0, -1, "user", "The weather?"), Message(0, 1, "assistant", "Sorry, no tool.")]
+    hammer(item, Given("I cannot do that.", label, said, []))
+    assert [m.content for m in item.messages] == ["The weather?", "I cannot do that."]
+    assert item.extra.golden_reply == "Sorry, no tool."
+
+
+def confetti(stars: int) -> Item:
+    item = Item("c_137", "conversationsclean", messages=[Message(0, -1, "user", "A hotel.")])
+    item.functions = [{"name": "f", "parameters": {"type": "object", "properties": {"stars": {"type": "integer"}}}}]
+    confetti_call(item, f"[f(stars={stars})]", {"ground_truth": [{"f": {"stars": [4, 5]}}]}, "c_137", Sources())
+    return item
+
+
+def test_a_golden_list_is_told_as_it_is_stored() -> None:
+    (pair,) = confetti(4).pairs
+    assert (pair.state, [(place.path, place.state) for place in pair.diff]) == ("~", [("stars", "~")])
+    assert pair.diff[0].reason == "stored as [4, 5]: the rules take any one value of it"
+    (pair,) = confetti(3).pairs
+    assert pair.state == "!" and pair.diff[0].reason.endswith("; stored as [4, 5]")
+
+
+def test_a_refused_call_keeps_the_golden_one_it_was_held_against(bench: Path) -> None:
+    (plan,) = discover([bench / "complexfuncbench"]).plans
+    item = next(each for each in read_plan(plan) if isinstance(each, Item) and each.id == "Cross-0")
+    assert item.extra.held_against == {"turn:1/call:9": 5}
+    assert item.golden[5].name == item.predicted[item.pairs[8].predicted or 0].name == "Taxi_Search_Location"

@@ -1,0 +1,84 @@
+"""A workspace is as private as the folder it lies in, and a folder that a group shares is shared by it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fcreview.review import ItemKey, Said
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.workspace import find_workspace
+from tests.store.factory import read, write_run
+
+KEY = ItemKey("bfcl", "V4", "en", "maple-8b", "simple", "simple_0")
+
+
+@pytest.fixture(params=[0o022, 0o077, 0o002])
+def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+def rights(path: Path) -> int:
+    return path.stat().st_mode & 0o7777
+
+
+@pytest.mark.parametrize(
+    ("folder", "folders", "files", "lock"),
+    [(0o700, 0o700, 0o600, 0o600), (0o2770, 0o2770, 0o640, 0o660), (0o755, 0o755, 0o644, 0o644)],
+    ids=["private", "of a group", "open to read"],
+)
+def test_a_workspace_is_as_private_as_its_folder(
+    tmp_path: Path, umask: None, folder: int, folders: int, files: int, lock: int
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    plan = write_run(place / "run", [{}])
+    place.chmod(folder)
+    workspace = find_workspace(place)
+    import_runs(workspace, [plan], read)
+    journal = Journal(workspace, "alice")
+    journal.append(KEY, Said(verdict=True))
+    with journal.path.open("ab") as file:
+        file.write(b"torn")
+    journal.append(KEY, Said(verdict=False))
+    assert {rights(path) for path in [workspace.root, *workspace.root.rglob("*")] if path.is_dir()} == {folders}
+    assert rights(workspace.store) == files
+    assert rights(journal.path) == files
+    assert rights(workspace.lock) == lock
+    assert not [path for path in workspace.root.rglob("*.json") if rights(path) != files]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="becomes two other people, which only root can")
+def test_two_people_of_a_group_import_and_review_in_one_folder(tmp_path: Path) -> None:
+    for above in (tmp_path, *tmp_path.parents):
+        if above.stat().st_mode & 0o055 != 0o055 and above.owner() == "root":
+            above.chmod(above.stat().st_mode | 0o055)
+    place = tmp_path / "shared"
+    place.mkdir()
+    plan = write_run(place / "run", [{}])
+    os.chown(place, 0, 5000)
+    place.chmod(0o2775)
+    for user, name in ((5001, "alice"), (5002, "bob")):
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setgroups([5000])
+                os.setgid(5000)
+                os.setuid(user)
+                os.umask(0o077)
+                workspace = find_workspace(place)
+                import_runs(workspace, [plan], read, jobs=1)
+                Journal(workspace, name).append(KEY, Said(verdict=True))
+                os._exit(0)
+            except BaseException as error:
+                print(repr(error), flush=True)
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        (place / "run" / "results.jsonl").touch()
+    assert {path.name for path in (place / ".fcreview" / "reviews").iterdir()} == {"alice.jsonl", "bob.jsonl"}

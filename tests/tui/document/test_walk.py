@@ -1,0 +1,60 @@
+"""Every item of the published runs on screen: a sample of two benchmarks in `make test`, of all in `make sweep`, every
+single one with FCREVIEW_WALK=all."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from tests.sharing import Imports
+from tests.tui.document.walking import SIZES, faults
+
+SAMPLE = 60
+"""Items of a folder, spread over all of its runs."""
+NAMED = {
+    "acebench": ("agent_multi_step_0", "agent_multi_step_2", "agent_multi_turn_20", "special_irrelevant_6"),
+    "bfcl_v4": ("multi_turn_base_18", "live_multiple_7-3-2"),
+    "complexfuncbench": ("Cross-0",),
+    "confetti": ("conversationsclean_1", "conversationsclean_6", "conversationsclean_137", "dialogacts_10"),
+    "hammerbench": ("mQmA_7_2", "IS_0_3"),
+}
+QUICK = ("complexfuncbench", "confetti")
+OTHERS = ("bfcl_v1", "bfcl_families", "bfcl_v1_july")
+FOLDERS = [pytest.param(name, id=name, marks=[] if name in QUICK else pytest.mark.sweep) for name in (*NAMED, *OTHERS)]
+
+
+def chosen(store: Store, named: tuple[str, ...]) -> list[int]:
+    """Rows that are walked: those with a name here, and a sample or all."""
+    count = store.count(View())
+    step = 1 if os.environ.get("FCREVIEW_WALK") == "all" else max(count // SAMPLE, 1)
+    view = View(queue="dataset")
+    sample = [store.page(view, at, 1)[0].item for at in range(0, count, step)]
+    return list(dict.fromkeys([*(item for name in named for item in store.find(name)), *sample]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_item_is_told_on_its_first_screen(folder: str, bench: Path, imports: Imports) -> None:
+    store = Store.open(imports.of([bench / folder]), "alice")
+    found: Counter[str] = Counter()
+    try:
+        items = chosen(store, NAMED.get(folder, ()))
+        for item in items:
+            detail = store.detail(item)
+            for width, height in SIZES:
+                for fault in faults(detail, width, height):
+                    found[f"{detail.item.id} {width}x{height}: {fault}"] += 1
+    finally:
+        store.close()
+    print(f"{folder}: {len(items)} items walked")
+    assert len(items) >= min(SAMPLE, store_size(folder))
+    assert not found, f"{len(found)} faults: " + "\n".join(list(found)[:20])
+
+
+def store_size(folder: str) -> int:
+    return 13 if folder == "complexfuncbench" else SAMPLE

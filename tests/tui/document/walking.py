@@ -1,0 +1,76 @@
+"""A walk over items as the item screen shows them: what must hold of every one at any size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fcreview.calls.table import argument_rows
+from fcreview.store.rows import ItemDetail
+from fcreview.targets import argument_address, call_address
+from fcreview.tui.document.blocks import Block, BlockSource, Options
+from fcreview.tui.document.document import decisive, document
+from fcreview.tui.item.cursor import Cursor
+from fcreview.tui.text.layout import Layout
+from fcreview.tui.text.lines import line_width, plain
+
+SIZES = ((80, 24), (60, 20), (160, 50))
+BARS = 3
+"""Rows of the screen that are not the document's."""
+GUTTER = 1
+
+
+def faults(detail: ItemDetail, width: int, height: int) -> Iterator[str]:
+    """What is wrong with an item's screen, in words."""
+    cursor = Cursor(detail, "alice")
+    cells = width - GUTTER
+    shown = first_screen(cursor, cells, height - BARS)
+    if not any(line.strip() for _, line in shown):
+        yield "blank"
+    for block in cursor.blocks:
+        wide = next((each for each in block.lines(cells) if line_width(each) > cells), None)
+        if wide is not None:
+            yield f"overlong line in {block.key}: {plain(wide)!r}"
+    blocks = {key for key, _ in shown}
+    wanted = cursor.blocks[decisive(cursor.blocks, cursor.at)]
+    if wanted.key not in blocks:
+        yield f"{wanted.key} is not on the first screen"
+    if any(pair.state in "!-+" for pair in detail.item.pairs) and not _differs(cursor.blocks, wanted, detail):
+        yield f"opens at {wanted.key}, where nothing differs"
+    yield from unreachable(detail, cursor.blocks)
+
+
+def _differs(blocks: list[Block], wanted: Block, detail: ItemDetail) -> bool:
+    """The block on the first screen is a difference, or a failing turn all of whose calls are equal."""
+    failing = detail.item.extra.failing_turn
+    return wanted.differs or (failing is not None and wanted.key.startswith(f"turn:{failing + 1}"))
+
+
+def first_screen(cursor: Cursor, cells: int, height: int) -> list[tuple[str, str]]:
+    """Block keys and texts of the rows that are there when the item is opened, as `ItemText.open` shows them."""
+    layout = Layout(BlockSource(cursor.blocks), cells, height)
+    layout.reveal(cursor.at)
+    layout.reveal(decisive(cursor.blocks, cursor.at))
+    return [(cursor.blocks[spot.block].key, plain(layout.lines(spot.block)[spot.row])) for spot in layout.visible()]
+
+
+def unreachable(detail: ItemDetail, blocks: list[Block]) -> Iterator[str]:
+    """Arguments that differ and for which there is no block to stop at, once everything is unfolded."""
+    opened = document(detail, "alice", Options(open_all=True))
+    stops = {block.key for block in opened if block.argument}
+    folds = {block.key for block in blocks if block.foldable}
+    heads = {block.key for block in blocks} | folds
+    golden = {(call.turn, call.index): call for call in detail.item.golden}
+    predicted = {(call.turn, call.index): call for call in detail.item.predicted}
+    places: dict[int, int] = {}
+    for pair in detail.item.pairs:
+        place = places[pair.turn] = places.get(pair.turn, -1) + 1
+        wanted = golden.get((pair.turn, pair.golden)) if pair.golden is not None else None
+        given = predicted.get((pair.turn, pair.predicted)) if pair.predicted is not None else None
+        if wanted is None or given is None or wanted.arguments is None or given.arguments is None:
+            continue
+        for row in argument_rows(wanted, given, pair.diff):
+            if row.state in "!-+" and argument_address(pair.turn, place, row.path) not in stops:
+                yield f"{argument_address(pair.turn, place, row.path)} cannot be reached"
+        turn, call = f"turn:{pair.turn + 1}", call_address(pair.turn, place)
+        if pair.state == "!" and call not in heads and turn not in folds:
+            yield f"{call} cannot be unfolded"

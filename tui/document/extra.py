@@ -1,0 +1,55 @@
+"""The benchmark's own fields of an item, a line each."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+from fcreview.extra import Extra
+from fcreview.model import Item
+from fcreview.sanitise import visible, width
+from fcreview.tui.document.blocks import Block, Options
+from fcreview.tui.text.lines import Line, column, rule, size_text, spread
+
+SHORT = 48
+"""Characters of a field that are shown without saying how many there are."""
+
+
+def extra_blocks(item: Item, options: Options) -> list[Block]:
+    """The benchmark's own fields, a line each, long ones opened in the pager; what tells the outcome is left out while
+    verdicts are hidden."""
+    fields = _more(item.extra)
+    if options.hidden or not fields:
+        return []
+    names = min(max(width(visible(name)) for name in fields), 24)
+    blocks = [Block("extra", lambda cells: [rule((("more", "strong"),), cells)])]
+    for name, value in fields.items():
+        value = round(value, 4) if isinstance(value, float) else value
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        long = len(text) > SHORT
+        blocks.append(
+            Block(
+                f"extra:{name}",
+                partial(_field_lines, column(visible(name), names)[0], text, options.opens("opens it")),
+                stop=long,
+                foldable=long,
+                folded=long,
+                pages=True,
+                title=visible(name),
+                full=partial(str, text),
+            )
+        )
+    return blocks
+
+
+def _more(extra: Extra) -> dict[str, Any]:
+    """What is not shown elsewhere: the benchmark's own fields, and that something was left out."""
+    return ({"redacted": True} if extra.redacted else {}) | extra.more
+
+
+def _field_lines(name: str, text: str, opens: str, cells: int) -> list[Line]:
+    head = visible(text[: cells * 2])
+    size = f"  {size_text(text)}, {opens}" if len(text) > SHORT else ""
+    left: Line = ((f"  {name}  ", "dim"), (head, ""))
+    return [spread(left, ((size, "dim"),), cells)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.common import Place, opened
-from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
+from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import alert, aligned, emit, emit_json, text_of
 from fcreview.figures import SOURCES, Figure, FigureSource, Key, RunItems, Scored, Unit
 from fcreview.text.numbers import number
@@ -55,6 +55,7 @@ def report(
     path: PathArgument,
     run: RunOption = None,
     policy: PolicyOption = "unanimous",
+    annotator: Annotator = None,
     data: Data = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
@@ -68,7 +69,7 @@ def report(
     from fcreview.importers.registry import IMPORTERS
 
     show_it = show_json if as_json else show
-    with opened(Place([path], data, workspace, policy=policy)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, policy=policy)) as session:
         session.head(as_json=as_json)
         together: dict[tuple[str, str, str], list[Part]] = {}
         for row in session.runs:

@@ -22,8 +22,8 @@ from fcreview.calls.clusters import (
 )
 from fcreview.cli.common import Place, opened
 from fcreview.cli.opened import Opened
-from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
-from fcreview.cli.output import cut, emit, emit_json, laid_out
+from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
+from fcreview.cli.output import cut, emit, emit_json, laid_out, note
 from fcreview.sanitise import clip, visible, width
 from fcreview.text.words import count_of, rate
 
@@ -55,6 +55,7 @@ def triage(
         int | None,
         typer.Option("--limit", metavar="N", min=1, help="At most N error types, or N clusters with --json."),
     ] = None,
+    annotator: Annotator = None,
     data: Data = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
@@ -67,10 +68,12 @@ def triage(
 
     Example: fcreview triage runs/gpt4o --where category:live_simple
     """
-    with opened(Place([path], data, workspace)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator)) as session:
         view = session.view(where, run=run)
         clusters = session.store.clusters(view)
         failing = sum(cluster.count for cluster in clusters)
+        if not clusters and not session.store.count(view):
+            note(f"fcreview: {session.why_none(view)}")
         if as_json:
             for cluster in clusters[:limit]:
                 emit_json(_fields(cluster, failing))

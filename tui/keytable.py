@@ -88,6 +88,9 @@ FILTER_INPUT = [
 ]
 
 FILTER = [
+    Action("filter.complete", "tab", "complete", "complete"),
+    Action("filter.older", "up", "history(-1)", "earlier ones"),
+    Action("filter.newer", "down", "history(1)", "later ones", shown=False),
     Action("filter.cancel", "escape", "cancel", "cancel"),
 ]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fcreview.store.rows import QueueRow, RunRow, View
+from fcreview.store.rows import Extent, QueueRow, RunRow, View
+from fcreview.tui.queue.completing import Facets
 from fcreview.tui.queue.levels import Standing
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Loaded:
     window: int
     """The one the cursor is in, from 0; its rows are there already."""
     rows: Sequence[QueueRow]
+    extent: Extent = field(default_factory=Extent)
     done: str = ""
     """Of a queue file, how far this annotator is: `12 of 80`."""
 
@@ -43,6 +45,7 @@ class Loaded:
 class Loading:
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._facets: dict[tuple[int, ...], Facets] = {}
 
     async def view(self, request: Request) -> Loaded:
         """FilterError if the view's filter is not understood, SessionError if there is no store."""
@@ -53,6 +56,12 @@ class Loading:
 
     async def runs(self) -> list[RunRow]:
         return await self._session.ask(lambda store: store.runs())
+
+    async def facets(self, view: View) -> Facets:
+        """Of the runs that are shown, whatever filter is set: asked once for each choice of them."""
+        if view.runs not in self._facets:
+            self._facets = {view.runs: await self._session.ask(lambda store: store.facets(View(runs=view.runs)))}
+        return self._facets[view.runs]
 
     async def find(self, item: int | str, run: int | None) -> int | None:
         """The item that a person named: by its id in a run that is shown, or by its number."""
@@ -80,7 +89,8 @@ def _load(request: Request, store: Store) -> Loaded:
     cursor = max(0, min(request.standing.line, total - 1)) if place is None else place
     window = cursor // WINDOW
     own = store.progress(view.file, store.annotator) if view.file else []
-    return Loaded(total, cursor, window, store.page(view, window * WINDOW, WINDOW), own[0].said if own else "")
+    rows = store.page(view, window * WINDOW, WINDOW)
+    return Loaded(total, cursor, window, rows, store.extent(view), own[0].said if own else "")
 
 
 def _warnings(store: Store) -> list[str]:

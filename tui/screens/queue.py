@@ -78,7 +78,7 @@ class QueueScreen(Screen[None]):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self.list.set_columns(blind=self.state.blind)
+        self.list.set_blind(self.state.blind)
         self.list.focus()
         self.watch(self.list, "cursor", self._draw_place, init=False)
         self.call_after_refresh(self._first_load)  # opening the store imports much: the frame is painted before
@@ -106,7 +106,7 @@ class QueueScreen(Screen[None]):
         self._bar("rates").show(header.rates_line(runs, cells, blind=self.state.blind))
         says: Line = ((visible(self._message), "warn"),) if self._message else ()
         self._bar("rule").show(rule(says, cells, symbols().rule) if says else ((symbols().rule * cells, "dim"),))
-        self._bar("heading").show(queue_heading(self.list.columns, self.state.blind))
+        self._bar("heading").show(queue_heading(self.list.columns))
         self._draw_place()
         self.refresh_bindings()
 
@@ -160,7 +160,7 @@ class QueueScreen(Screen[None]):
     def _show_rows(self, loaded: Loaded, message: str) -> None:
         self._total, self._message, self._done, self._wanted = loaded.total, message, loaded.done, None
         self.list.empty = ((" no item matches the filter", "warn"),)
-        self.list.reset(loaded.total, loaded.cursor)
+        self.list.reset(loaded.total, loaded.cursor, loaded.extent)
         self.list.fill(loaded.window, self.list.age, loaded.rows)
         self._draw_header()
         self._load_runs()
@@ -169,7 +169,6 @@ class QueueScreen(Screen[None]):
     async def _load_runs(self) -> None:
         runs = [run for run in await self._loading.runs() if not self.state.scope or run.run in self.state.scope]
         self._choosing.runs = runs
-        self.list.set_columns(models=self.state.run is None and len({run.info.model for run in runs}) > 1)
         self._draw_header()
 
     @work(group="windows")
@@ -231,6 +230,10 @@ class QueueScreen(Screen[None]):
         self._filter_line.close()
         self.list.focus()
         self._load(Standing(here.item))
+
+    @work(exclusive=True, group="facets")
+    async def on_filter_line_completing(self) -> None:
+        self._filter_line.complete(await self._loading.facets(self.state.view), blind=self.state.blind)
 
     def on_filter_line_cancelled(self) -> None:
         self.list.focus()

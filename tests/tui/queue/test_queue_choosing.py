@@ -19,7 +19,7 @@ def some() -> list[dict[str, Any]]:
 
 
 def items(lines: list[str]) -> list[str]:
-    return [line[2:].split()[0] for line in lines[5:-1] if line[2:].startswith("simple_")]
+    return [line[3:].split()[0] for line in lines[5:-1] if line[3:].startswith("simple_")]
 
 
 async def test_a_filter_narrows_the_queue_and_f_shows_all_again(make_app, settled):

@@ -13,7 +13,7 @@ from fcreview.tui.text.theme import symbols, verdict_style
 
 VERDICTS = (("official", "off"), ("rule", "rule"), ("judge", "judge"), ("you", "you"))
 DIFFERENCE = "first difference"
-LEAST_DIFFERENCE = 16
+LEAST_DIFFERENCE = 20
 COMFORTABLE_DIFFERENCE = 24
 """Cells it keeps when the category, which ids mostly begin with, wants room."""
 LEAST_NAME = 8

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import ClassVar
 
 from textual.binding import BindingType
+from textual.widget import Widget
 
 from fcreview.calls.clusters import GROUPINGS, Cluster, grouped
 from fcreview.text.words import count_of
 from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import CLUSTERS
-from fcreview.tui.queue.clusters import Row, can_unfold, columns, parts, rows_of
+from fcreview.tui.queue.clusters import Row, can_unfold, columns, parts, rows_of, taught
 from fcreview.tui.queue.levels import ClusterPlace
 from fcreview.tui.screens.pick import PickScreen
 from fcreview.tui.text.choices import Choices
+from fcreview.tui.text.lines import fit
+from fcreview.tui.widgets.document import LineBar
 
 
 class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
@@ -36,6 +39,16 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
         self.watch(self.list, "cursor", self._moved, init=False)
         super().on_mount()
 
+    def below(self) -> Iterable[Widget]:
+        yield LineBar(id="means")
+        yield LineBar(id="difference")
+
+    def _teach(self) -> None:
+        says = taught(self._rows[self.list.cursor], self._by) if self._rows else ("", "")
+        for name, text in zip(("means", "difference"), says, strict=True):
+            self.query_one(f"#{name}", LineBar).show(fit((("  ", ""), (text, "" if name == "means" else "dim")),
+                                                         self.size.width))  # fmt: skip
+
     @property
     def _by(self) -> int:
         return self._place.by
@@ -47,6 +60,7 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
     def _moved(self) -> None:
         if self._rows:
             self._place.terms = self._rows[self.list.cursor].terms
+            self._teach()
 
     async def _counted(self) -> Choices[tuple[str, ...]]:
         self._place.clusters = list(await self._ask())
@@ -73,6 +87,7 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
         super()._draw()
         if self._choices is not None:
             self.list.move_cursor(self._choices.cursor)
+            self._teach()
 
     def action_take(self) -> None:
         self._moved()

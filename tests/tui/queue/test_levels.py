@@ -65,7 +65,7 @@ async def test_esc_goes_back_one_level_and_from_one_cluster_to_the_next(make_app
         await pilot.press("escape")
         lines = await settled(pilot)
         assert isinstance(app.screen, ClustersScreen)
-        assert next(line for line in lines if line.startswith("▸")).split()[4] == "value_error:string"
+        assert next(line for line in lines if line.startswith("▸")).split()[5] == "value_error:string"
         await pilot.press("q")
         lines = await settled(pilot)
         assert lines[2].startswith(" filter official:fail") and under(lines) == "simple_7"  # the line below simple_6

@@ -197,7 +197,7 @@ class Reviewing:
         """What is said behind the last item."""
         left = await self._ahead.left(self.shown)
         if not left.count:
-            return "none left to review"
+            return "none left to review: fcreview export, fcreview report"
         key = self._key("item.next")
         return f"end of the queue, {left} left unreviewed{key and f': {key} goes there'}"
 

@@ -49,6 +49,10 @@ def rates(runs: Sequence[RunRow]) -> Rates:
     )
 
 
+UNREVIEWED = ("-reviewed", "you:none", "you:unknown")
+"""Terms of filters that hold what is still to be judged."""
+
+
 def run_title(run: RunRow) -> str:
     return visible(run.info.kind)
 
@@ -141,6 +145,13 @@ def view_line(view: View, where: str, search: str, standing: Standing, cells: in
     if line_width(tuple(left)) + line_width(tuple(right)) >= cells:
         right = right[2 if not standing.done else 0 :]  # what is selected matters more than in which order
     return spread(tuple(left), tuple(right), cells)
+
+
+def nothing_line(where: str, done: int) -> Line:
+    """In the place of rows. `done`: items reviewed in this session."""
+    if done and any(term in where.split() for term in UNREVIEWED):
+        return ((f" all {done:,} done: fcreview export writes the labels, fcreview report the figures", "good"),)
+    return ((" no item matches the filter", "warn"),)
 
 
 def order_name(view: View) -> str:

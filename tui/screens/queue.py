@@ -159,7 +159,7 @@ class QueueScreen(Screen[None]):
 
     def _show_rows(self, loaded: Loaded, message: str) -> None:
         self._total, self._message, self._done, self._wanted = loaded.total, message, loaded.done, None
-        self.list.empty = ((" no item matches the filter", "warn"),)
+        self.list.empty = header.nothing_line(self.state.where, self._session.reviewed)
         self.list.reset(loaded.total, loaded.cursor, loaded.extent)
         self.list.fill(loaded.window, self.list.age, loaded.rows)
         self._draw_header()

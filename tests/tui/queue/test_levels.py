@@ -170,3 +170,18 @@ async def test_a_position_that_cannot_be_read_is_none(workspace: Workspace, sett
     file.write_text(content)
     async with FcreviewApp(Session(workspace, "alice"), resume=True).run_test(size=NARROW) as pilot:
         assert under(await settled(pilot)) == "simple_4"
+
+
+async def test_behind_the_last_item_it_says_that_all_are_done(make_app: Any, settled: Any) -> None:
+    async with make_app(some()[:3]).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("f", *"-reviewed", "enter")
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        for _ in range(3):
+            await pilot.press("p")
+            lines = await settled(pilot)
+        assert "none left to review: fcreview export" in lines[-2]
+        await pilot.press("q")
+        assert "all 3 done: fcreview export" in (await settled(pilot))[5]

@@ -14,9 +14,9 @@ from fcreview.model import ImportIssue, Item
 from fcreview.review import ItemKey, Said
 from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
+from fcreview.store.extent import extent
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
 from fcreview.store.queries.detail import find_items, hide_from, raw_record, read_issues, read_items, score_record
-from fcreview.store.queries.extent import extent
 from fcreview.store.queries.limited import close
 from fcreview.store.queries.pages import Orders, rows_of
 from fcreview.store.queries.siblings import siblings
@@ -27,6 +27,7 @@ from fcreview.store.queues.places import QueuePlaces
 from fcreview.store.queues.presentations import item_of
 from fcreview.store.reviews.tables import ReviewTables, follow
 from fcreview.store.rows import Extent, ItemDetail, QueueRow, RunRow, View
+from fcreview.store.suspects.places import SuspectPlaces
 from fcreview.store.told import Told
 from fcreview.store.workspace import Workspace
 
@@ -68,7 +69,8 @@ class Store:
         self.reviews: ReviewTables = follow(connection, workspace, annotator, policy)
         self._locked = False
         self._places = QueuePlaces(connection, workspace)
-        self._orders = Orders(connection, self._places, annotator, blind=blind)
+        self._suspected = SuspectPlaces(connection)
+        self._orders = Orders(connection, self._places, self._suspected, annotator, blind=blind)
         self._runs = run_infos(connection, workspace)
         self._models = {run: info.model for run, info in self._runs.items()}
 
@@ -170,6 +172,11 @@ class Store:
     def take_queue(self, name: str) -> QueueFile:
         """The queue file of this name; views of it may be asked for from then on. QueueError if there is none."""
         return self._do(lambda: self._places.take(name))
+
+    def take_suspects(self, view: View) -> None:
+        """The same for suspects among the view's runs; it takes a second or more. StoreError in blind mode."""
+        self._unless_blind("suspects are not available")
+        self._do(lambda: self._suspected.take(view))
 
     def drawn(self, wanted: Wanted) -> QueueFile:
         """A queue made of the items of a view; nothing is written. See `queues.creating.create` for its errors."""

@@ -81,7 +81,8 @@ class QueueScreen(Screen[None]):
         self.list.set_blind(self.state.blind)
         self.list.focus()
         self.watch(self.list, "cursor", self._draw_place, init=False)
-        self.call_after_refresh(self._first_load)  # opening the store imports much: the frame is painted before
+        # opening the store imports much: the frame is painted before
+        self.call_after_refresh(lambda: self._load(self._here(), self._message))
 
     @property
     def list(self) -> QueueList:
@@ -124,9 +125,6 @@ class QueueScreen(Screen[None]):
         self._draw_header()
 
     # -- what is loaded
-
-    def _first_load(self) -> None:
-        self._load(self._here(), self._message)
 
     def _load(self, standing: Standing, message: str = "") -> None:
         """The view anew, with the cursor on the item if it is in it, else on the line."""
@@ -202,8 +200,7 @@ class QueueScreen(Screen[None]):
 
         self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._back)
 
-    def _back(self, item: int | None) -> None:
-        """Reviews may have changed what the view holds, and its order."""
+    def _back(self, item: int | None) -> None:  # reviews may have changed what the view holds, and its order
         self._load(Standing(item, self.list.cursor))
 
     # -- what is set

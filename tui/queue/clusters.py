@@ -65,9 +65,14 @@ def taught(row: Row, by: int) -> tuple[str, str]:
     return says, f"{visible(shown.examples[0])}: {visible(shown.difference)}"
 
 
+def _cut_name(text: str, cells: int) -> str:
+    """The error type behind the sign of its fold, which stays."""
+    return text[:2] + cut_type(text[2:], max(cells - 2, 1))
+
+
 def columns(by: int, cells: int) -> list[Column]:
     outer, inner = others(by)
-    cut = cut_type if by == ERROR else cut_middle
+    cut = _cut_name if by == ERROR else cut_middle
     made = [
         Column("items", right=True),
         Column("share", right=True),

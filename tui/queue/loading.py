@@ -12,11 +12,14 @@ from fcreview.tui.queue.completing import Facets
 from fcreview.tui.queue.levels import Standing
 
 if TYPE_CHECKING:
+    from fcreview.estimate.share import Share
     from fcreview.store.store import Store
     from fcreview.tui.session import Session
 
 WINDOW = 256
 """Rows asked for at a time."""
+ESTIMATED = 20_000
+"""Items of a run whose rate is estimated while people work: 4,000 take a quarter of a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,9 @@ class Loading:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._facets: dict[tuple[int, ...], Facets] = {}
+        self._estimated: tuple[int, ...] = ()
+        """The state of reviews that `_share` is of."""
+        self._share: Share | None = None
 
     async def view(self, request: Request) -> Loaded:
         """FilterError if the view's filter is not understood, SessionError if there is no store."""
@@ -62,6 +68,17 @@ class Loading:
         if view.runs not in self._facets:
             self._facets = {view.runs: await self._session.ask(lambda store: store.facets(View(runs=view.runs)))}
         return self._facets[view.runs]
+
+    async def share(self, run: RunRow) -> Share | None:
+        """Of the items of a run that pass, with an interval; None without a random sample of them, and of a run so
+        large that the next item would have to wait for it. Worked out anew when something was reviewed."""
+        if run.n_items > ESTIMATED:
+            return None
+        state = (run.run, run.reviewed, run.effective_pass, run.effective_known)
+        if state != self._estimated:
+            self._share = await self._session.ask(partial(_share, run.run))
+            self._estimated = state
+        return self._share
 
     async def find(self, item: int | str, run: int | None) -> int | None:
         """The item that a person named: by its id in a run that is shown, or by its number."""
@@ -91,6 +108,18 @@ def _load(request: Request, store: Store) -> Loaded:
     own = store.progress(view.file, store.annotator) if view.file else []
     rows = store.page(view, window * WINDOW, WINDOW)
     return Loaded(total, cursor, window, rows, store.extent(view), own[0].said if own else "")
+
+
+def _share(run: int, store: Store) -> Share | None:
+    """Only worked out where a queue file can have drawn a sample."""
+    from fcreview.store.queues.file import queue_names
+
+    if store.blind or not queue_names(store.workspace):
+        return None
+    from fcreview.estimate.share import share
+    from fcreview.tui.queue.header import HALF_WIDTH
+
+    return share(store.told.standings(run).items, HALF_WIDTH)
 
 
 def _warnings(store: Store) -> list[str]:

@@ -56,6 +56,13 @@ class Choosing:
         return Standing()
 
     @property
+    def shown_runs(self) -> Sequence[RunRow] | None:
+        """The one that was chosen, or all."""
+        if self.runs is None or self._state.run is None:
+            return self.runs
+        return [run for run in self.runs if run.run == self._state.run]
+
+    @property
     def idle(self) -> frozenset[str]:
         """Keys that would only say why there is nothing to choose."""
         return frozenset(f"queue.{name}" for name, choice in self.choices.items() if choice.why_not())

@@ -5,19 +5,16 @@ Its parts: `QueueState` is what the person set, `Loading` asks the store for it,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from fcreview.sanitise import visible
 from fcreview.store.filters.language import FilterError
-from fcreview.store.rows import RunRow
 from fcreview.tui.keys import bindings, key_names
 from fcreview.tui.keytable import QUEUE
 from fcreview.tui.queue import header
@@ -28,15 +25,14 @@ from fcreview.tui.queue.position import Position
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.choosing import Choosing
 from fcreview.tui.session import Session, SessionError
-from fcreview.tui.text.lines import Line, rule
-from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.filter_line import FilterLine
 from fcreview.tui.widgets.queue_list import QueueList
 from fcreview.tui.widgets.status import KeyLine
 
-FILTER_HINT = ' such as official:fail -reviewed error:value_error text:"celsius"'
-SEARCH_HINT = " items whose texts contain these words"
+if TYPE_CHECKING:
+    from fcreview.estimate.share import Share
+
 ACTIONS = {action.does.partition("(")[0] for action in QUEUE}
 
 
@@ -62,6 +58,7 @@ class QueueScreen(Screen[None]):
         self._total: int | None = None
         """None until the first rows are there."""
         self._done = ""
+        self._share: Share | None = None
         self._open_item = open_item
         self._message = message
         self._wanted: Standing | None = position.standing if position else Standing()
@@ -97,16 +94,11 @@ class QueueScreen(Screen[None]):
     def _bar(self, name: str) -> LineBar:
         return self.query_one(f"#{name}", LineBar)
 
-    def _shown_runs(self) -> Sequence[RunRow] | None:
-        runs = self._choosing.runs
-        return runs if runs is None or self.state.run is None else [run for run in runs if run.run == self.state.run]
-
     def _draw_header(self) -> None:
-        cells, runs = self.size.width, self._shown_runs()
+        cells, runs = self.size.width, self._choosing.shown_runs
         self._bar("runs").show(header.run_line(runs, self._session.annotator, cells, blind=self.state.blind))
-        self._bar("rates").show(header.rates_line(runs, cells, blind=self.state.blind))
-        says: Line = ((visible(self._message), "warn"),) if self._message else ()
-        self._bar("rule").show(rule(says, cells, symbols().rule) if says else ((symbols().rule * cells, "dim"),))
+        self._bar("rates").show(header.rates_line(runs, cells, blind=self.state.blind, share=self._share))
+        self._bar("rule").show(header.message_line(self._message, cells))
         self._bar("heading").show(queue_heading(self.list.columns))
         self._draw_place()
         self.refresh_bindings()
@@ -121,8 +113,7 @@ class QueueScreen(Screen[None]):
     def on_resize(self) -> None:
         self._draw_header()
 
-    def on_queue_list_widened(self) -> None:
-        self._draw_header()
+    on_queue_list_widened = on_resize
 
     # -- what is loaded
 
@@ -165,9 +156,19 @@ class QueueScreen(Screen[None]):
 
     @work(exclusive=True, group="runs")
     async def _load_runs(self) -> None:
-        runs = [run for run in await self._loading.runs() if not self.state.scope or run.run in self.state.scope]
-        self._choosing.runs = runs
+        scope = self.state.scope
+        self._choosing.runs = [run for run in await self._loading.runs() if not scope or run.run in scope]
         self._draw_header()
+        self._load_share()
+
+    @work(exclusive=True, group="share")
+    async def _load_share(self) -> None:
+        """After all else is there."""
+        runs = self._choosing.shown_runs or ()
+        share = await self._loading.share(runs[0]) if len(runs) == 1 and not self.state.blind else None
+        if share != self._share:
+            self._share = share
+            self._draw_header()
 
     @work(group="windows")
     async def _fetch(self, window: int, age: int) -> None:
@@ -207,10 +208,10 @@ class QueueScreen(Screen[None]):
 
     def action_filter(self) -> None:
         key = key_names(self.app).get("app.help", "")
-        self._filter_line.open("filter", self.state.where, FILTER_HINT + (f"  ({key} lists all)" if key else ""))
+        self._filter_line.open("filter", self.state.where, FilterLine.FILTER + (f"  ({key} lists all)" if key else ""))
 
     def action_search(self) -> None:
-        self._filter_line.open("search", self.state.search, SEARCH_HINT)
+        self._filter_line.open("search", self.state.search, FilterLine.SEARCH)
 
     def on_filter_line_submitted(self, typed: FilterLine.Submitted) -> None:
         here, before = self._here(), self.state.setting

@@ -31,6 +31,10 @@ class FilterLine(Vertical):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(FILTER)
 
+    FILTER = ' such as official:fail -reviewed error:value_error text:"celsius"'
+    SEARCH = " items whose texts contain these words"
+    """What is said until something is typed."""
+
     @dataclass
     class Submitted(Message):
         kind: str

@@ -34,6 +34,7 @@ COMMANDS = {
     "sql": "fcreview.cli.commands.reading.sql:sql",
     "doctor": "fcreview.cli.commands.opening.doctor:doctor",
     "schema": "fcreview.cli.commands.reading.schema:schema",
+    "completion": "fcreview.cli.commands.opening.completion:completion",
     "demo": "fcreview.cli.commands.opening.demo:demo",
 }
 """Name -> `module:function`, or `module:table` of one that has commands of its own.

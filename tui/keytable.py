@@ -39,8 +39,10 @@ MOVE = [
     Action("list.up", "k,up", "move(-1)", "previous line", shown=False),
     Action("list.page_down", "pagedown,space", "move_page(1)", "page down", shown=False),
     Action("list.page_up", "pageup", "move_page(-1)", "page up", shown=False),
-    Action("list.first", "home", "move_to(0)", "first line", shown=False),
-    Action("list.last", "end", "move_to(-1)", "last line", shown=False),
+    Action("list.half_down", "d", "move_half(1)", "half a page down", shown=False),
+    Action("list.half_up", "u", "move_half(-1)", "half a page up", shown=False),
+    Action("list.first", "g,home", "move_to(0)", "first line", shown=False),
+    Action("list.last", "G,end", "move_to(-1)", "last line", shown=False),
 ]
 
 QUEUE = [
@@ -54,7 +56,8 @@ QUEUE = [
     Action("queue.issues", "i", "choose('issues')", "issues"),
     Action("queue.agreement", "a", "choose('agreement')", "agreement"),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate"),
-    Action("queue.quit", "q", "app.quit", "quit"),
+    Action("queue.back", "escape", "back(False)", "back", shown=False),
+    Action("queue.quit", "q", "back(True)", "quit"),
 ]
 
 PICKER = [
@@ -106,6 +109,9 @@ FILTER_INPUT = [
 ]
 
 FILTER = [
+    Action("filter.complete", "tab", "complete", "complete"),
+    Action("filter.older", "up", "history(-1)", "earlier ones"),
+    Action("filter.newer", "down", "history(1)", "later ones", shown=False),
     Action("filter.cancel", "escape", "cancel", "cancel"),
 ]
 
@@ -118,6 +124,9 @@ ITEM = [
     Action("item.tag", "e", "tag", "tag"),
     Action("item.note", "n", "note", "note"),
     Action("item.undo", "z", "undo", "undo"),
+    Action("item.last_fault", "W", "last('fault')", "who's wrong in the item just judged", shown=False),
+    Action("item.last_tag", "E", "last('tag')", "tag the item just judged", shown=False),
+    Action("item.last_note", "N", "last('note')", "note on the item just judged", shown=False),
     Action("item.score", "0", "score(0)", "score 0", shown=False),
     Action("item.score_1", "1", "score(1)", "score 1", shown=False),
     Action("item.score_2", "2", "score(2)", "score 2", shown=False),
@@ -146,7 +155,8 @@ ITEM_TEXT = [
     Action("item.bottom", "end", "edge(1)", "to the end", shown=False),
     Action("item.difference", "full_stop", "difference", "first difference", shown=False),
     Action("item.fold", "enter,space", "fold", "fold, unfold or open long text", shown=False),
-    Action("item.again", "N", "search_again", "next match", shown=False),
+    Action("item.again", "s", "search_again(1)", "next match", shown=False),
+    Action("item.before", "S", "search_again(-1)", "previous match", shown=False),
     Action("item.dialogue", "t", "dialogue", "full dialogue", shown=False),
     Action("item.document", "d", "document", "function documents: golden's, predicted's, all", shown=False),
 ]
@@ -169,8 +179,8 @@ ADJUDICATION = [
 PAGER = [
     Action("pager.close", "q,escape", "close", "back"),
     Action("pager.search", "slash", "search", "search"),
-    Action("pager.again", "n,enter", "search_again(1)", "next match"),
-    Action("pager.before", "N", "search_again(-1)", "previous match"),
+    Action("pager.again", "s,n,enter", "search_again(1)", "next match"),
+    Action("pager.before", "S", "search_again(-1)", "previous match"),
     Action("pager.raw", "r", "raw", "as it came"),
     Action("pager.down", "j,down", "scroll(1)", "line down", shown=False),
     Action("pager.up", "k,up", "scroll(-1)", "line up", shown=False),

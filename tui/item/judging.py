@@ -94,6 +94,8 @@ class Judging:
     def __init__(self, reviews: Reviews, key: KeyOf, *, judged: bool = False) -> None:
         """`judged`: the item is left when everything that a judge said of it is answered."""
         self._reviews, self._key, self._judged = reviews, key, judged
+        self._scored: tuple[int, str] | None = None
+        """The item and the criterion that were scored last."""
 
     def mine(self, about: About, criterion: str | None = None) -> Opinion | None:
         """What this annotator said of it; on what is asked there, if no criterion is named."""
@@ -120,22 +122,35 @@ class Judging:
         return replace(outcome, said=said, goes_on=self._goes_on(about, asked.criterion, about.target == ITEM))
 
     async def score(self, about: About, value: int) -> Outcome:
-        """A value from 0 to 2 for the first criterion that has none of this annotator yet."""
-        criteria = score_criteria(about.detail)
-        if not criteria:
+        """A value from 0 to 2 for what `next_score` names."""
+        wanted = self.next_score(about)
+        if wanted is None:
             keys = " or ".join(self._named("item.pass", "item.fail"))
             return Outcome(f"items of this benchmark pass or fail{keys and ': ' + keys}", style="warn")
-        target, criterion = next((each for each in criteria if self._open(about, *each)), criteria[0])
+        target, criterion = wanted
         said = Said(target=target, criterion=criterion, verdict=value)
         outcome = await self._save(about, said, f"{visible(criterion)} {value}")
         if not outcome.done:
             return outcome
-        others = [each for each in criteria if each[1] != criterion]
-        left = next((name for at, name in others if self.mine(replace(about, target=at), name) is None), None)
-        if left is not None:
-            return replace(outcome, about=f"now {visible(left)}")
+        self._scored = about.item, criterion
+        criteria = score_criteria(about.detail)
+        left = [each for each in criteria if each != wanted and self._open(about, *each)]
+        if not left and not any(self._open(about, *each) for each in criteria):
+            left = criteria[criteria.index(wanted) + 1 :]  # all were given: each can be given anew, one after the other
+        if left:
+            return replace(outcome, about=f"now {visible(left[0][1])}")
         goes_on = self._goes_on(replace(about, target=target), criterion, True)
         return replace(outcome, about=visible(about.detail.row.id), goes_on=goes_on)
+
+    def next_score(self, about: About) -> tuple[str, str] | None:
+        """(target, criterion) of the first that has no score of this annotator yet; where all have one, of that behind
+        the one scored last. None where nothing is scored."""
+        criteria = score_criteria(about.detail)
+        names = [criterion for _, criterion in criteria]
+        item, last = self._scored or (None, "")
+        behind = names.index(last) + 1 if item == about.item and last in names else 0
+        opened = (each for each in criteria if self._open(about, *each))
+        return next(opened, criteria[behind % len(criteria)] if criteria else None)
 
     def _goes_on(self, about: About, criterion: str, whole: bool) -> bool:
         """Whether the item is done: `whole`, or in the queue of what judges said, if nothing of that is left."""

@@ -53,9 +53,15 @@ class TagsScreen(ModalScreen[list[str] | None]):
     """
 
     def __init__(
-        self, tags: Sequence[str], chosen: Sequence[str], used: Callable[[], Awaitable[Sequence[str]]]
+        self,
+        tags: Sequence[str],
+        chosen: Sequence[str],
+        used: Callable[[], Awaitable[Sequence[str]]],
+        name: str = "",
     ) -> None:
+        """`name`: of the item that is not on screen."""
         super().__init__()
+        self._about = name
         self._tags, self._before, self._used = list(tags), list(chosen), used
         self._source = TagSource(self._tags, set(chosen))
 
@@ -70,7 +76,7 @@ class TagsScreen(ModalScreen[list[str] | None]):
         self._source = TagSource(self._tags, set(self._before), names.get("tags.new", ""), keys)
         self._draw(0)
         self._load()
-        parts: Line = ((" tags ", "strong"),)
+        parts: Line = ((" tags ", "strong"), (f"{self._about} " if self._about else "", "warn"))
         for key, name in key_hints(self):
             parts += ((f" {key}", "key"), (f" {name} ", ""))
         self.query_one(LineBar).show(parts)

@@ -52,7 +52,7 @@ def items(
 ) -> None:
     """List items with the verdicts on them.
 
-    Example: fcreview items runs/gpt4o --where 'official:fail rule:pass' --limit 20
+    Example: fcreview items runs/gpt4o --where 'official:fail -reviewed' --limit 20
     """
     with opened(Place([path], data, workspace, annotator=annotator, policy=policy)) as session:
         view = session.view(where, queue=queue, seed=seed, run=run)
@@ -65,6 +65,8 @@ def items(
                     emit_json(fields_of(row, runs[row.run]) | {"judged": judged.get(row.item, [])})
         else:
             print_rows(session, view, limit)
+        if limit != 0 and not session.store.count(view):
+            note(f"fcreview: {session.why_none(view)}")
 
 
 def rows_of(session: Opened, view: View, limit: int | None) -> Iterator[QueueRow]:

@@ -10,7 +10,7 @@ import typer
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
+from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import alert, aligned, emit, emit_data, emit_json, note, text_of
 from fcreview.cli.reporting.parts import told
 from fcreview.figures import SOURCES
@@ -28,6 +28,7 @@ def report(
     path: PathArgument,
     run: RunOption = None,
     policy: PolicyOption = "unanimous",
+    annotator: Annotator = None,
     data: Data = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
@@ -49,11 +50,11 @@ def report(
     if html is not None or markdown:
         if as_json or (html is not None and markdown):
             raise UsageError("--json, --html and --markdown are three forms of the report: choose one")
-        with opened(Place([path], data, workspace, policy=policy)) as session:
+        with opened(Place([path], data, workspace, annotator=annotator, policy=policy)) as session:
             write_page(session, run, html)
         return
     show_it = show_json if as_json else show
-    with opened(Place([path], data, workspace, policy=policy)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, policy=policy)) as session:
         session.head(as_json=as_json)
         for found in told(session, run):
             show_it(found.head, found.lines)

@@ -42,7 +42,7 @@ def audit(
     Every act in the order of time: whether it was given blind, what was taken back, and what is about another
     prediction or golden answer (stale).
 
-    Example: fcreview audit runs/gpt4o live_simple_3-2-1
+    Example: fcreview audit runs/gpt4o live_simple_3-3-0
     """
     with opened(Place([path], data, workspace)) as session:
         detail = session.store.detail(one_item(session, item, run))

@@ -106,7 +106,7 @@ def label(
     With --adjudicate it settles what `fcreview adjudicate` lists. A golden fix is checked against the benchmark's form
     of golden answers and the functions; `fcreview export --format golden-patch` makes a patch of those that hold.
 
-    Example: fcreview label runs/gpt4o live_simple_3-2-1 --verdict fail --fault model --tag unit --reason 'wrong unit'
+    Example: fcreview label runs/gpt4o live_simple_3-3-0 --verdict fail --fault model --tag unit --reason 'wrong unit'
     """
     if from_ is not None and (item is not None or undo or verdict or fault or tag or reason or golden_fix):
         raise UsageError("--from says which items and what of them: it goes with no ITEM, no verdict and no --undo")

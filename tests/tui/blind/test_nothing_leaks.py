@@ -48,14 +48,15 @@ QUEUE_WALK: list[Step] = [
     (),
     *[("o", *["down"] * at, "enter") for at in range(len(QUEUES))],
     *[(key, "escape") for key in ("c", "i", "r", "a", "x", "question_mark")],
-    *[(key, "escape") for key in ("j", "end", "home", "pagedown")],
+    *[(key, "escape") for key in ("j", "end", "home", "pagedown", "d", "u", "G", "g")],
     ("slash", *"zaphod", "enter"), ("F",), ("slash", *"quokka", "enter"), ("F",), ("slash", *"Please", "enter"), ("F",),
 ]  # fmt: skip
 ITEM_WALK: list[Step] = [
     *[(key,) for key in ("full_stop", "a", "j", "k", "J", "K", "t", "d", "enter", "end", "home", "R", "y", "T", "T")],
-    ("slash", *"zaphod", "enter"), ("slash", *"quokka", "enter"), ("N",), ("slash", *"vellum", "enter"),
+    ("slash", *"zaphod", "enter"), ("slash", *"quokka", "enter"), ("s",), ("S",), ("slash", *"vellum", "enter"),
     ("e",), ("j", "escape"), ("w",), ("escape",), ("n", *"odd", "enter"), ("z",), ("question_mark",), ("escape",),
     ("0",), ("z",), ("right_curly_bracket",), ("left_curly_bracket",),
+    ("W",), ("escape",), ("E",), ("escape",), ("N",), ("escape",),
 ]  # fmt: skip
 
 

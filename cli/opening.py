@@ -70,11 +70,12 @@ def show_app(
     session: Opened, view: View, first: int | None = None, *, blind: bool = False, adjudicate: bool = False
 ) -> None:
     """The screens, until they are left. Ends the program with `FcreviewApp.return_code` if that is not 0."""
+    from fcreview.cli.finding.lending import lend_golden
     from fcreview.tui.app import FcreviewApp
     from fcreview.tui.session import Session
 
     session.close()  # the app opens the store itself, behind its first screen
-    screens = Session(session.workspace, session.annotator, blind=blind)
+    screens = Session(session.workspace, session.annotator, blind=blind, golden=lend_golden())
     app = FcreviewApp(screens, view, first, key_names=load_config().keys, adjudicate=adjudicate)
     app.run()
     if app.return_code:

@@ -97,6 +97,7 @@ ITEM = [
     Action("item.tag", "e", "tag", "tag"),
     Action("item.note", "n", "note", "note"),
     Action("item.undo", "z", "undo", "undo"),
+    Action("item.golden", "G", "golden", "correct the golden answer", shown=False),
     Action("item.score", "0", "score(0)", "score 0", shown=False),
     Action("item.score_1", "1", "score(1)", "score 1", shown=False),
     Action("item.score_2", "2", "score(2)", "score 2", shown=False),
@@ -105,9 +106,10 @@ ITEM = [
     Action("item.previous", "left_square_bracket", "step(-1)", "previous"),
     Action("item.group_next", "right_curly_bracket", "in_group(1)", "next item of its group", shown=False),
     Action("item.group_previous", "left_curly_bracket", "in_group(-1)", "previous item of its group", shown=False),
+    Action("item.elsewhere", "m", "elsewhere", "the same item in other runs", shown=False),
     Action("item.search", "slash", "search", "search in the item", shown=False),
     Action("item.raw", "R", "raw", "raw records", shown=False),
-    Action("item.copy", "y", "copy", "copy", shown=False),
+    Action("item.copy", "y", "copy", "copy: this, the diff, Markdown, JSON, a command", shown=False),
     Action("item.back", "q,escape,backspace", "back", "back to the queue", shown=False),
 ]
 
@@ -160,6 +162,30 @@ PAGER = [
     Action("pager.copy", "y", "copy", "copy", shown=False),
 ]
 
+GOLDEN = [
+    Action("golden.save", "enter", "save", "save"),
+    Action("golden.edit", "tab,i", "edit", "to the text"),
+    Action("golden.editor", "v", "editor", "$EDITOR"),
+    Action("golden.reason", "n", "reason", "reason"),
+    Action("golden.start", "o", "start", "as in the dataset"),
+    Action("golden.cancel", "escape,q", "cancel", "cancel"),
+]
+
+GOLDEN_TEXT = [
+    Action("golden.keys", "tab,escape", "screen.keys", "to the keys: save, $EDITOR, reason, cancel"),
+]
+"""All other keys type."""
+
+COPY = [
+    Action("copy.this", "y,enter", "take('this')", "this"),
+    Action("copy.call", "c", "take('call')", "call"),
+    Action("copy.diff", "d", "take('diff')", "diff"),
+    Action("copy.markdown", "m", "take('markdown')", "Markdown"),
+    Action("copy.json", "j", "take('json')", "reproduction JSON"),
+    Action("copy.command", "l", "take('command')", "command that opens it"),
+    Action("copy.cancel", "escape,q", "cancel", "back"),
+]
+
 NOTE = [
     Action("note.save", "enter", "screen.save", "save"),
     Action("note.line", "down", "line", "new line, at the end"),
@@ -192,7 +218,7 @@ TAGS = [
 
 TABLES = (
     *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, CLUSTERS, AGREEMENT, ITEM, ITEM_TEXT),
-    *(ADJUDICATION, FAULT, TAGS, NOTE, ASK, PAGER, HELP),
+    *(ADJUDICATION, FAULT, TAGS, GOLDEN, GOLDEN_TEXT, COPY, NOTE, ASK, PAGER, HELP),
 )
 ACTIONS: dict[str, Action] = {action.id: action for table in TABLES for action in table}
 TOGETHER: tuple[Sequence[Action], ...] = (
@@ -206,6 +232,9 @@ TOGETHER: tuple[Sequence[Action], ...] = (
     [*PAGER, *APP],
     [*FAULT, *APP],
     [*TAGS, *APP],
+    [*GOLDEN, *APP],
+    [*GOLDEN_TEXT, *APP],
+    [*COPY, *APP],
     [*NOTE, *APP],
     [*ASK, *APP],
     [*HELP, *MOVE, *APP],

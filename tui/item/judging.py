@@ -156,6 +156,16 @@ class Judging:
     async def note(self, about: About, note: str) -> Outcome:
         return await self._save(about, about.says(note=note), "note")
 
+    async def golden(self, about: About, fix: dict[str, Any], reason: str | None) -> Outcome:
+        """The golden answer is wrong, and what it should be: of the whole item, whatever the cursor is on. A verdict is
+        another matter: the prediction may be wrong, too."""
+        whole = replace(about, target=ITEM)
+        mine = self.mine(whole)
+        keys = " ".join(self._named("item.pass", "item.fail", "item.unsure"))
+        open_ = f" (no verdict yet{keys and ': ' + keys})" if mine is None or mine.verdict is None else ""
+        said = Said(fault="golden", golden_fix=fix, note=reason)
+        return await self._save(whole, said, f"golden answer corrected, golden is wrong{open_}")
+
     async def undo(self) -> Outcome:
         try:
             event = await self._reviews.undo()

@@ -7,6 +7,7 @@ The screen wires keys and widgets to its parts: the text moves and folds, `Revie
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from textual.screen import ModalScreen, Screen
 
 from fcreview.sanitise import visible
 from fcreview.store.rows import View
+from fcreview.targets import ITEM as ITEM_ADDRESS
 from fcreview.targets import words
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.header import header_line
@@ -73,6 +75,7 @@ class ItemScreen(Screen[int]):
         self.call_after_refresh(self._draw_bars)
 
     def on_screen_resume(self) -> None:
+        self._session.queue = self._ahead.view.file  # another item screen may have lain over this one
         self.reviewing.resume()
 
     @property
@@ -187,6 +190,20 @@ class ItemScreen(Screen[int]):
         mine = self._judging.mine(self._about())
         before = (mine.note if mine else None) or ""
         self._ask(NoteScreen(visible(words(self.target)), before), self._judging.note)
+
+    def action_golden(self) -> None:
+        """Of the whole item, whatever the cursor is on."""
+        about, session = replace(self._about(), target=ITEM_ADDRESS), self._session
+        if session.golden is None:
+            self.say(Remark("golden answers are not corrected here", "warn"))
+            return
+        from fcreview.tui.screens.closer.golden import GoldenScreen
+
+        def take(answer: Any) -> None:
+            if answer is not None:
+                self.reviewing.judge(about, lambda at: self._judging.golden(at, answer.fix, answer.reason))
+
+        self.app.push_screen(GoldenScreen(session, session.golden, about, hidden=self.reader.hidden), take)
 
     def action_undo(self) -> None:
         self.reviewing.undo()

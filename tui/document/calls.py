@@ -171,7 +171,7 @@ def changed(golden: str, predicted: str) -> tuple[int, int]:
     while at >= 0 and len(candidates) < 50:
         candidates.append(golden[at + 4 :])
         at = golden.find(" or ", at + 4)
-    starts = [_agree(each, predicted) for each in candidates]
+    starts = [agree(each, predicted) for each in candidates]
     start = max(starts)
     tail_of = candidates[starts.index(start)]
     stop = tail_of.find(" or ", start)
@@ -182,7 +182,7 @@ def changed(golden: str, predicted: str) -> tuple[int, int]:
     return start, len(predicted) - same
 
 
-def _agree(a: str, b: str) -> int:
+def agree(a: str, b: str) -> int:
     """Length of the common start; compared in halves, so that long equal texts cost little."""
     low, high = 0, min(len(a), len(b))
     if a[:high] == b[:high]:

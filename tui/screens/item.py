@@ -237,6 +237,15 @@ class ItemScreen(Screen[int]):
     def action_in_group(self, by: int) -> None:
         self.reviewing.in_group(by)
 
+    @work(group="elsewhere", exclusive=True)
+    async def action_elsewhere(self) -> None:
+        from fcreview.tui.screens.closer.elsewhere import show_elsewhere
+
+        if self.reader.hidden:
+            self.say(Remark("other runs are shown when you have decided", "warn"))
+            return
+        await show_elsewhere(self, self._session, self.reviewing.shown.item)
+
     def action_back(self) -> None:
         if self.reviewing.begun:
             self.reviewing.leave()

@@ -153,6 +153,8 @@ PAGER = [
     Action("pager.again", "n,enter", "search_again(1)", "next match"),
     Action("pager.before", "N", "search_again(-1)", "previous match"),
     Action("pager.raw", "r", "raw", "as it came"),
+    Action("pager.fold", "left,h", "fold(-1)", "fold JSON a level", shown=False),
+    Action("pager.unfold", "right,l", "fold(1)", "unfold", shown=False),
     Action("pager.down", "j,down", "scroll(1)", "line down", shown=False),
     Action("pager.up", "k,up", "scroll(-1)", "line up", shown=False),
     Action("pager.page_down", "space,pagedown", "page(1)", "page down", shown=False),

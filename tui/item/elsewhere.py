@@ -12,7 +12,7 @@ from fcreview.store.queries.elsewhere import predictions
 from fcreview.store.queues.presentations import item_of
 from fcreview.store.rows import QueueRow
 from fcreview.text.words import count_of
-from fcreview.tui.document.calls import agree
+from fcreview.tui.document.changed import agree
 from fcreview.tui.text.choices import Choices
 from fcreview.tui.text.lines import Part
 from fcreview.tui.text.table import Column

@@ -109,7 +109,7 @@ ITEM = [
     Action("item.elsewhere", "m", "elsewhere", "the same item in other runs", shown=False),
     Action("item.search", "slash", "search", "search in the item", shown=False),
     Action("item.raw", "R", "raw", "raw records", shown=False),
-    Action("item.copy", "y", "copy", "copy: this, the diff, Markdown, JSON, a command", shown=False),
+    Action("item.copy", "y", "copy", "copy", shown=False),
     Action("item.back", "q,escape,backspace", "back", "back to the queue", shown=False),
 ]
 

@@ -275,4 +275,11 @@ class ItemScreen(Screen[int]):
         self.app.push_screen(AskScreen("/", self.reader.sought), lambda text: self.text.search(text) if text else None)
 
     def action_copy(self) -> None:
-        self.say(Remark(copied(self.text.copied, self._session.folder, self.app._driver)))
+        from fcreview.tui.screens.closer.copying import CopyScreen, copy_of
+
+        def copy(what: str | None) -> None:
+            if what is not None:
+                text = copy_of(what, self.text.copied, self.reader, self._session.folder)
+                self.say(Remark(f"{what}: {copied(text, self._session.folder, self.app._driver)}"))
+
+        self.app.push_screen(CopyScreen(), copy)

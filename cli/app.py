@@ -18,6 +18,7 @@ COMMANDS = {
     "items": "fcreview.cli.commands.reading.items:items",
     "show": "fcreview.cli.commands.reading.show:show",
     "triage": "fcreview.cli.commands.reading.triage:triage",
+    "review": "fcreview.cli.commands.reviewing.review:review",
     "label": "fcreview.cli.commands.reviewing.label:label",
     "queue": "fcreview.cli.commands.queue:COMMANDS",
     "adjudicate": "fcreview.cli.commands.reviewing.adjudicate:adjudicate",

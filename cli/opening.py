@@ -54,8 +54,11 @@ def show_queue(
         show_app(session, view, first, blind=blind)
         return
     if blind:
-        raise CommandError("--blind needs a terminal: lists and items as text show verdicts")
-    note("fcreview: no terminal here: plain text instead of the app")
+        raise CommandError(
+            "--blind needs a terminal: lists and items as text show verdicts; fcreview review --plain --blind asks line"
+            " by line"
+        )
+    note("fcreview: no terminal here: plain text instead of the app; fcreview review --plain asks line by line")
     if first is None:
         from fcreview.cli.commands.reading.items import print_rows
 

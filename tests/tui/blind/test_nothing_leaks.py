@@ -78,7 +78,7 @@ async def walked(workspace: Workspace, size: tuple[int, int]) -> list[str]:
                     await pilot.press(key)
                     await settle()
                 kept.append(f"{' '.join(keys)}\n" + "\n".join(screen_lines(app)))
-                if keys[0] == "y":
+                if keys[:1] == ("y",):
                     kept.append(copied.read_text() if copied.exists() else "")
 
         async def settle() -> None:

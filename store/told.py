@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked 
     from fcreview.store.queries.disputes import Disputed
     from fcreview.store.reviews.tables import ReviewTables
     from fcreview.store.rows import View
+    from fcreview.store.suspects.panel import Panel
 
 T = TypeVar("T")
 
@@ -64,6 +65,12 @@ class Told:
         from fcreview.store.queries.disputes import disputed_in
 
         return self._asked(lambda: disputed_in(self._reviews, item))
+
+    def panel(self, view: View) -> Panel:
+        """The questions of the view's runs with what every run answered; see `suspects.panel`."""
+        from fcreview.store.suspects.panel import panel
+
+        return self._asked(lambda: panel(self._connection, view))
 
     def _asked(self, work: Callable[[], T]) -> T:
         found: T = self._do(work)

@@ -10,7 +10,7 @@ from fcreview.sanitise import visible, width
 from fcreview.store.rows import CHOOSING, RunRow, View
 from fcreview.text.words import NO_DATASET, count_of, recomputed
 from fcreview.tui.queue.state import SHUFFLED
-from fcreview.tui.text.format import cut, cut_middle, rate
+from fcreview.tui.text.format import cut, cut_middle, rate_of
 from fcreview.tui.text.lines import Line, Part, line_width, spread
 from fcreview.tui.text.theme import symbols
 
@@ -92,11 +92,11 @@ def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False
     if blind:
         left += [(" blind: verdicts of others are hidden until you decide", "dim")]
     else:
-        left += [(" official ", "dim"), (rate(*total.official), "strong")]
+        left += [(" official ", "dim"), (rate_of(*total.official, total.items), "strong")]
         if total.rule[1]:
             shown = recomputed(*total.rule, total.items)
             left += [GAP, ("rule ", "dim"), (shown, "strong" if total.rule[1] == total.items else "dim")]
-        left += [GAP, ("corrected ", "dim"), (rate(*total.effective), "strong")]
+        left += [GAP, ("corrected ", "dim"), (rate_of(*total.effective, total.items), "strong")]
     issues = [count_of(total.issues, "import issue")] if total.issues else []
     told = [", ".join(issues)]
     if any(run.info.lacks_dataset for run in runs):

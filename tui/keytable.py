@@ -101,6 +101,7 @@ ITEM = [
     Action("item.score", "0", "score(0)", "score 0", shown=False),
     Action("item.score_1", "1", "score(1)", "score 1", shown=False),
     Action("item.score_2", "2", "score(2)", "score 2", shown=False),
+    Action("item.labels", "l", "labels", "labels of the response, where it has some", shown=False),
     Action("item.target", "T", "target", "verdict on the item, or on what the cursor is on", shown=False),
     Action("item.next", "right_square_bracket", "step(1)", "next"),
     Action("item.previous", "left_square_bracket", "step(-1)", "previous"),

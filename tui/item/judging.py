@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fcreview.review import CORRECT, UNSURE, Event, Fault, Opinion, Said
 from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
-from fcreview.targets import ITEM, words
+from fcreview.targets import ITEM, RESPONSE, words
 from fcreview.text.words import word
 from fcreview.tui.item.asked import Asked, asked, judged_open
 
@@ -109,7 +109,8 @@ class Judging:
         asked, said = about.asked, "golden wrong, so pass" if key == "golden" else key
         value = asked.value(verdict)
         if value is None:
-            return Outcome(f"name the right labels: fcreview label --criterion {asked.criterion}", style="warn")
+            keys = " ".join(self._named("item.labels"))
+            return Outcome(f"name the right labels{keys and ': ' + keys}", style="warn")
         if asked.criterion != CORRECT:
             said = f"{visible(asked.criterion)} {word(value, asked.criterion)}"
         review = Said(target=about.target, criterion=asked.criterion, verdict=value, fault=fault)
@@ -136,6 +137,13 @@ class Judging:
             return replace(outcome, about=f"now {visible(left)}")
         goes_on = self._goes_on(replace(about, target=target), criterion, True)
         return replace(outcome, about=visible(about.detail.row.id), goes_on=goes_on)
+
+    async def labels(self, about: About, criterion: str, labels: list[str]) -> Outcome:
+        """The labels that a response should have: a verdict on it, whatever the cursor is on."""
+        response = replace(about, target=RESPONSE)
+        said = Said(target=RESPONSE, criterion=criterion, verdict=labels)
+        outcome = await self._save(response, said, f"{visible(criterion)} {word(labels, criterion)}")
+        return replace(outcome, goes_on=outcome.done and self._goes_on(response, criterion, True))
 
     def _goes_on(self, about: About, criterion: str, whole: bool) -> bool:
         """Whether the item is done: `whole`, or in the queue of what judges said, if nothing of that is left."""

@@ -7,7 +7,6 @@ The screen wires keys and widgets to its parts: the text moves and folds, `Revie
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -18,7 +17,6 @@ from textual.screen import ModalScreen, Screen
 
 from fcreview.sanitise import visible
 from fcreview.store.rows import View
-from fcreview.targets import ITEM as ITEM_ADDRESS
 from fcreview.targets import words
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.header import header_line
@@ -38,7 +36,6 @@ from fcreview.tui.screens.note import NoteScreen
 from fcreview.tui.screens.pager import PagerScreen, Text
 from fcreview.tui.screens.tags import TagsScreen, tag_choices
 from fcreview.tui.session import Session
-from fcreview.tui.text.copying import copied
 from fcreview.tui.text.lines import Line
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.item_text import ItemText
@@ -186,24 +183,21 @@ class ItemScreen(Screen[int]):
         tags = tag_choices(errors, about.detail.run.tags, chosen)
         self._ask(TagsScreen(tags, chosen, self._ahead.used_tags), self._judging.tags)
 
+    @work(group="labels", exclusive=True)
+    async def action_labels(self) -> None:
+        from fcreview.tui.screens.closer.labels import ask_labels
+
+        await ask_labels(self, self._session, self._about())
+
     def action_note(self) -> None:
         mine = self._judging.mine(self._about())
         before = (mine.note if mine else None) or ""
         self._ask(NoteScreen(visible(words(self.target)), before), self._judging.note)
 
     def action_golden(self) -> None:
-        """Of the whole item, whatever the cursor is on."""
-        about, session = replace(self._about(), target=ITEM_ADDRESS), self._session
-        if session.golden is None:
-            self.say(Remark("golden answers are not corrected here", "warn"))
-            return
-        from fcreview.tui.screens.closer.golden import GoldenScreen
+        from fcreview.tui.screens.closer.golden import ask_golden
 
-        def take(answer: Any) -> None:
-            if answer is not None:
-                self.reviewing.judge(about, lambda at: self._judging.golden(at, answer.fix, answer.reason))
-
-        self.app.push_screen(GoldenScreen(session, session.golden, about, hidden=self.reader.hidden), take)
+        ask_golden(self, self._session, self._about())
 
     def action_undo(self) -> None:
         self.reviewing.undo()
@@ -275,11 +269,6 @@ class ItemScreen(Screen[int]):
         self.app.push_screen(AskScreen("/", self.reader.sought), lambda text: self.text.search(text) if text else None)
 
     def action_copy(self) -> None:
-        from fcreview.tui.screens.closer.copying import CopyScreen, copy_of
+        from fcreview.tui.screens.closer.copying import ask_copy
 
-        def copy(what: str | None) -> None:
-            if what is not None:
-                text = copy_of(what, self.text.copied, self.reader, self._session.folder)
-                self.say(Remark(f"{what}: {copied(text, self._session.folder, self.app._driver)}"))
-
-        self.app.push_screen(CopyScreen(), copy)
+        ask_copy(self, self._session)

@@ -1,4 +1,4 @@
-"""One item as a page of HTML: one file without scripts, that asks for nothing elsewhere, and whose text is all escaped."""
+"""One item as a page of HTML: one file, without scripts, that asks for nothing elsewhere; all text in it is escaped."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ QUEUE_WALK: list[Step] = [
 ]  # fmt: skip
 ITEM_WALK: list[Step] = [
     *[(key,) for key in ("full_stop", "a", "j", "k", "J", "K", "t", "d", "enter", "end", "home", "R", "m", "T", "T")],
-    ("y",), ("y",), *[("y", what) for what in "cdmj"], ("y", "escape"), ("G",), ("tab", "escape"),
+    ("y",), ("y",), *[("y", what) for what in "cdmj"], ("y", "escape"), ("G",), ("tab", "escape"), ("l", "escape"),
     ("slash", *"zaphod", "enter"), ("slash", *"quokka", "enter"), ("N",), ("slash", *"vellum", "enter"),
     ("e",), ("j", "escape"), ("w",), ("escape",), ("n", *"odd", "enter"), ("z",), ("question_mark",), ("escape",),
     ("0",), ("z",), ("right_curly_bracket",), ("left_curly_bracket",),

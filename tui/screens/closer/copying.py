@@ -10,8 +10,10 @@ from textual.binding import BindingType
 from textual.screen import ModalScreen
 
 from fcreview.tui.item.copies import call_copy, command_copy, diff_copy, json_copy, markdown_copy
+from fcreview.tui.item.status import Remark
 from fcreview.tui.keys import bindings, key_hints
 from fcreview.tui.keytable import COPY
+from fcreview.tui.text.copying import copied
 from fcreview.tui.text.format import hints_line
 from fcreview.tui.text.lines import Line, line_width
 from fcreview.tui.widgets.document import LineBar
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fcreview.tui.item.cursor import Cursor
+    from fcreview.tui.screens.item import ItemScreen
+    from fcreview.tui.session import Session
 
 
 class CopyScreen(ModalScreen[str | None]):
@@ -58,3 +62,12 @@ def copy_of(what: str, this: str, reader: Cursor, folder: Path | None) -> str:
         "command": lambda: command,
     }
     return texts[what]()
+
+
+def ask_copy(screen: ItemScreen, session: Session) -> None:
+    def copy(what: str | None) -> None:
+        if what is not None:
+            text = copy_of(what, screen.text.copied, screen.reader, session.folder)
+            screen.say(Remark(f"{what}: {copied(text, session.folder, screen.app._driver)}"))
+
+    screen.app.push_screen(CopyScreen(), copy)

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, work
 from textual.app import ComposeResult, SuspendNotSupported
@@ -24,6 +24,7 @@ from fcreview.sanitise import visible
 from fcreview.tui.golden.checking import Golden, Typed, drafted, line_of, typed
 from fcreview.tui.golden.rechecking import regraded
 from fcreview.tui.item.judging import About
+from fcreview.tui.item.status import Remark
 from fcreview.tui.keys import bindings, key_hints, key_names, keys_of
 from fcreview.tui.keytable import GOLDEN, GOLDEN_TEXT
 from fcreview.tui.screens.note import NoteScreen
@@ -33,6 +34,9 @@ from fcreview.tui.text.json_text import laid_out
 from fcreview.tui.text.lines import Line, fit, spread
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.typed import SafeTextArea
+
+if TYPE_CHECKING:
+    from fcreview.tui.screens.item import ItemScreen
 
 PAUSE = 0.3
 """Seconds without a key until what is typed is rechecked."""
@@ -208,3 +212,17 @@ class GoldenScreen(ModalScreen[Correction | None]):
             self._leaving = True
             key = key_names(self.app).get("golden.cancel", "")
             self._say(f"not saved: {key} again drops what was typed", "warn")
+
+
+def ask_golden(screen: ItemScreen, session: Session, about: About) -> None:
+    """What is saved is about the item that was on screen when the key was pressed."""
+    if session.golden is None:
+        screen.say(Remark("golden answers are not corrected here", "warn"))
+        return
+
+    def take(answer: Correction | None) -> None:
+        if answer is not None:
+            judging = screen.reviewing.judging
+            screen.reviewing.judge(about, lambda latest: judging.golden(latest, answer.fix, answer.reason))
+
+    screen.app.push_screen(GoldenScreen(session, session.golden, about, hidden=screen.reader.hidden), take)

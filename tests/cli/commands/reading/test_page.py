@@ -17,7 +17,10 @@ from fcreview.tui.text.lines import plain
 from tests.sharing import Imports
 
 Cli = Callable[..., Any]
-ALLOWED = set(["html", "head", "meta", "title", "style", "body", "main", "h1", "p", "br", "pre", "span", "details", "summary"])
+ALLOWED = {
+    *("html", "head", "meta", "title", "style", "body"),
+    *("main", "h1", "p", "br", "pre", "span", "details", "summary"),
+}
 
 
 class Reader(HTMLParser):

@@ -14,7 +14,7 @@ from typing import Any
 from fcreview.exporters.golden.issue import block, code
 from fcreview.model import Call
 from fcreview.store.rows import ItemDetail
-from fcreview.targets import part_of
+from fcreview.targets import RESPONSE, part_of
 from fcreview.text.words import word
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.calls import call_text
@@ -39,10 +39,15 @@ def call_copy(detail: ItemDetail, target: str) -> str:
 
 
 def diff_copy(detail: ItemDetail, annotator: str, *, hidden: bool = False) -> str:
-    """The argument tables of all calls, as on the screen."""
+    """The argument tables of all calls, or the response beside the golden one, as on the screen."""
     blocks = document(detail, annotator, Options(open_all=True, hidden=hidden, in_print="whole in the item"))
-    calls = [each for each in blocks if (part := part_of(each.target or "")) is not None and part.call is not None]
-    return "\n".join(plain(line).rstrip() for each in calls for line in each.lines(CELLS))
+    shown = [each for each in blocks if _compared(each.target or "")]
+    return "\n".join(plain(line).rstrip() for each in shown for line in each.lines(CELLS))
+
+
+def _compared(target: str) -> bool:
+    part = part_of(target)
+    return target == RESPONSE or (part is not None and part.call is not None)
 
 
 def markdown_copy(detail: ItemDetail, annotator: str, command: str, *, hidden: bool = False) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from fcreview.store.alike.elsewhere import same_question
 from fcreview.store.connecting import StoreError
-from fcreview.store.queries.elsewhere import same_question
 from fcreview.store.queues.presentations import item_of
 from fcreview.text.words import count_of
 from fcreview.tui.golden.checking import Golden

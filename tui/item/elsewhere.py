@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fcreview.sanitise import visible
-from fcreview.store.queries.elsewhere import predictions
+from fcreview.store.alike.elsewhere import predictions
 from fcreview.store.queues.presentations import item_of
 from fcreview.store.rows import QueueRow
 from fcreview.text.words import count_of

@@ -1,12 +1,17 @@
-"""Which labels a response can be given on the screen. Pure."""
+"""Which labels a response can be given on the screen. Pure but for `asked_labels`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fcreview.criteria import SCALES
+from fcreview.store.alike.labelled import label_criteria
 from fcreview.store.rows import ItemDetail
 from fcreview.targets import RESPONSE
+
+if TYPE_CHECKING:
+    from fcreview.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +20,11 @@ class Offered:
 
     labels: list[str]
     chosen: list[str]
+
+
+def asked_labels(store: Store, item: int) -> list[str]:
+    """The criteria on which its response has labels."""
+    return label_criteria(store, item)
 
 
 def offered(detail: ItemDetail, annotator: str, criterion: str) -> Offered:

@@ -238,7 +238,7 @@ class ItemScreen(Screen[int]):
         if self.reader.hidden:
             self.say(Remark("other runs are shown when you have decided", "warn"))
             return
-        await show_elsewhere(self, self._session, self.reviewing.shown.item)
+        await show_elsewhere(self, self._session, self.reviewing.shown.item, partial(ItemScreen, self._session))
 
     def action_back(self) -> None:
         if self.reviewing.begun:

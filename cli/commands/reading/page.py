@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from fcreview.cli.commands.reading.show import heading
 from fcreview.sanitise import visible, visible_lines
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.document import document
@@ -34,8 +33,8 @@ summary, .dim, .equal { opacity: .65; }
 """
 
 
-def item_page(detail: ItemDetail, annotator: str) -> str:
-    """All of it; texts that the screen opens in its pager can be unfolded."""
+def item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
+    """All of it, behind its verdicts in one line; texts that the screen opens in its pager can be unfolded."""
     blocks = document(detail, annotator, Options(dialogue=True, open_all=True, in_print="whole below"))
     name = escape(visible(detail.row.id))
     run = escape(visible(f"{detail.run.kind} · {detail.run.model}"))
@@ -45,7 +44,7 @@ def item_page(detail: ItemDetail, annotator: str) -> str:
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{name} · {run}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>",
-            f"<h1>{name}</h1>\n<p>{run}<br>{escape(heading(detail))}</p>",
+            f"<h1>{name}</h1>\n<p>{run}<br>{escape(heading)}</p>",
             *(part for block in blocks for part in _block(block)),
             "</main>\n</body>\n</html>\n",
         ]

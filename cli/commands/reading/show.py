@@ -66,7 +66,8 @@ def _write_page(session: Opened, item: int, file: Path) -> None:
     from fcreview.cli.commands.reading.page import item_page
     from fcreview.exporters.placing import new_file
 
-    page = item_page(session.store.detail(item), session.annotator)
+    detail = session.store.detail(item)
+    page = item_page(detail, session.annotator, heading(detail))
     with new_file(file) as stream:
         stream.write(page.encode("utf-8", "replace"))
     note(f"written: {file}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fcreview.tui.item.cursor import Cursor
-    from fcreview.tui.screens.item import ItemScreen
+    from fcreview.tui.screens.closer.host import Host
     from fcreview.tui.session import Session
 
 
@@ -64,7 +64,7 @@ def copy_of(what: str, this: str, reader: Cursor, folder: Path | None) -> str:
     return texts[what]()
 
 
-def ask_copy(screen: ItemScreen, session: Session) -> None:
+def ask_copy(screen: Host, session: Session) -> None:
     def copy(what: str | None) -> None:
         if what is not None:
             text = copy_of(what, screen.text.copied, screen.reader, session.folder)

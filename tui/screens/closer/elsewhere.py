@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from textual.screen import Screen
 
 from fcreview.sanitise import visible
 from fcreview.store.rows import View
@@ -11,15 +14,16 @@ from fcreview.tui.item.status import Remark
 from fcreview.tui.screens.pick import PickScreen
 
 if TYPE_CHECKING:
-    from fcreview.tui.screens.item import ItemScreen
+    from fcreview.tui.screens.closer.host import Host
     from fcreview.tui.session import Session
 
+Opener = Callable[[View, int], "Screen[int]"]
+"""Makes the screen of an item in a view."""
 
-async def show_elsewhere(screen: ItemScreen, session: Session, item: int) -> None:
+
+async def show_elsewhere(screen: Host, session: Session, item: int, opener: Opener) -> None:
     """What is chosen is opened over this item, which is there again when that is left; `]` and `[` lead from run to
     run."""
-    from fcreview.tui.screens.item import ItemScreen
-
     try:
         runs = await session.ask(lambda store: read(store, item))
     except Exception as error:  # what cannot be read must not end the program
@@ -34,6 +38,6 @@ async def show_elsewhere(screen: ItemScreen, session: Session, item: int) -> Non
 
     def opened(chosen: int | None) -> None:
         if chosen is not None and chosen != item:
-            screen.app.push_screen(ItemScreen(session, view, chosen))
+            screen.app.push_screen(opener(view, chosen))
 
     screen.app.push_screen(PickScreen(choices(runs, item)), opened)

@@ -36,7 +36,7 @@ from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.typed import SafeTextArea
 
 if TYPE_CHECKING:
-    from fcreview.tui.screens.item import ItemScreen
+    from fcreview.tui.screens.closer.host import Host
 
 PAUSE = 0.3
 """Seconds without a key until what is typed is rechecked."""
@@ -214,7 +214,7 @@ class GoldenScreen(ModalScreen[Correction | None]):
             self._say(f"not saved: {key} again drops what was typed", "warn")
 
 
-def ask_golden(screen: ItemScreen, session: Session, about: About) -> None:
+def ask_golden(screen: Host, session: Session, about: About) -> None:
     """What is saved is about the item that was on screen when the key was pressed."""
     if session.golden is None:
         screen.say(Remark("golden answers are not corrected here", "warn"))

@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fcreview.sanitise import visible
-from fcreview.store.queries.labelled import label_criteria
-from fcreview.tui.item.labelling import offered
+from fcreview.tui.item.labelling import asked_labels, offered
 from fcreview.tui.item.status import Remark
 from fcreview.tui.screens.tags import TagsScreen
 
 if TYPE_CHECKING:
     from fcreview.tui.item.judging import About
-    from fcreview.tui.screens.item import ItemScreen
+    from fcreview.tui.screens.closer.host import Host
     from fcreview.tui.session import Session
 
 
-async def ask_labels(screen: ItemScreen, session: Session, about: About) -> None:
+async def ask_labels(screen: Host, session: Session, about: About) -> None:
     """Of the first criterion on which the benchmark gives labels."""
     try:
-        criteria = await session.ask(lambda store: label_criteria(store, about.item))
+        criteria = await session.ask(lambda store: asked_labels(store, about.item))
     except Exception as error:  # what cannot be read must not end the program
         screen.say(Remark(visible(str(error) or type(error).__name__), "bad"))
         return

@@ -57,7 +57,7 @@ def read(page: str) -> Reader:
 def test_every_sample_item_is_a_page_with_all_its_lines(imports: Imports, samples: Path) -> None:
     with Store.open(imports.of([samples])) as store:
         for detail in (each for part in store.details(View(queue="dataset")) for each in part):
-            page = read(item_page(detail, "zoe"))
+            page = read(item_page(detail, "zoe", "official fail"))
             assert page.tags <= ALLOWED
             assert page.attributes <= {"lang", "charset", "http-equiv", "content", "name", "class"}
             options = Options(dialogue=True, open_all=True, in_print="whole below")
@@ -87,7 +87,7 @@ def test_script_in_a_question_is_text(cli: Cli, known_run: Path, tmp_path: Path)
         message.content = evil
     row = QueueRow(item=1, run=1, seq=0, id=evil, category=evil)
     detail = ItemDetail(row, ItemKey(*[""] * 6), Run("bfcl", "V4", "en", evil, ""), item)
-    page = read(item_page(detail, "zoe"))
+    page = read(item_page(detail, "zoe", "official fail"))
     assert page.tags <= ALLOWED
     assert evil in page.text
 

@@ -29,8 +29,8 @@ from fcreview.tui.document.calls import (
 from fcreview.tui.document.offer.documents import document_blocks
 from fcreview.tui.document.said.target import refused, said_block
 from fcreview.tui.document.scene import Scene
+from fcreview.tui.text.json_text import laid_out_text
 from fcreview.tui.text.lines import Line, line, rule, wrap
-from fcreview.tui.text.text_source import pretty
 
 NOT_DECODED = "(not decoded)"
 """What stands for an argument of a call that could not be read: it may well be in the text."""
@@ -193,8 +193,8 @@ def _argument(row: ArgumentRow, rows: list[ArgumentRow], pair: Pair, position: i
 
 
 def _whole(row: ArgumentRow) -> str:
-    """Both values, JSON indented; golden alternatives stay on their line."""
-    golden, predicted = (pretty(value) if value else "(none)" for value in (row.golden, row.predicted))
+    """Both values, JSON laid out; golden alternatives stay on their line."""
+    golden, predicted = (laid_out_text(value) if value else "(none)" for value in (row.golden, row.predicted))
     return "\n".join(["golden", golden, "", "predicted", predicted, "", *why(row)])
 
 

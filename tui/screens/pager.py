@@ -118,10 +118,10 @@ class PagerScreen(Screen[None]):
         self._say()
 
     def action_fold(self, by: int) -> None:
-        """One level less (-1) or more (1) of JSON."""
+        """One level less (-1) or more (1) of what is indented."""
         most = deepest(self._text.indented)
-        if self._raw or self._text.indented is self._text.raw or not most:
-            self._say("only JSON can be folded")
+        if self._raw or not most:
+            self._say("nothing is indented here")
             return
         depth = min(max((most if self._depth is None else self._depth) + by, 1), most)
         self._depth, self._hit = depth if depth < most else None, -1

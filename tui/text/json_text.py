@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 CELLS = 76
+LONGEST = 200_000
+"""Characters up to which a text is laid out so: it is measured once for each level."""
 
 
 def laid_out(value: Any, cells: int = CELLS, indent: int = 0) -> str:
@@ -23,3 +25,13 @@ def laid_out(value: Any, cells: int = CELLS, indent: int = 0) -> str:
         parts = [blank + laid_out(one, cells, inner) for one in value]
         opening, closing = "[", "]"
     return "\n".join([opening, ",\n".join(parts), " " * indent + closing])
+
+
+def laid_out_text(text: str) -> str:
+    """JSON text laid out; any other text as it is."""
+    if len(text) > LONGEST:
+        return text
+    try:
+        return laid_out(json.loads(text))
+    except (ValueError, RecursionError):
+        return text

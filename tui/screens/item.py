@@ -183,21 +183,10 @@ class ItemScreen(Screen[int]):
         tags = tag_choices(errors, about.detail.run.tags, chosen)
         self._ask(TagsScreen(tags, chosen, self._ahead.used_tags), self._judging.tags)
 
-    @work(group="labels", exclusive=True)
-    async def action_labels(self) -> None:
-        from fcreview.tui.screens.closer.labels import ask_labels
-
-        await ask_labels(self, self._session, self._about())
-
     def action_note(self) -> None:
         mine = self._judging.mine(self._about())
         before = (mine.note if mine else None) or ""
         self._ask(NoteScreen(visible(words(self.target)), before), self._judging.note)
-
-    def action_golden(self) -> None:
-        from fcreview.tui.screens.closer.golden import ask_golden
-
-        ask_golden(self, self._session, self._about())
 
     def action_undo(self) -> None:
         self.reviewing.undo()
@@ -231,15 +220,6 @@ class ItemScreen(Screen[int]):
     def action_in_group(self, by: int) -> None:
         self.reviewing.in_group(by)
 
-    @work(group="elsewhere", exclusive=True)
-    async def action_elsewhere(self) -> None:
-        from fcreview.tui.screens.closer.elsewhere import show_elsewhere
-
-        if self.reader.hidden:
-            self.say(Remark("other runs are shown when you have decided", "warn"))
-            return
-        await show_elsewhere(self, self._session, self.reviewing.shown.item, partial(ItemScreen, self._session))
-
     def action_back(self) -> None:
         if self.reviewing.begun:
             self.reviewing.leave()
@@ -267,6 +247,16 @@ class ItemScreen(Screen[int]):
 
     def action_search(self) -> None:
         self.app.push_screen(AskScreen("/", self.reader.sought), lambda text: self.text.search(text) if text else None)
+
+    @work(group="closer", exclusive=True)
+    async def action_closer(self, what: str) -> None:
+        """What lies over the item: the golden answer, labels, other runs."""
+        from fcreview.tui.screens.closer.opening import CLOSER
+
+        await CLOSER[what](self, self._session, self._about())
+
+    def another(self, view: View, item: int) -> ItemScreen:
+        return ItemScreen(self._session, view, item)
 
     def action_copy(self) -> None:
         from fcreview.tui.screens.closer.copying import ask_copy

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
-
-from textual.screen import Screen
 
 from fcreview.sanitise import visible
 from fcreview.store.rows import View
@@ -14,16 +11,18 @@ from fcreview.tui.item.status import Remark
 from fcreview.tui.screens.pick import PickScreen
 
 if TYPE_CHECKING:
+    from fcreview.tui.item.judging import About
     from fcreview.tui.screens.closer.host import Host
     from fcreview.tui.session import Session
 
-Opener = Callable[[View, int], "Screen[int]"]
-"""Makes the screen of an item in a view."""
 
-
-async def show_elsewhere(screen: Host, session: Session, item: int, opener: Opener) -> None:
+async def show_elsewhere(screen: Host, session: Session, about: About) -> None:
     """What is chosen is opened over this item, which is there again when that is left; `]` and `[` lead from run to
     run."""
+    item = about.item
+    if screen.reader.hidden:
+        screen.say(Remark("other runs are shown when you have decided", "warn"))
+        return
     try:
         runs = await session.ask(lambda store: read(store, item))
     except Exception as error:  # what cannot be read must not end the program
@@ -38,6 +37,6 @@ async def show_elsewhere(screen: Host, session: Session, item: int, opener: Open
 
     def opened(chosen: int | None) -> None:
         if chosen is not None and chosen != item:
-            screen.app.push_screen(opener(view, chosen))
+            screen.app.push_screen(screen.another(view, chosen))
 
     screen.app.push_screen(PickScreen(choices(runs, item)), opened)

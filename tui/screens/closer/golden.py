@@ -214,7 +214,7 @@ class GoldenScreen(ModalScreen[Correction | None]):
             self._say(f"not saved: {key} again drops what was typed", "warn")
 
 
-def ask_golden(screen: Host, session: Session, about: About) -> None:
+async def ask_golden(screen: Host, session: Session, about: About) -> None:
     """What is saved is about the item that was on screen when the key was pressed."""
     if session.golden is None:
         screen.say(Remark("golden answers are not corrected here", "warn"))

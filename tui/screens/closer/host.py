@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from textual.app import App
+from textual.screen import Screen
 
+from fcreview.store.rows import View
 from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.item.reviewing import Reviewing
 from fcreview.tui.item.status import Remark
@@ -34,3 +36,7 @@ class Host(Protocol):
     def in_front(self) -> bool: ...
 
     def say(self, remark: Remark) -> None: ...
+
+    def another(self, view: View, item: int) -> Screen[int]:
+        """The screen of another item."""
+        ...

@@ -19,6 +19,7 @@ COMMANDS = {
     "show": "fcreview.cli.commands.reading.show:show",
     "triage": "fcreview.cli.commands.reading.triage:triage",
     "suspects": "fcreview.cli.commands.reading.suspects:suspects",
+    "review": "fcreview.cli.commands.reviewing.review:review",
     "label": "fcreview.cli.commands.reviewing.label:label",
     "queue": "fcreview.cli.commands.queue:COMMANDS",
     "adjudicate": "fcreview.cli.commands.reviewing.adjudicate:adjudicate",

@@ -54,8 +54,11 @@ def show_queue(
         show_app(session, view, first, blind=blind, resume=not (where or queue or run or item))
         return
     if blind:
-        raise CommandError("--blind needs a terminal: lists and items as text show verdicts")
-    note("fcreview: no terminal here: plain text instead of the app")
+        raise CommandError(
+            "--blind needs a terminal: lists and items as text show verdicts; fcreview review --plain --blind asks line"
+            " by line"
+        )
+    note("fcreview: no terminal here: plain text instead of the app; fcreview review --plain asks line by line")
     if first is None:
         from fcreview.cli.commands.reading.items import print_rows
 
@@ -79,11 +82,12 @@ def show_app(
 
     `resume`: the queue as this annotator left it.
     """
+    from fcreview.cli.finding.lending import lend_golden
     from fcreview.tui.app import FcreviewApp
     from fcreview.tui.session import Session
 
     session.close()  # the app opens the store itself, behind its first screen
-    screens = Session(session.workspace, session.annotator, blind=blind)
+    screens = Session(session.workspace, session.annotator, blind=blind, golden=lend_golden())
     app = FcreviewApp(screens, view, first, key_names=load_config().keys, adjudicate=adjudicate, resume=resume)
     app.run()
     if app.return_code:

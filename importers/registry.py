@@ -10,6 +10,7 @@ from typing import Any
 from fcreview.figures import Figure, RunItems, Scored, tag_counts
 from fcreview.importers.base import Importer, Plugin
 from fcreview.importers.common.gather import gather
+from fcreview.importers.common.guard import UNFORESEEN
 from fcreview.importers.taxonomy import TAGS
 from fcreview.model import ImportIssue, Item, Run
 from fcreview.plan import Found, GoldenFixed, NoPlace, Rewritten, RunPlan
@@ -181,7 +182,28 @@ def summaries(plan: RunPlan) -> list[Path]:
 
 def golden_problem(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
     """See `Importer.golden_problem`."""
-    return IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"].golden_problem(run, item, fix)
+    return _of(run).golden_problem(run, item, fix)
+
+
+def golden_draft(run: Run, item: Item) -> dict[str, Any] | None:
+    """See `Importer.draft`."""
+    return _of(run).draft(run, item)
+
+
+def regraded(run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
+    """The rule verdict with another golden answer. None where it is not recomputed, or not so that the golden answer
+    that stands would give the verdict that stands: what the store holds is then not all that the verdict rests on."""
+    draft = golden_draft(run, item)
+    try:
+        if draft is not None and _of(run).passes(run, item, draft, record) != item.rule:
+            return None
+        return _of(run).passes(run, item, fix, record)
+    except UNFORESEEN:
+        return None
+
+
+def _of(run: Run) -> Importer:
+    return IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"]
 
 
 def regolden(

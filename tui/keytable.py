@@ -127,14 +127,17 @@ ITEM = [
     Action("item.last_fault", "W", "last('fault')", "who's wrong in the item just judged", shown=False),
     Action("item.last_tag", "E", "last('tag')", "tag the item just judged", shown=False),
     Action("item.last_note", "N", "last('note')", "note on the item just judged", shown=False),
+    Action("item.golden", "G", "closer('golden')", "correct the golden answer", shown=False),
     Action("item.score", "0", "score(0)", "score 0", shown=False),
     Action("item.score_1", "1", "score(1)", "score 1", shown=False),
     Action("item.score_2", "2", "score(2)", "score 2", shown=False),
+    Action("item.labels", "l", "closer('labels')", "labels of the response, where it has some", shown=False),
     Action("item.target", "T", "target", "verdict on the item, or on what the cursor is on", shown=False),
     Action("item.next", "right_square_bracket", "step(1)", "next"),
     Action("item.previous", "left_square_bracket", "step(-1)", "previous"),
     Action("item.group_next", "right_curly_bracket", "in_group(1)", "next item of its group", shown=False),
     Action("item.group_previous", "left_curly_bracket", "in_group(-1)", "previous item of its group", shown=False),
+    Action("item.elsewhere", "m", "closer('elsewhere')", "the same item in other runs", shown=False),
     Action("item.search", "slash", "search", "search in the item", shown=False),
     Action("item.raw", "R", "raw", "raw records", shown=False),
     Action("item.copy", "y", "copy", "copy", shown=False),
@@ -182,6 +185,8 @@ PAGER = [
     Action("pager.again", "s,n,enter", "search_again(1)", "next match"),
     Action("pager.before", "S", "search_again(-1)", "previous match"),
     Action("pager.raw", "r", "raw", "as it came"),
+    Action("pager.fold", "left,h", "fold(-1)", "fold JSON a level", shown=False),
+    Action("pager.unfold", "right,l", "fold(1)", "unfold", shown=False),
     Action("pager.down", "j,down", "scroll(1)", "line down", shown=False),
     Action("pager.up", "k,up", "scroll(-1)", "line up", shown=False),
     Action("pager.page_down", "space,pagedown", "page(1)", "page down", shown=False),
@@ -189,6 +194,30 @@ PAGER = [
     Action("pager.top", "home", "edge(-1)", "to the top", shown=False),
     Action("pager.bottom", "end", "edge(1)", "to the end", shown=False),
     Action("pager.copy", "y", "copy", "copy", shown=False),
+]
+
+GOLDEN = [
+    Action("golden.save", "enter", "save", "save"),
+    Action("golden.edit", "tab,i", "edit", "to the text"),
+    Action("golden.editor", "v", "editor", "$EDITOR"),
+    Action("golden.reason", "n", "reason", "reason"),
+    Action("golden.start", "o", "start", "as in the dataset"),
+    Action("golden.cancel", "escape,q", "cancel", "cancel"),
+]
+
+GOLDEN_TEXT = [
+    Action("golden.keys", "tab,escape", "screen.keys", "to the keys: save, $EDITOR, reason, cancel"),
+]
+"""All other keys type."""
+
+COPY = [
+    Action("copy.this", "y,enter", "take('this')", "this"),
+    Action("copy.call", "c", "take('call')", "call"),
+    Action("copy.diff", "d", "take('diff')", "diff"),
+    Action("copy.markdown", "m", "take('markdown')", "Markdown"),
+    Action("copy.json", "j", "take('json')", "reproduction JSON"),
+    Action("copy.command", "l", "take('command')", "command that opens it"),
+    Action("copy.cancel", "escape,q", "cancel", "back"),
 ]
 
 NOTE = [
@@ -223,7 +252,7 @@ TAGS = [
 
 TABLES = (
     *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, RUNS, COMPARE, FLIP, CLUSTERS, AGREEMENT, ITEM, ITEM_TEXT),
-    *(ADJUDICATION, FAULT, TAGS, NOTE, ASK, PAGER, HELP),
+    *(ADJUDICATION, FAULT, TAGS, GOLDEN, GOLDEN_TEXT, COPY, NOTE, ASK, PAGER, HELP),
 )
 ACTIONS: dict[str, Action] = {action.id: action for table in TABLES for action in table}
 TOGETHER: tuple[Sequence[Action], ...] = (
@@ -240,6 +269,9 @@ TOGETHER: tuple[Sequence[Action], ...] = (
     [*PAGER, *APP],
     [*FAULT, *APP],
     [*TAGS, *APP],
+    [*GOLDEN, *APP],
+    [*GOLDEN_TEXT, *APP],
+    [*COPY, *APP],
     [*NOTE, *APP],
     [*ASK, *APP],
     [*HELP, *MOVE, *APP],

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fcreview.store.reviewer import Reviewer
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
+    from fcreview.tui.golden.checking import Golden
     from fcreview.tui.queue.state import QueueState
 
 T = TypeVar("T")
@@ -41,8 +42,11 @@ class Session:
         reviewer: Reviewer | None = None,
         *,
         blind: bool = False,
+        golden: Golden | None = None,
     ) -> None:
         self.annotator = annotator
+        self.golden = golden
+        """What the benchmarks know of golden answers; None: they are not corrected here."""
         self.acts = InOrder()
         """What was asked for on a screen that reviews: nobody leaves before it is done."""
         self.blind = blind

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fcreview.review import CORRECT, UNSURE, Event, Fault, Opinion, Said
 from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
-from fcreview.targets import ITEM, words
+from fcreview.targets import ITEM, RESPONSE, words
 from fcreview.text.words import word
 from fcreview.tui.item.asked import Asked, asked, judged_open
 
@@ -111,7 +111,8 @@ class Judging:
         asked, said = about.asked, "golden wrong, so pass" if key == "golden" else key
         value = asked.value(verdict)
         if value is None:
-            return Outcome(f"name the right labels: fcreview label --criterion {asked.criterion}", style="warn")
+            keys = " ".join(self._named("item.labels"))
+            return Outcome(f"name the right labels{keys and ': ' + keys}", style="warn")
         if asked.criterion != CORRECT:
             said = f"{visible(asked.criterion)} {word(value, asked.criterion)}"
         review = Said(target=about.target, criterion=asked.criterion, verdict=value, fault=fault)
@@ -152,6 +153,13 @@ class Judging:
         opened = (each for each in criteria if self._open(about, *each))
         return next(opened, criteria[behind % len(criteria)] if criteria else None)
 
+    async def labels(self, about: About, criterion: str, labels: list[str]) -> Outcome:
+        """The labels that a response should have: a verdict on it, whatever the cursor is on."""
+        response = replace(about, target=RESPONSE)
+        said = Said(target=RESPONSE, criterion=criterion, verdict=labels)
+        outcome = await self._save(response, said, f"{visible(criterion)} {word(labels, criterion)}")
+        return replace(outcome, goes_on=outcome.done and self._goes_on(response, criterion, True))
+
     def _goes_on(self, about: About, criterion: str, whole: bool) -> bool:
         """Whether the item is done: `whole`, or in the queue of what judges said, if nothing of that is left."""
         if not self._judged:
@@ -170,6 +178,16 @@ class Judging:
 
     async def note(self, about: About, note: str) -> Outcome:
         return await self._save(about, about.says(note=note), "note")
+
+    async def golden(self, about: About, fix: dict[str, Any], reason: str | None) -> Outcome:
+        """The golden answer is wrong, and what it should be: of the whole item, whatever the cursor is on. A verdict is
+        another matter: the prediction may be wrong, too."""
+        whole = replace(about, target=ITEM)
+        mine = self.mine(whole)
+        keys = " ".join(self._named("item.pass", "item.fail", "item.unsure"))
+        open_ = f" (no verdict yet{keys and ': ' + keys})" if mine is None or mine.verdict is None else ""
+        said = Said(fault="golden", golden_fix=fix, note=reason)
+        return await self._save(whole, said, f"golden answer corrected, golden is wrong{open_}")
 
     async def undo(self) -> Outcome:
         try:

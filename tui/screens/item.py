@@ -37,7 +37,6 @@ from fcreview.tui.screens.note import NoteScreen
 from fcreview.tui.screens.pager import PagerScreen, Text
 from fcreview.tui.screens.tags import TagsScreen, tag_choices
 from fcreview.tui.session import Session
-from fcreview.tui.text.copying import copied
 from fcreview.tui.text.lines import Line
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.item_text import ItemText
@@ -76,6 +75,7 @@ class ItemScreen(Screen[int]):
         self.call_after_refresh(self._draw_bars)
 
     def on_screen_resume(self) -> None:
+        self._session.queue = self._ahead.view.file  # another item screen may have lain over this one
         self.reviewing.resume()
 
     @property
@@ -278,5 +278,17 @@ class ItemScreen(Screen[int]):
     def action_search(self) -> None:
         self.app.push_screen(AskScreen("/", self.reader.sought), lambda text: self.text.search(text) if text else None)
 
+    @work(group="closer", exclusive=True)
+    async def action_closer(self, what: str) -> None:
+        """What lies over the item: the golden answer, labels, other runs."""
+        from fcreview.tui.screens.closer.opening import CLOSER
+
+        await CLOSER[what](self, self._session, self._about())
+
+    def another(self, view: View, item: int) -> ItemScreen:
+        return ItemScreen(self._session, view, item)
+
     def action_copy(self) -> None:
-        self.say(Remark(copied(self.text.copied, self._session.folder, self.app._driver)))
+        from fcreview.tui.screens.closer.copying import ask_copy
+
+        ask_copy(self, self._session)

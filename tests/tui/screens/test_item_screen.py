@@ -117,7 +117,7 @@ async def test_search_goes_to_matches_in_folded_turns(workspace: Workspace) -> N
 
 async def test_copy_writes_the_calls_under_the_cursor_to_the_workspace(workspace: Workspace) -> None:
     async with opened(workspace) as (app, pilot):
-        await pilot.press("y")
+        await pilot.press("y", "y")
         copied = json.loads((workspace.root / "copied.txt").read_text())
         assert copied == {
             "golden": {"get_weather": {"unit": ["C"], "city": ["Hangzhou", "杭州"]}},

@@ -23,7 +23,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         with path.open("wb") as file:
             yield file
         return
-    target = path.resolve()
+    target = Path(os.path.realpath(path))
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -45,7 +45,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         raise ExportError(f"{path} is no folder, and this format makes one")
     if path.is_dir() and any(path.iterdir()):
         raise ExportError(f"{path} is not empty: name a folder that is not there yet")
-    target = path.resolve()
+    target = Path(os.path.realpath(path))
     folder = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", dir=target.parent))
     try:
         yield folder

@@ -183,3 +183,10 @@ def test_a_pipe_is_written_as_it_is(store: Store, tmp_path: Path) -> None:
         export(store, "jsonl", pipe)
         assert len(reader.communicate(timeout=60)[0].splitlines()) == 5
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_link_that_leads_to_itself_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("out")
+    with new_file(tmp_path / "out") as file:
+        file.write(b"whole")
+    assert (tmp_path / "out").read_bytes() == b"whole"

@@ -70,7 +70,11 @@ def fields(place: Path) -> list[tuple[str, ...]]:
 
 def data_files(place: Path) -> Iterator[Path]:
     for file in sorted(place.rglob("*")):
-        if file.is_file() and file.suffix in (".json", ".jsonl", ".log", ".txt", ".csv") and ".fcreview" not in file.parts:
+        if (
+            file.is_file()
+            and file.suffix in (".json", ".jsonl", ".log", ".txt", ".csv")
+            and ".fcreview" not in file.parts
+        ):
             yield file
 
 

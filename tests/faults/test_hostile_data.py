@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.rollup import UNANIMOUS
 from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp
@@ -141,7 +140,7 @@ async def test_no_screen_shows_it_raw(tmp_path: Path, environ: dict[str, str], b
 async def walk(place: Path) -> None:
     """Every screen, one after the other, and what stands on each."""
     session = Session(find_workspace(place, create=False), "alice")
-    async with FcreviewApp(session, View(order="dataset", policy=UNANIMOUS)).run_test(size=(120, 40)) as pilot:
+    async with FcreviewApp(session, View()).run_test(size=(120, 40)) as pilot:
         for screen, keys in SCREENS.items():
             for key in ["", *keys]:
                 await pilot.press(*[key] if key else [])

@@ -145,9 +145,7 @@ def test_what_is_no_file_is_told_and_the_rest_is_read(
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=ascii)
-def test_names_lead_nowhere_and_are_shown_harmlessly(
-    tmp_path: Path, environ: dict[str, str], name: bytes
-) -> None:
+def test_names_lead_nowhere_and_are_shown_harmlessly(tmp_path: Path, environ: dict[str, str], name: bytes) -> None:
     """Of a model's folder, of the folder above the run, and of a file that is no benchmark's."""
     if times(0, 1) == 0 and name not in (b"\xff\xfe", b"a\nb", b"a\x1b[2Jb"):
         pytest.skip("in the long form")
@@ -188,7 +186,9 @@ def test_names_in_the_data_lead_nowhere(tmp_path: Path, environ: dict[str, str])
     place = outer / "inner" / "runs"
     place.mkdir(parents=True)
     name = "../../../escaped"
-    header = f'{{"fcreview": 1, "benchmark": "{name}", "generation": "{name}", "model": "{name}", "language": "/etc"}}\n'
+    header = (
+        f'{{"fcreview": 1, "benchmark": "{name}", "generation": "{name}", "model": "{name}", "language": "/etc"}}\n'
+    )
     (place / "run.jsonl").write_text(
         header + f'{{"id": "{name}", "category": "{name}", "messages": [], "golden": []}}\n' * 2
     )

@@ -74,7 +74,7 @@ def find_workspace(path: Path, override: Path | None = None, *, create: bool = T
     """
     for each in (path, override or path):
         if not _is_text(each):
-            raise WorkspaceError(f"{ascii(str(each))}: the path is not UTF-8: rename it")
+            raise WorkspaceError(f"{str(each)!a}: the path is not UTF-8: rename it")
     if override is not None:
         folder = override.expanduser().absolute()
         root = folder if folder.name == FOLDER else folder / FOLDER

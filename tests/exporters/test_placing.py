@@ -122,7 +122,8 @@ def test_only_what_is_left_of_our_own_is_taken_away(store: Store, tmp_path: Path
     host = placing._host()
     kept = [
         f".out.fcreview.{host}.{os.getpid()}.a.part", f".out.fcreview.elsewhere.{gone.pid}.a.part",
-        f".out.fcreview.{host}.{gone.pid}.a.txt", f".other.fcreview.{host}.{gone.pid}.a.part", ".out.swp", ".out.1.part",
+        f".out.fcreview.{host}.{gone.pid}.a.txt", f".other.fcreview.{host}.{gone.pid}.a.part",
+        ".out.swp", ".out.1.part",
     ]  # fmt: skip
     for name in [*kept, f".out.fcreview.{host}.{gone.pid}.a.part"]:
         (tmp_path / name).write_text("half")

@@ -25,14 +25,15 @@ from tests.tui import idle
 
 _SUSPECT = re.compile(r"[^ -~\n]")
 READING = [
-    ["import"], ["runs"], ["runs", "--json"], ["items"], ["items", "--json"], ["triage"], ["triage", "--json"], ["report"],
-    ["report", "--json"], ["agreement"], ["agreement", "--json"], ["adjudicate"], ["adjudicate", "--json"], ["doctor"],
+    ["import"], ["runs"], ["runs", "--json"], ["items"], ["items", "--json"], ["triage"],
+    ["triage", "--json"],
+    ["report"], ["report", "--json"], ["agreement"], ["agreement", "--json"], ["adjudicate"], ["adjudicate", "--json"], ["doctor"],
     ["queue", "list"], ["export"], ["export", "--format", "jsonl"],
     ["sql", "FROM items"], ["sql", "FROM calls"], ["sql", "FROM runs"], ["sql", "FROM import_issues", "--json"],
 ]  # fmt: skip
 SCREENS = {
-    "queue": [], "clusters": ["c", "right", "down", "tab", "escape"], "runs": ["r", "escape"], "issues": ["i", "escape"],
-    "agreement": ["a", "tab", "escape"], "orders": ["o", "escape"],
+    "queue": [], "clusters": ["c", "right", "down", "tab", "escape"], "runs": ["r", "escape"],
+    "issues": ["i", "escape"], "agreement": ["a", "tab", "escape"], "orders": ["o", "escape"],
     "item": ["enter", "j", "j", "a", "d", "d", "pagedown", "end", "t"], "raw": ["R", "r", "end", "escape"],
     "pager": ["home", "j", "enter", "escape"], "next": ["]"], "verdicts": ["p", "f"], "tags": ["e", "escape"],
     "note": ["n", "escape"], "back": ["q"], "adjudication": ["x", "v", "escape", "escape"],
@@ -101,7 +102,7 @@ def changes(benchmark: str) -> Iterator[tuple[str, Change]]:
 def test_no_command_obeys_it_or_fails_of_it(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
     tried = items = 0
     for name, change in changes(benchmark):
-        print(f"{benchmark}: {ascii(name)}", flush=True)
+        print(f"{benchmark}: {name!a}", flush=True)
         place = hostile_data.made(benchmark, tmp_path / "runs", change)
         items += exercise(place, tmp_path, environ)
         tried += 1

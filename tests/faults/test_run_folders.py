@@ -177,7 +177,7 @@ def test_names_lead_nowhere_and_are_shown_harmlessly(tmp_path: Path, environ: di
             shutil.rmtree(tmp_path / benchmark)
             continue
         assert everything_below(outer) == before
-    assert sorted(os.listdir(tmp_path)) in (sorted([text, "home"]), sorted([text, "home", "out"]))
+    assert sorted(path.name for path in tmp_path.iterdir()) in (sorted([text, "home"]), sorted([text, "home", "out"]))
 
 
 def test_names_in_the_data_lead_nowhere(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -199,7 +199,8 @@ def test_names_in_the_data_lead_nowhere(tmp_path: Path, environ: dict[str, str])
             ["queue", "create", "--name", name], ["export", "-o", str(tmp_path / "labels.jsonl")],
             ["export", "--format", "native", "-o", str(tmp_path / "native")],
             ["export", "--format", "golden-patch", "-o", str(tmp_path / "patch")],
-            ["label", name, "--verdict", "pass", "--annotator", name], ["import-labels", str(tmp_path / "labels.jsonl")],
+            ["label", name, "--verdict", "pass", "--annotator", name],
+            ["import-labels", str(tmp_path / "labels.jsonl")],
         )
     ]  # fmt: skip
     assert {code for _, each in done for code in [each.code]} <= {0, 1, 2}

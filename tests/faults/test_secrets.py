@@ -1,4 +1,4 @@
-"""Keys that stand in a run's files are not carried on: not into the store, nor what is shown, told or exported of it."""
+"""Keys that stand in a run's files are not carried on: not into the store, nor to what is shown or exported of it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def test_the_keys_are_such_that_they_would_be_found() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "task-oriented-dialogue-benchmark-2", "sk-learn is a library", "hf_hub", "risk-management-of-the-portfolio-2024",
+        "task-oriented-dialogue-benchmark-2", "sk-learn is a library", "hf_hub",
+        "risk-management-of-the-portfolio-2024",
         "Bearer of bad news and other stories", "token=abc123", "AKIAXYZ", "api_key", "bearer bonds",
     ],
 )  # fmt: skip

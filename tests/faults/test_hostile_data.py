@@ -26,9 +26,8 @@ from tests.tui import idle
 _SUSPECT = re.compile(r"[^ -~\n]")
 READING = [
     ["import"], ["runs"], ["runs", "--json"], ["items"], ["items", "--json"], ["triage"],
-    ["triage", "--json"],
-    ["report"], ["report", "--json"], ["agreement"], ["agreement", "--json"], ["adjudicate"], ["adjudicate", "--json"], ["doctor"],
-    ["queue", "list"], ["export"], ["export", "--format", "jsonl"],
+    ["triage", "--json"], ["report"], ["report", "--json"], ["agreement"], ["agreement", "--json"], ["adjudicate"],
+    ["adjudicate", "--json"], ["doctor"], ["queue", "list"], ["export"], ["export", "--format", "jsonl"],
     ["sql", "FROM items"], ["sql", "FROM calls"], ["sql", "FROM runs"], ["sql", "FROM import_issues", "--json"],
 ]  # fmt: skip
 SCREENS = {

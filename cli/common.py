@@ -33,6 +33,8 @@ class Place:
     policy: str = UNANIMOUS
     forget_data: bool = False
     """The datasets that were named before do not hold any more."""
+    decoder: str | None = None
+    """What is to read the replies of BFCL runs, as `decoders.checked` has it."""
 
 
 def named_folders(place: Place) -> tuple[Path, ...]:
@@ -103,6 +105,7 @@ def remembered_of(place: Place) -> Remembered | None:
 def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
     """Imports what is new or changed of the runs found. Where there are none, only a workspace that is there already
     will do: CommandError otherwise, and no folder is made."""
+    from fcreview.cli.finding.decoders import ask_for
     from fcreview.cli.progress import Progress
     from fcreview.importers.registry import read_plan
     from fcreview.store.importing.datasets import DataChoice
@@ -117,6 +120,7 @@ def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
         except WorkspaceError:
             raise CommandError(nothing_found(place, summary)) from None
     workspace = workspace_of(place)
+    ask_for(found.plans, place.decoder, load_config().decoders, workspace)
     progress, choice = Progress(), DataChoice(named_folders(place), place.forget_data)
     try:
         return workspace, import_runs(
@@ -146,7 +150,7 @@ def up_to_date(place: Place, config: Config) -> tuple[Workspace, tuple[int, ...]
     from fcreview.cli.finding.telling import is_settled, tell_failures, tell_missing
     from fcreview.store.workspace import WorkspaceError
 
-    seen = Seen(searched(place), data_folders(place, config), place.format)
+    seen = Seen(searched(place), data_folders(place, config), f"{place.format} {place.decoder} {config.decoders}")
     with suppress(WorkspaceError):
         workspace = workspace_of(place, create=False)
         runs = seen.runs(workspace)

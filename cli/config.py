@@ -5,6 +5,8 @@ annotator = "alice"                   # whose reviews these are
 data = ["~/bench/bfcl/data"]          # folders with datasets, as --data
 [keys]                                # other keys for actions; the screens' help shows what is in force
 "item.pass" = "p,y"
+[decoders]                            # what reads the replies of BFCL models, as --decoder
+"my-model-*" = "HERMES"
 ```
 """
 
@@ -17,9 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fcreview.cli.errors import CommandError
+from fcreview.cli.errors import CommandError, UsageError
+from fcreview.cli.finding.decoders import checked
 
-SETTINGS = ("annotator", "data", "keys")
+SETTINGS = ("annotator", "data", "keys", "decoders")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Config:
     data: list[Path] = field(default_factory=list)
     keys: Mapping[str, str] = field(default_factory=dict)
     """`{"item.pass": "p,y"}`: actions of the screens and their keys."""
+    decoders: Mapping[str, str] = field(default_factory=dict)
+    """`{"my-model-*": "HERMES"}`: folder names of BFCL models and what reads their replies."""
 
 
 def config_file() -> Path:
@@ -63,7 +68,17 @@ def _checked(file: Path, read: dict[str, Any]) -> Config:
     if not (isinstance(data, list) and all(isinstance(each, str) for each in data)):
         raise CommandError(f"{file}: data must be a list of folders")
     keys = _keys(file, read.get("keys", {}))
-    return Config(file, annotator, [file.parent / Path(each).expanduser() for each in data], keys)
+    decoders = _decoders(file, read.get("decoders", {}))
+    return Config(file, annotator, [file.parent / Path(each).expanduser() for each in data], keys, decoders)
+
+
+def _decoders(file: Path, read: Any) -> dict[str, str]:
+    if not (isinstance(read, dict) and all(isinstance(each, str) for each in read.values())):
+        raise CommandError(f'{file}: [decoders] must have lines such as "my-model-*" = "HERMES"')
+    try:
+        return {model: checked(name) or "" for model, name in read.items()}
+    except UsageError as error:
+        raise CommandError(f"{file}: {error}") from error
 
 
 def _keys(file: Path, read: Any) -> dict[str, str]:

@@ -69,7 +69,7 @@ class Opened:
         """The items at the paths that the filter selects. FilterError if it is not understood, UsageError for a queue
         that is not there or, blind, tells verdicts."""
         from fcreview.store.filters.language import parse
-        from fcreview.store.rows import QUEUES, TELLING, View
+        from fcreview.store.rows import QUEUES, SUSPECTS, TELLING, View
 
         if queue not in QUEUES:
             self.queue_file(queue)
@@ -79,7 +79,10 @@ class Opened:
                 f"--queue {queue} tells verdicts: with --blind there are {', '.join(open_)}, and queue files"
             )
         parse(where, blind=blind)
-        return View(where, queue, seed, (self.run(run),) if run else self.scope)
+        view = View(where, queue, seed, (self.run(run),) if run else self.scope)
+        if queue == SUSPECTS:
+            self.store.take_suspects(view)
+        return view
 
     def queue_file(self, name: str) -> QueueFile:
         """Ready to be asked for as `View.queue`. UsageError if there is none of this name."""

@@ -35,6 +35,15 @@ Format = Annotated[
         "--format", metavar="NAME", help="Take the files for this benchmark's, e.g. bfcl.", show_default=False
     ),
 ]
+DecoderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--decoder",
+        metavar="NAME",
+        help="What reads the replies of these BFCL runs (docs/bfcl.md), from now on; 'model' for the model's own.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line on standard output, nothing else there.")]
 WhereOption = Annotated[
     str,
@@ -54,7 +63,7 @@ Annotator = Annotated[
 QUEUE_OPTION = typer.Option(
     "--queue",
     metavar="NAME",
-    help="Order: failures, dataset, disagreement, unreviewed, random or stratified; only judged or uncertain items;"
+    help="Order: failures, dataset, disagreement, unreviewed, random or stratified; only judged, uncertain or suspects;"
     " or the items of a queue file.",
 )
 Queue = Annotated[str, QUEUE_OPTION]

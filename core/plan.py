@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from fcreview.model import ImportIssue, Run
 
@@ -33,8 +34,15 @@ class RunPlan:
     """Key of the importer that reads it, as in `--format`."""
     needs_scores: bool = True
     """False where verdicts stand in the results, or no program writes any: no score file is missing then."""
+    decoder: str = ""
+    """What is to read the model's replies, where a person said so (`--decoder`); else the importer decides."""
     version: int = 1
-    """The importer's version: with another one, the run is read again."""
+    """The importer's version."""
+
+    @property
+    def reading(self) -> int:
+        """What the items hang on besides the files, below 2^31: with another one, the run is read again."""
+        return self.version + 1000 * (crc32(self.decoder.encode()) & 0xFFFFF if self.decoder else 0)
 
     @property
     def files(self) -> list[Path]:

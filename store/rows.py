@@ -6,19 +6,31 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fcreview.store.reviews.effective import EFFECTIVE
+from fcreview.text.words import official_rate
 
 if TYPE_CHECKING:
     from fcreview.model import Item, Run
     from fcreview.review import Event, ItemKey, Opinion
 
-QUEUES = ("failures", "dataset", "disagreement", "unreviewed", "judged", "uncertain", "stratified", "random")
+QUEUES = (
+    "failures",
+    "dataset",
+    "disagreement",
+    "unreviewed",
+    "judged",
+    "uncertain",
+    "suspects",
+    "stratified",
+    "random",
+)
 """Queues that are always there; every other name is that of a queue file. All but `CHOOSING` hold all items, in an
 order. `failures`: failing items first; `disagreement`: official and rule or judge differ first; `unreviewed`: not yet
 judged by this annotator first; `random`: shuffled by the seed; `stratified`: the same, of every category in turn.
-`judged`: items of which a judge says something; `uncertain`: near misses, see `filters.judged`. Ties keep dataset
-order."""
-CHOOSING = ("judged", "uncertain")
-TELLING = ("failures", "disagreement", "judged", "uncertain")
+`judged`: items of which a judge says something; `uncertain`: near misses, see `filters.judged`; `suspects`: of every
+question whose golden answer looks wrong one item, see `suspects.places`. Ties keep dataset order."""
+SUSPECTS = "suspects"
+CHOOSING = ("judged", "uncertain", SUSPECTS)
+TELLING = ("failures", "disagreement", "judged", "uncertain", SUSPECTS)
 """Those that say something of verdicts: not to be had in blind mode."""
 
 
@@ -35,6 +47,11 @@ class View:
     share: bool = False
     """Of a queue file the annotator's own share, in its order, with what comes twice; else all of its items, in
     dataset order."""
+
+    @property
+    def scope(self) -> str:
+        """Its runs as text: `1,2,5`; empty for all."""
+        return ",".join(str(int(run)) for run in sorted(self.runs))
 
     @property
     def file(self) -> str | None:
@@ -109,6 +126,16 @@ class RunRow:
     """Items of which only parts have a current verdict of any annotator."""
     yours: int = 0
     """Items with a current verdict of the annotator who asks."""
+    stated_pass: int = 0
+    stated_of: int = 0
+    """What the headers of score files say of categories whose results are missing; these have no official verdicts
+    counted."""
+
+    @property
+    def official_rate(self) -> str:
+        """For people: `71.3 %`, or what the score files say."""
+        stated = {"stated_pass": self.stated_pass, "stated_of": self.stated_of}
+        return official_rate(self.official_pass, self.official_known, self.n_items, **stated)
 
 
 @dataclass(frozen=True, slots=True)

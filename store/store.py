@@ -26,6 +26,7 @@ from fcreview.store.queues.places import QueuePlaces
 from fcreview.store.queues.presentations import item_of
 from fcreview.store.reviews.tables import ReviewTables, follow
 from fcreview.store.rows import ItemDetail, QueueRow, RunRow, View
+from fcreview.store.suspects.places import SuspectPlaces
 from fcreview.store.told import Told
 from fcreview.store.workspace import Workspace
 
@@ -67,7 +68,8 @@ class Store:
         self.reviews: ReviewTables = follow(connection, workspace, annotator, policy)
         self._locked = False
         self._places = QueuePlaces(connection, workspace)
-        self._orders = Orders(connection, self._places, annotator, blind=blind)
+        self._suspected = SuspectPlaces(connection)
+        self._orders = Orders(connection, self._places, self._suspected, annotator, blind=blind)
         self._runs = run_infos(connection, workspace)
         self._models = {run: info.model for run, info in self._runs.items()}
 
@@ -166,6 +168,11 @@ class Store:
         """The queue file of this name; views of it may be asked for from then on. QueueError if there is none."""
         return self._do(lambda: self._places.take(name))
 
+    def take_suspects(self, view: View) -> None:
+        """The same for suspects among the view's runs; it takes a second or more. StoreError in blind mode."""
+        self._unless_blind("suspects are not available")
+        self._do(lambda: self._suspected.take(view))
+
     def drawn(self, wanted: Wanted) -> QueueFile:
         """A queue made of the items of a view; nothing is written. See `queues.creating.create` for its errors."""
         from fcreview.store.queues.creating import create
@@ -182,7 +189,7 @@ class Store:
     def told(self) -> Told:
         """What verdicts and others' reviews amount to. StoreError in blind mode."""
         self._unless_blind("what others found is not available")
-        return Told(self.connection, self.reviews, self._do)
+        return Told(self.connection, self.workspace, self.reviews, self._do)
 
     def overruled(self, item: int, said: Said) -> dict[str, Any] | None:
         """{source, by, value} of the automatic verdict that this one would contradict; None if it would not."""

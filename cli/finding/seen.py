@@ -1,10 +1,10 @@
 """Whether what lies at some paths is as it was when it was last brought in: then nothing is searched or imported.
 
-`.fcreview/seen.json` holds, by a digest of what was asked (paths, dataset folders, format), `{"state": digest of the
-names, sizes and times of all files that mattered, "others": files outside the paths, "runs": numbers in the store}`.
-What mattered are the files at the paths, the datasets, the store itself and the programs that read and write it. Only
-where every run has its dataset is anything kept: a missing one is looked for each time. A file that is lost or wrong
-costs a search and nothing else.
+`.fcreview/seen.json` holds, by a digest of what was asked (paths, dataset folders, format, decoders), `{"state": a
+digest of the names, sizes and times of all files that mattered, "others": files outside the paths, "runs": numbers in
+the store}`. What mattered are the files at the paths, the datasets, the store itself and the programs that read and
+write it. Only where every run has its dataset is anything kept: a missing one is looked for each time. A file that is
+lost or wrong costs a search and nothing else.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ KEPT = 32
 class Seen:
     """What lies at the paths now; made before the search, so that what changes during an import is seen next time."""
 
-    def __init__(self, paths: Sequence[Path], data: Sequence[Path], format_: str | None) -> None:
-        self._question = _digest(f"{len(paths)} {format_}", *map(os.fspath, [*paths, *data]))
+    def __init__(self, paths: Sequence[Path], data: Sequence[Path], how: str) -> None:
+        self._question = _digest(f"{len(paths)} {how}", *map(os.fspath, [*paths, *data]))
         self._files = gather(paths).files
         self._here = _state([*self._files, *_programs()])
         self._others: list[str] | None = None

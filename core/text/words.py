@@ -34,6 +34,13 @@ def recomputed(passed: int, known: int, items: int) -> str:
     return rate(passed, known) if known in (0, items) else f"· ({known:,} of {items:,})"
 
 
+def official_rate(passed: int, known: int, items: int, *, stated_pass: int = 0, stated_of: int = 0) -> str:
+    """As `rate_of`; `86.0 % stated` where only the headers of score files say it, the results being missing."""
+    if known or not stated_of:
+        return rate_of(passed, known, items)
+    return f"{rate(stated_pass, stated_of)} stated"
+
+
 def word(value: Any, criterion: str = CORRECT) -> str:
     """A verdict: pass, fail, or yes, no where true does not mean right; `-` for none, unsure, disputed, a number or
     labels. Visible text."""

@@ -56,6 +56,8 @@ class Dataset:
     cases: dict[str, Case] = field(default_factory=dict)
     messages: dict[str, list[Message]] = field(default_factory=dict)
     issues: list[ImportIssue] = field(default_factory=list)
+    repeated: dict[str, list[str]] = field(default_factory=dict)
+    """Ids that stand several times, and the names of their cases in order, `[id, "id#2"]`."""
 
     def add(self, case: Case) -> None:
         self.cases[case.id] = case
@@ -71,15 +73,24 @@ def load(source: Source, generation: str, category: str) -> Dataset:
 def _load(source: Source, generation: str, category: str, stamps: tuple[Any, ...]) -> Dataset:  # noqa: ARG001
     dataset = Dataset()
     answers = list(_records(source.answers, dataset.issues)) if source.answers else []
-    by_id = {answer["id"]: answer for answer in answers if isinstance(answer.get("id"), str)}
+    by_id: dict[str, list[dict[str, Any]]] = {}
+    for one in answers:
+        if isinstance(one.get("id"), str):
+            by_id.setdefault(one["id"], []).append(one)
     for place, record in enumerate(_records(source.questions, dataset.issues)):
         item = record.get("id")
         if not isinstance(item, str):
             item = f"{category}_{place}"
+        given = by_id.get(item, [])
+        number = 0
         if item in dataset.cases:
-            what = f"{item} stands in the dataset twice; the later record counts"
-            dataset.issues.append(ImportIssue(str(source.questions), None, what, item=item))
-        answer = by_id.get(item)
+            names = dataset.repeated.setdefault(item, [item])
+            number = len(names)
+            names.append(name_of(item, number))
+            what = f"{item} stands in the dataset twice: the later record is called {names[-1]}"
+            dataset.issues.append(ImportIssue(str(source.questions), None, what, item=names[-1]))
+            item = names[-1]
+        answer = given[min(number, len(given) - 1)] if given else None
         if answer is None and not by_id and place < len(answers):
             answer = answers[place]
         documents = _class_documents(source.documents, record.get("involved_classes"), category)
@@ -125,10 +136,11 @@ def make_case(
         documents = [functions] if isinstance(functions, dict) else functions if isinstance(functions, list) else []
         documents = [document for document in documents if isinstance(document, dict)]
     extra = {key: value for key, value in record.items() if key not in _OWN_FIELDS}
-    truth = record.get("ground_truth")
+    truth: Any = record.get("ground_truth")
     if answer is not None:
-        truth = answer.get("ground_truth")
-        extra.update((key, value) for key, value in answer.items() if key not in _OWN_FIELDS)
+        truth = answer["ground_truth"] if "ground_truth" in answer else _bare(answer)
+        if truth is None or "ground_truth" in answer:
+            extra.update((key, value) for key, value in answer.items() if key not in _OWN_FIELDS)
     turns = as_turns(record.get("question"))
     case = Case(item, category, turns, documents, truth, question=one_line(turns), extra=extra)
     if not category.startswith(("memory", "web_search")):
@@ -136,6 +148,18 @@ def make_case(
     if truth is not None:
         case.golden_hash = content_hash(truth)
     return case
+
+
+def name_of(item: str, number: int) -> str:
+    """The name of the record with this id, counted from 0: an id may stand in a dataset several times."""
+    return item if number == 0 else f"{item}#{number + 1}"
+
+
+def _bare(answer: dict[str, Any]) -> dict[str, Any] | None:
+    """The golden answer of V1 before 2024-07-24: the record itself, `{function: {parameter: [values]}}`; None if it is
+    no such record."""
+    calls = {name: values for name, values in answer.items() if name not in ("id", "idx")}
+    return calls if calls and all(isinstance(values, dict) for values in calls.values()) else None
 
 
 def as_turns(question: Any) -> list[list[dict[str, Any]]]:

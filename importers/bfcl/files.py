@@ -23,10 +23,16 @@ _V1 = re.compile(r"gorilla_openfunctions_v1_test_(.+?)(_result|_score)?\.jsonl?"
 _PLAIN = re.compile(r"([a-z][a-z_]*?)(_score|_result)?\.jsonl?")
 _OUTER = re.compile(r"(?:.*[-_.])?(?:results?|scores?)(?:[-_.].*)?", re.IGNORECASE)
 _NAMELESS = re.compile(r"(?:results?|scores?)(?:[-_.]bfcl.*)?", re.IGNORECASE)
+_DATE = re.compile(r"20\d\d-\d\d-\d\d")
 _ID = re.compile(r"(.+)_(\d+)((?:-.*)?)", re.DOTALL)
 
 GENERATIONS = ("V1", "V2", "V3", "V4")
 """Those whose rules are known; files of later ones are read as V4's."""
+
+
+def rules_of(generation: str) -> str:
+    return generation if generation in GENERATIONS else GENERATIONS[-1]
+
 
 V1_CATEGORIES = (
     "simple", "multiple_function", "parallel_function", "parallel_multiple_function", "relevance", "java", "javascript",
@@ -160,8 +166,11 @@ def model_folder(path: Path) -> Path:
 
 
 def is_early(path: Path) -> bool:
-    """Whether a V1 file was scored by the first rules: the results published until the middle of July 2024 lie in
-    `result-BFCL`, their scores in `score-BFCL`; no file says when."""
+    """Whether a V1 file was scored by the first rules, as far as folders tell: they name a date before the middle of
+    July 2024, or, as the first publications did, `result-BFCL` and `score-BFCL`. No file says when."""
+    date = next((found[0] for part in path.parts[-6:-1] if (found := _DATE.search(part))), None)
+    if date is not None:
+        return date < "2024-07-15"
     return not {"result-bfcl", "score-bfcl"}.isdisjoint(part.lower() for part in path.parts[:-1])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,10 +16,14 @@ from fcreview.importers.bfcl.check.evaluate import Evaluation, decode_display, e
 from fcreview.importers.bfcl.check.kinds import NOTES
 from fcreview.importers.bfcl.check.texts import RULES
 from fcreview.importers.bfcl.dataset import content_hash, text_of
+from fcreview.importers.bfcl.decode.decoder import Decoder
+from fcreview.importers.bfcl.decode.decoders import BY_NAME
 from fcreview.importers.bfcl.figures.cost import STEPS
 from fcreview.importers.common.jsonl import Record
 from fcreview.model import Call, ImportIssue, Item, Message, Pair, Verdict
 
+DECODER = "decoder"
+"""Name in `Extra.more` of what read the item's reply."""
 WHOLE = frozenset({"multi_turn:inference_error", "multi_turn:force_terminated"})
 """Failures of a multi-turn item as a whole."""
 KNOWN = frozenset(
@@ -34,8 +39,8 @@ class Context:
     generation: str
     category: str
     model: str
-    early: bool = False
-    """Scored while native arguments of Java and JavaScript calls were turned into text."""
+    decoder: Decoder = field(default_factory=lambda: BY_NAME["AUTO"])
+    """What reads the model's replies."""
     by: str = ""
     """Name of the score file, and its path."""
     score_file: str = ""
@@ -46,8 +51,7 @@ class Context:
     """The generation whose rules are applied; that of V4 for newer ones."""
 
     def __post_init__(self) -> None:
-        if self.generation in files.GENERATIONS:
-            self.rules = self.generation
+        self.rules = files.rules_of(self.generation)
         if self.category.startswith("multi_turn"):
             self.kind = "multi_turn"
         elif self.category.startswith(("memory", "web_search")):
@@ -68,6 +72,8 @@ class Known:
     file: str
     stands: Record
     """Line, offset and length in the file."""
+    again: Sequence[scores.Entry] = ()
+    """Further score entries of the item: what failed after the first cause."""
 
 
 def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
@@ -94,6 +100,7 @@ def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
         offset=stands.offset,
         length=stands.length,
     )
+    item.extra.more[DECODER] = context.decoder.name
     if isinstance(latency, list) and (steps := _steps(latency)):
         item.extra.more[STEPS] = steps
     if not record.keys() <= KNOWN:
@@ -105,9 +112,7 @@ def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
     if "traceback" in record:
         item.extra.more["traceback"] = record["traceback"]
     if official is not None:
-        item.verdicts.append(
-            Verdict("official", True, by=context.by) if official else _failed(item, known.entry, context)
-        )
+        item.verdicts.append(Verdict("official", True, by=context.by) if official else _failed(item, known, context))
     if context.kind == "single":
         _single(item, context, record, known)
     else:
@@ -115,14 +120,18 @@ def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
     return item
 
 
-def _failed(item: Item, entry: scores.Entry | None, context: Context) -> Verdict:
-    """The official verdict of a failing entry, in the evaluator's words."""
+def _failed(item: Item, known: Known, context: Context) -> Verdict:
+    """The official verdict of a failing entry, in the evaluator's words; of several, the first is the cause."""
+    entry = known.entry
     if entry is None:
         return Verdict("official", False, by=context.by)
     item.error_type = scores.error_type(entry.record)
     if entry.length:
         item.extra.score_record = RecordPlace(context.score_file, entry.line, entry.offset, entry.length)
-    return Verdict("official", False, "item", "correct", item.error_type, scores.rationale(entry.record), context.by)
+    told = [scores.rationale(entry.record)]
+    told += [f"then {scores.error_type(one.record)}: {scores.rationale(one.record) or ''}" for one in known.again]
+    rationale = "\n".join(filter(None, told)) or None
+    return Verdict("official", False, "item", "correct", item.error_type, rationale, context.by)
 
 
 def _single(item: Item, context: Context, record: dict[str, Any], known: Known) -> None:
@@ -137,8 +146,7 @@ def _single(item: Item, context: Context, record: dict[str, Any], known: Known) 
         generation=context.rules,
         category=category,
         config=config,
-        model=context.model,
-        early=context.early,
+        decoder=context.decoder,
     )
     item.messages = trajectory.single_messages(record, known.opening)
     if found.predicted is None:
@@ -208,7 +216,7 @@ def _difference(item: Item, pairs: list[Pair], found: Evaluation | None) -> None
 def _turns(item: Item, context: Context, record: dict[str, Any], known: Known) -> None:
     """A multi-turn or agentic item: its verdicts are imported only."""
     case, entry = known.case, known.entry
-    decode = partial(decode_display, model=context.model, generation=context.rules)
+    decode = partial(decode_display, decoder=context.decoder, rules=context.rules)
     found = trajectory.follow(record, known.opening, decode, case.functions)
     item.messages, item.predicted = found.messages, found.calls
     item.n_turns, item.n_steps = found.n_turns, found.n_steps

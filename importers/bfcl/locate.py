@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.bfcl import dataset, files
-from fcreview.importers.bfcl.dataset import Source
+from fcreview.importers.bfcl.dataset import Dataset, Source
+from fcreview.importers.bfcl.joining.questions import same_answer, same_question
 from fcreview.importers.common.gather import SKIPPED, is_text
 from fcreview.importers.common.jsonl import Record, open_file, records
 from fcreview.model import ImportIssue
@@ -217,35 +218,28 @@ def _matches(folder: Path, plan: RunPlan) -> tuple[int, int]:
     categories: Categories = plan.private
     for category, parts in categories.items():
         source = source_in(folder, generation, files.question_stem(category))
+        data = dataset.load(source, generation, category) if source is not None else Dataset()
         for path in parts.scores:
             entries = (record.value for record in records(path) if isinstance(record, Record))
             for entry, _ in zip(entries, range(SAMPLE), strict=False):
                 prompt = entry.get("prompt") if isinstance(entry, dict) else None
-                if not isinstance(prompt, dict) or "question" not in prompt:
-                    continue
-                compared += 1
-                if source is None:
-                    continue
-                case = dataset.load(source, generation, category).cases.get(
-                    files.dataset_id(str(prompt.get("id", "")), category)
-                )
-                if case is not None and same_question(case.turns, prompt["question"]):
-                    equal += "possible_answer" not in entry or entry["possible_answer"] == case.answer
+                if isinstance(prompt, dict) and "question" in prompt:
+                    compared += 1
+                    equal += _has(data, entry, prompt, category)
     return equal, compared
 
 
-def same_question(turns: list[list[dict[str, Any]]], question: Any) -> bool:
-    """Whether a dataset's question and an embedded one end in the same user messages, turn by turn.
-
-    System messages are left out: runners prepend their own. A turn that reveals functions is empty in the dataset.
-    """
-    ours, theirs = _said(turns), _said(dataset.as_turns(question))
-    return len(ours) == len(theirs) and all(not a or a == b for a, b in zip(ours, theirs, strict=True))
-
-
-def _said(turns: list[list[dict[str, Any]]]) -> list[str]:
-    found = []
-    for turn in turns:
-        texts = [dataset.text_of(part.get("content")) for part in turn if part.get("role") == "user"]
-        found.append(texts[-1] if texts else "")
-    return found
+def _has(data: Dataset, entry: dict[str, Any], prompt: dict[str, Any], category: str) -> bool:
+    """Whether the dataset has the question with this golden answer: at its id, or, where it states none (July 2024),
+    anywhere."""
+    stated = prompt.get("id")
+    if isinstance(stated, str):
+        case = data.cases.get(files.dataset_id(stated, category))
+        there = [case] if case is not None else []
+    else:
+        there = list(data.cases.values())
+    return any(
+        same_question(case.turns, prompt["question"])
+        and ("possible_answer" not in entry or same_answer(case.answer, entry["possible_answer"]))
+        for case in there
+    )

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.bfcl import files
+from fcreview.importers.bfcl.dataset import Dataset
+from fcreview.importers.bfcl.joining.repeated import names_of
 from fcreview.importers.common.jsonl import Record, excerpt, records, reread
 from fcreview.model import ImportIssue
 from fcreview.text.redact import redact
@@ -22,6 +24,8 @@ class Results:
 
     category: str
     found: dict[str, tuple[Path, Record]] = field(default_factory=dict)
+    shared: dict[str, list[str]] = field(default_factory=dict)
+    """Ids of several records that are items each, and the names of these."""
     issues: list[ImportIssue] = field(default_factory=list)
 
     def value(self, item: str) -> dict[str, Any] | None:
@@ -33,14 +37,22 @@ class Results:
         return value
 
 
-def load(paths: list[Path], category: str) -> Results:
-    """The records of one category. Of several with one id the last wins, with an issue."""
+def load(paths: list[Path], category: str, data: Dataset | None = None, total: int | None = None) -> Results:
+    """The records of one category. Of several with one id the last wins, with an issue, unless the dataset has as many
+    questions with that id, or there is no dataset and `total`, how many were scored, counts every one of them."""
     results = Results(category)
+    several: dict[str, list[tuple[Path, Record]]] = {}
     for path in paths:
         read = _file(path, results)
         base = _first_number([stated for stated, _ in read])
         for place, (stated, record) in enumerate(read):
-            _add(results, path, _item_id(stated, place, base, category), record)
+            several.setdefault(_item_id(stated, place, base, category), []).append((path, record))
+    all_scored = total == sum(map(len, several.values()))
+    for item, there in several.items():
+        if len(there) == 1 and (data is None or item not in data.repeated):
+            results.found[item] = there[0]
+        else:
+            _add(results, item, there, data or Dataset(), all_scored=all_scored)
     _sort(results)
     return results
 
@@ -91,14 +103,23 @@ def _item_id(stated: Any, place: int, base: int, category: str) -> str:
     return f"{category}_{place}"
 
 
-def _add(results: Results, path: Path, item: str, record: Record) -> None:
-    earlier = results.found.pop(item, None)
-    if earlier is not None:
-        what = f"{item} occurs again; this later record counts, not line {earlier[1].line}"
-        if earlier[0] != path:
-            what += f" of {earlier[0]}"
+def _add(results: Results, item: str, there: list[tuple[Path, Record]], data: Dataset, *, all_scored: bool) -> None:
+    names = names_of(item, [_reply(*place) for place in there], data, all_scored=all_scored)
+    if names is not None:
+        results.shared[item] = names
+        results.found.update(sorted(zip(names, there, strict=True), key=lambda pair: pair[0]))
+        return
+    for (before, earlier), (path, record) in itertools.pairwise(there):
+        what = f"{item} occurs again; this later record counts, not line {earlier.line}"
+        if before != path:
+            what += f" of {before}"
         results.issues.append(ImportIssue(str(path), record.line, what, item=item))
-    results.found[item] = (path, record)
+    results.found[item] = there[-1]
+
+
+def _reply(path: Path, record: Record) -> Any:
+    value = record.value if record.value is not None else reread(path, record)
+    return value.get("result") if isinstance(value, dict) else None
 
 
 def _sort(results: Results) -> None:

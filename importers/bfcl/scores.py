@@ -17,6 +17,8 @@ from fcreview.text.redact import redact
 
 _STATED_ID = re.compile(r'^\s*\{\s*"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 Names = Callable[[], dict[int, str]]
+Which = Callable[[str, dict[str, Any]], str]
+"""An id and a score entry: the name of the item it is about."""
 
 _TURN = re.compile(r"\bfor turn (\d+)")
 
@@ -46,6 +48,8 @@ class Scores:
     path: Path
     header: dict[str, Any] = field(default_factory=dict)
     failing: dict[str, Entry] = field(default_factory=dict)
+    again: dict[str, list[Entry]] = field(default_factory=dict)
+    """Further entries of the same items: what failed after the first cause."""
     issues: list[ImportIssue] = field(default_factory=list)
 
     @property
@@ -63,14 +67,18 @@ class Scores:
     @property
     def whole(self) -> bool:
         """Whether every failure that the header counts is known: only then is any other scored item a pass."""
-        return self.failures is not None and self.failures == len(self.failing)
+        entries = len(self.failing) + sum(map(len, self.again.values()))
+        return self.failures is not None and self.failures in (len(self.failing), entries)
 
 
-def load(path: Path, category: str, names: Names, *, keep_log: bool = False) -> Scores:
+def load(
+    path: Path, category: str, names: Names, *, keep_log: bool = False, which: Which = lambda item, _: item
+) -> Scores:
     """A score file, joined with the dataset's ids.
 
     `names()` maps 0-based positions to the item ids of results or dataset; positions it lacks are called `CATEGORY_n`.
-    The inference log, repeated from the result file, is dropped unless `keep_log`.
+    `which` tells records with one id apart. The inference log, repeated from the result file, is dropped unless
+    `keep_log`.
     """
     scores = Scores(path)
     known = lru_cache(maxsize=1)(names)
@@ -78,7 +86,7 @@ def load(path: Path, category: str, names: Names, *, keep_log: bool = False) -> 
     for record in records(path):
         if isinstance(record, ImportIssue):
             scores.issues.append(record)
-            _recover(scores, record, category, known)
+            _recover(scores, record, category, known)  # has no question to tell items apart by
             continue
         value = record.value
         if not isinstance(value, dict):
@@ -93,27 +101,29 @@ def load(path: Path, category: str, names: Names, *, keep_log: bool = False) -> 
                 value.pop("inference_log", None)
             if category == "rest":
                 value = redact(value)
-            _add(scores, Entry(value.get("id", ""), record.line, record.offset, record.length, value), category, known)
+            entry = Entry(value.get("id", ""), record.line, record.offset, record.length, value)
+            _add(scores, entry, item_id(entry, category, known), which)
     _check(scores)
     return scores
 
 
-def _add(scores: Scores, entry: Entry, category: str, names: Names) -> None:
-    item = item_id(entry, category, names)
+def _add(scores: Scores, entry: Entry, item: str | None, which: Which = lambda item, _: item) -> None:
     if item is None:
         what = "a score entry without an id: cannot be joined"
         scores.issues.append(
             ImportIssue(str(scores.path), entry.line, what, excerpt(str(entry.record)), severity="error")
         )
         return
-    stated = entry.prompt_id
+    item, stated = which(item, entry.record), entry.prompt_id
     if isinstance(entry.id, int) and stated is not None and files.sort_number(stated) != entry.id - 1:
         what = f"score id {entry.id} is position {entry.id - 1}, but its question is {stated}: joined by the question"
         scores.issues.append(ImportIssue(str(scores.path), entry.line, what, item=item))
     if item in scores.failing:
-        what = f"{item} is scored twice; the later entry counts"
+        what = f"{item} is scored more than once; the first entry counts, the others are shown with it"
         scores.issues.append(ImportIssue(str(scores.path), entry.line, what, item=item))
-    scores.failing[item] = entry
+        scores.again.setdefault(item, []).append(entry)
+    else:
+        scores.failing[item] = entry
 
 
 def item_id(entry: Entry, category: str, names: Names) -> str | None:
@@ -135,7 +145,8 @@ def _recover(scores: Scores, issue: ImportIssue, category: str, names: Names) ->
     match = _STATED_ID.match(issue.raw or "")
     if match and issue.severity == "error" and issue.line is not None:
         stated: str | int = match[1] if match[1] is not None else int(match[2])
-        _add(scores, Entry(stated, issue.line, 0, 0, {"id": stated}), category, names)
+        entry = Entry(stated, issue.line, 0, 0, {"id": stated})
+        _add(scores, entry, item_id(entry, category, names))
 
 
 def _check(scores: Scores) -> None:

@@ -192,7 +192,7 @@ class _Import:
         job, part, info = outcome.job, outcome.part, outcome.info
         assert part is not None  # noqa: S101 - for the type checker: outcomes without one have failed
         key = run_key(self._workspace, job.plan.run)
-        builder.describe(job.run, key, info, job.plan.version, part.n_items, outcome.sources)
+        builder.describe(job.run, key, info, job.plan.reading, part.n_items, outcome.sources)
         self._problems += [{**{k: v for k, v in issue.items() if k != "seq"}, "run": job.run} for issue in part.issues]
         self._todo.rows[job.run] |= {
             "items": part.n_items,

@@ -80,7 +80,7 @@ class Sorting:
             row |= _what_is_stored(stored)
             row["status"] = "kept" if self._same_results(job, stored) else "outdated"
             done.held.append(plan)
-        elif stored and stored.version == plan.version and self._same(job.sources, stored.sources):
+        elif stored and stored.version == plan.reading and self._same(job.sources, stored.sources):
             row |= _what_is_stored(stored)
             if _take_hashes(job, stored):
                 done.touched.append(job)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fcreview.store.queries.pages import FROM, condition
+from fcreview.store.rows import CHOOSING
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -27,7 +28,8 @@ class Chunk:
 def chunks_of(connection: DuckDBPyConnection, view: View, size: int = CHUNK) -> list[Chunk]:
     """The items of the view in parts of about `size`. FilterError for a filter that is not understood."""
     where, params, _ = condition(view, blind=False)
-    chosen = "list(item)" if view.where.strip() or view.runs else "NULL"
+    some = view.where.strip() or view.runs or view.file or view.queue in CHOOSING
+    chosen = "list(item)" if some else "NULL"
     rows = connection.execute(
         f"SELECT min(item), max(item), {chosen} FROM"
         f" (SELECT i.item, (row_number() OVER (ORDER BY i.item) - 1) // {int(size)} AS part {FROM} WHERE {where})"

@@ -63,13 +63,13 @@ def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[i
 def _item(row: tuple[Any, ...], documents: dict[str, dict[str, Any]], issues: list[ImportIssue]) -> Item:
     plain = {name: value for name, value in zip(PLAIN, row[1:], strict=False) if value is not None}
     messages, calls, pairs, verdicts, functions, extra, _ = row[1 + len(PLAIN) :]
-    both = [_call(call) for call in calls or ()]
+    both = [call_of(call) for call in calls or ()]
     return Item(
         **plain,
         messages=[Message(**message) for message in messages or ()],
         golden=[call for call in both if call.side == "golden"],
         predicted=[call for call in both if call.side == "predicted"],
-        pairs=[_pair(pair) for pair in pairs or ()],
+        pairs=[pair_of(pair) for pair in pairs or ()],
         verdicts=[_verdict(verdict) for verdict in verdicts or ()],
         functions=[documents[name] for name in functions or () if name in documents],
         extra=Extra.from_json(_json(extra)),
@@ -180,14 +180,16 @@ def _is_record(data: bytes, length: int, name: str | None = None) -> bool:
     return len(data) == length and isinstance(record, dict) and name in (None, str(record.get("id")))
 
 
-def _call(row: dict[str, Any]) -> Call:
+def call_of(row: dict[str, Any]) -> Call:
+    """From an element of `item_rows.calls`, which is used up."""
     arguments = _json(row.pop("arguments"))
     if row["side"] == "golden" and isinstance(arguments, dict):
         arguments = {name: accept_from_json(accept) for name, accept in arguments.items()}
     return Call(**row, arguments=arguments)
 
 
-def _pair(row: dict[str, Any]) -> Pair:
+def pair_of(row: dict[str, Any]) -> Pair:
+    """From an element of `item_rows.pairs`."""
     return Pair(**row | {"diff": [ArgumentDiff(**diff) for diff in row["diff"] or ()]})
 
 

@@ -19,10 +19,11 @@ from fcreview.store.filters.judged import JUDGED, NEAR_MISS
 from fcreview.store.filters.keys import DISAGREE
 from fcreview.store.filters.language import parse
 from fcreview.store.reviews.effective import AUTOMATIC
-from fcreview.store.rows import TELLING, QueueRow, View
+from fcreview.store.rows import SUSPECTS, TELLING, QueueRow, View
 
 if TYPE_CHECKING:
     from fcreview.store.queues.places import QueuePlaces
+    from fcreview.store.suspects.places import SuspectPlaces
 
 FROM = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
 KEPT = 4
@@ -39,9 +40,12 @@ _ORDERS = {
     "stratified": f"row_number() OVER (PARTITION BY i.category ORDER BY {_SHUFFLED}), {_SHUFFLED}, i.item",
     "judged": "i.item",
     "uncertain": "i.item",
+    SUSPECTS: "q.rank",
 }
 _CHOSEN = {"judged": JUDGED, "uncertain": NEAR_MISS}
 """Queues that do not hold all items."""
+_OF_SCOPE = "SELECT item FROM suspect_places WHERE scope = '{scope}'"
+"""The table is `SuspectPlaces`'."""
 _SHARE = "q.item = i.item AND q.queue = ? AND q.annotator = ?"
 IN_QUEUE = "i.item IN (SELECT item FROM queue_places WHERE queue = ?)"
 """The table is `QueuePlaces`'."""
@@ -61,9 +65,15 @@ class Orders:
     """The orders in use on one connection. Not for two threads at once."""
 
     def __init__(
-        self, connection: DuckDBPyConnection, places: QueuePlaces, annotator: str | None, *, blind: bool
+        self,
+        connection: DuckDBPyConnection,
+        places: QueuePlaces,
+        suspected: SuspectPlaces,
+        annotator: str | None,
+        *,
+        blind: bool,
     ) -> None:
-        self._connection, self._places = connection, places
+        self._connection, self._places, self._suspected = connection, places, suspected
         self._annotator, self._blind = annotator, blind
         self._orders: OrderedDict[View, tuple[Order, bool]] = OrderedDict()
         self._made = 0
@@ -102,6 +112,8 @@ class Orders:
             self._places.take(view.file)
         elif self._blind and view.queue in TELLING:
             view = replace(view, queue="dataset")
+        elif view.queue == SUSPECTS:
+            self._suspected.take(view)
         where, params, reviews = condition(view, blind=self._blind)
         reviews |= view.queue == "unreviewed"
         table = f"temp.view_{self._made}"
@@ -112,6 +124,8 @@ class Orders:
             item, order, params = "q.number AS item", "q.place", [view.file, self._annotator, *params]
         elif not view.file:
             order = _ORDERS[view.queue].format(seed=int(view.seed))
+        if view.queue == SUSPECTS:
+            source += f" JOIN suspect_places q ON q.item = i.item AND q.scope = '{view.scope}'"
         text = f"SELECT {item} {source} WHERE {where} ORDER BY {order}"
         count = self._connection.execute(f"CREATE TEMP TABLE {table} AS {text}", params).fetchall()[0][0]
         return Order(table, int(count)), reviews
@@ -119,11 +133,13 @@ class Orders:
 
 def condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
     """(SQL over `FROM`, values, depends on reviews) of a view's filter, queue and runs. A queue file must have been
-    taken in (`QueuePlaces.take`)."""
+    taken in (`QueuePlaces.take`), and so must suspects (`SuspectPlaces.take`)."""
     found = parse(view.where, blind=blind)
     parts, params = [found.where], found.params
     if view.file:
         parts, params = [IN_QUEUE, *parts], [view.file, *params]
+    elif view.queue == SUSPECTS and not blind:
+        parts.insert(0, f"i.item IN ({_OF_SCOPE.format(scope=view.scope)})")
     elif view.queue in _CHOSEN and not blind:
         parts.insert(0, _CHOSEN[view.queue])
     if view.runs:

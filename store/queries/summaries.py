@@ -16,6 +16,7 @@ from fcreview.store.queries.pages import FROM, condition
 from fcreview.store.reviews.effective import EFFECTIVE
 from fcreview.store.rows import RunRow, View
 from fcreview.store.workspace import Workspace
+from fcreview.text.stated import Stated, stated
 
 _FACETS = {
     "category": "i.category",
@@ -31,6 +32,7 @@ _FACETS = {
 _OPEN = ("category", "run")
 """Facets that tell nothing of verdicts."""
 EXAMPLES = 3
+COUNTS = ("pass", "known")
 
 
 def run_infos(connection: DuckDBPyConnection, workspace: Workspace) -> dict[int, Run]:
@@ -78,6 +80,7 @@ def runs(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -
         categories = counts.get(run, [])
         for category in categories if blind else ():
             category.update({name: 0 for name in names if name.endswith(("_pass", "_known"))})
+        said = [] if blind else _without_results(categories, info.official_metrics)
         total = {name: sum(category[name] for category in categories) for name in names}
         for category in categories:
             del category["reviewed"], category["in_part"], category["yours"], category["n_issues"]
@@ -86,8 +89,22 @@ def runs(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -
         if blind:
             info.official_metrics = {}
             total |= {"reviewed": total["yours"], "n_issues": 0}
-        rows.append(RunRow(run, info, **total, categories=categories))
+        heads = {"stated_pass": sum(one.passed for one in said), "stated_of": sum(one.of for one in said)}
+        rows.append(RunRow(run, info, **total, **heads, categories=categories))
     return rows
+
+
+def _without_results(categories: list[dict[str, Any]], headers: dict[str, Any]) -> list[Stated]:
+    """What is stated of categories of which only the failures are known; their verdicts are taken out of the counts."""
+    found = []
+    for category in categories:
+        said = stated(headers.get(category["category"]), category["n"], category["official_pass"])
+        if said is not None:
+            found.append(said)
+            category.update(
+                {f"{source}_{count}": 0 for source in ("official", "rule", "effective") for count in COUNTS}
+            )
+    return found
 
 
 def facets(connection: DuckDBPyConnection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:

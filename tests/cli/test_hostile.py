@@ -22,6 +22,7 @@ COMMANDS = [
     ["items"],
     ["open"],
     ["triage"],
+    ["suspects"],
     ["doctor"],
     ["show", "simple_python_0"],
     ["show", "simple_python_0", "--full"],
@@ -42,6 +43,7 @@ JSON_COMMANDS = [
     ["runs", "--json"],
     ["items", "--json"],
     ["triage", "--json"],
+    ["suspects", "--json"],
     ["doctor", "--json"],
     ["show", "simple_python_0", "--json"],
     ["sql", "SELECT model, raw, arguments FROM runs, calls", "--json"],
@@ -64,7 +66,7 @@ def test_as_json_it_is_whole(cli: Cli, hostile_run: Path, hostile: str, command:
     model = hostile.replace("/", "")
     found = json.dumps(done.objects, ensure_ascii=False)
     assert done.code == 0
-    assert json.dumps(model, ensure_ascii=False)[1:-1] in found or command[0] == "triage"
+    assert json.dumps(model, ensure_ascii=False)[1:-1] in found or command[0] in ("triage", "suspects")
 
 
 @given(st.text() | st.dictionaries(st.text(), st.text() | st.none() | st.booleans() | st.lists(st.text())))

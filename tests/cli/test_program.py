@@ -42,7 +42,7 @@ def test_wrong_usage_exits_with_2(cli: Cli, arguments: list[str]) -> None:
     assert done.err
 
 
-@pytest.mark.parametrize("command", ["import", "items", "open", "triage", "runs", "doctor"])
+@pytest.mark.parametrize("command", ["import", "items", "open", "triage", "suspects", "runs", "doctor"])
 def test_a_path_that_is_not_there_is_told_in_one_line(cli: Cli, command: str) -> None:
     done = cli(command, "nowhere")
     assert (done.code, done.out, done.err) == (1, "", "fcreview: no such file or folder: nowhere\n")

@@ -144,7 +144,8 @@ def harmed(folder: Path, damage: str, chance: random.Random) -> Iterator[str]:
 
 def damaged(raw: bytes, suffix: str, damage: str, chance: random.Random) -> bytes:
     if damage == "cut":  # within a line: whoever reads what ends with one cannot know that more was there
-        return raw[: chance.choice([at for at in range(1, len(raw)) if not {raw[at - 1], raw[at]} & {10, 13}])]
+        inside = [at for at in range(1, len(raw)) if not {raw[at - 1], raw[at]} & {10, 13}]
+        return raw[: chance.choice(inside)] if inside else raw[:0]
     if damage == "bytes":
         place = chance.randrange(len(raw))
         return raw[:place] + chance.choice([b"\xff\xfe", b"\x00", b"\xed\xa0\x80"]) + raw[place + 1 :]

@@ -99,7 +99,7 @@ async def test_the_item_screen_asks_and_reviews_beside_the_loop(watched: Any) ->
         for keys in ITEM_KEYS:
             await pilot.press(*keys.split())
             await settle(pilot)
-        assert set(store.names) >= {"detail", "count", "position", "page", "facets", "raw", "raw_score"}
+        assert set(store.names) >= {"detail", "count", "position", "page", "used_tags", "raw", "raw_score"}
         assert {name for name in reviewer.names if name != "annotator"} == {"review", "undo"}
         assert (store.on_the_loop, reviewer.on_the_loop) == ([], [])
 

@@ -40,7 +40,8 @@ def pair_blocks(of: Scene, turn: int, options: Options) -> list[Block]:
     """All pairs of an item that is one question and one answer."""
     pairs = of.pairs.get(turn, [])
     if not pairs:
-        return [] if of.item.extra.golden_reply is not None else [no_calls(of, turn, None)]
+        said = of.item.extra.golden_reply is not None or of.alone(turn)
+        return [] if said else [no_calls(of, turn, None)]
     return [block for at, pair in enumerate(pairs) for block in pair_block(of, pair, at, options, None)]
 
 

@@ -49,6 +49,12 @@ class Scene:
         """Whether the turn only leads up to the one that is judged: a snapshot's dialogue so far."""
         return self.snapshot and turn < self.turns - 1
 
+    def alone(self, turn: int) -> list[Call]:
+        """The calls of a turn in which no pair is: nothing golden is there to compare them with."""
+        if self.pairs.get(turn):
+            return []
+        return [call for (at, _), call in self.predicted.items() if at == turn]
+
     def differing(self) -> list[int]:
         return [turn for turn, pairs in sorted(self.pairs.items()) if any(p.state in "!-+" for p in pairs)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fcreview.model import Message
 from fcreview.sanitise import clip, visible
 from fcreview.targets import turn_address
+from fcreview.text.words import count_of
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.pairs import no_calls, pair_blocks
 from fcreview.tui.document.said.target import said_block
@@ -57,7 +58,7 @@ def _turn(of: Scene, turn: int, options: Options, *, shown: bool) -> list[Block]
     )
     if folded:
         return [head]
-    idle = not of.pairs.get(turn) and of.item.extra.golden_reply is None
+    idle = not of.pairs.get(turn) and of.item.extra.golden_reply is None and not of.alone(turn)
     return [
         head,
         *opening_blocks(of, turn, options, key),
@@ -75,7 +76,11 @@ def turn_heading(of: Scene, turn: int, folded: bool, cells: int) -> list[Line]:
     predicted = sum(pair.predicted is not None for pair in pairs)
     parts: list[Part] = [(f"turn {turn + 1} of {of.turns}", "strong")]
     parts += [(" · judged", "strong")] if of.snapshot else []
-    if pairs or of.item.extra.golden_reply is None:
+    alone = of.alone(turn)
+    if alone:
+        steps = len({call.step for call in alone})
+        parts.append((f" · {count_of(len(alone), 'call')} in {count_of(steps, 'step')}", ""))
+    elif pairs or of.item.extra.golden_reply is None:
         parts.append((f" · calls: {golden} golden, {predicted} predicted", ""))
     counts = [f"{state}{n}" for state in "=~!-+" if (n := sum(pair.state == state for pair in pairs))]
     parts.append((f" · {' '.join(counts)}" if counts else "", "dim"))

@@ -12,7 +12,7 @@ from fcreview.text.words import recomputed
 from fcreview.tui.queue.header import run_title
 from fcreview.tui.queue.state import ALL_RUNS, QueueState, orders
 from fcreview.tui.text.choices import Choices
-from fcreview.tui.text.format import cut_middle, rate
+from fcreview.tui.text.format import cut_middle, rate_of
 from fcreview.tui.text.lines import Part
 from fcreview.tui.text.table import Column
 
@@ -44,12 +44,10 @@ def run_choices(runs: Sequence[RunRow], selected: int | None, blind: bool = Fals
     if len(titles) > 1:
         columns.append((Column("bench", least=7), lambda run: (run_title(run), "dim")))
     if not blind:
-        columns.append((Column("official", right=True), lambda run: (rate(run.official_pass, run.official_known), "")))
+        columns.append((Column("official", right=True), lambda run: (run.official_rate, "")))
         if any(run.rule_known for run in runs):
             columns.append((Column("rule", right=True), _rule))
-        columns.append(
-            (Column("corrected", right=True), lambda run: (rate(run.effective_pass, run.effective_known), "strong"))
-        )
+        columns.append((Column("corrected", right=True), _corrected))
     if any(run.info.lacks_dataset for run in runs):
         columns.append((Column("dataset"), lambda run: ("none" if run.info.lacks_dataset else "", "warn")))
     columns.append((Column("by you", right=True), lambda run: (f"{run.yours:,}", "")))
@@ -76,6 +74,10 @@ def run_choices(runs: Sequence[RunRow], selected: int | None, blind: bool = Fals
 
 def _rule(run: RunRow) -> Part:
     return recomputed(run.rule_pass, run.rule_known, run.n_items), ""
+
+
+def _corrected(run: RunRow) -> Part:
+    return rate_of(run.effective_pass, run.effective_known, run.n_items), "strong"
 
 
 def _half(text: str, cells: int) -> str:

@@ -18,6 +18,7 @@ ORDERS = {
     "stratified": "shuffled, of every category in turn",
     "judged": "only what a judge said something of",
     "uncertain": "only near misses: one argument differs, or a middling score",
+    "suspects": "only golden answers that look wrong, most suspect first",
 }
 SHUFFLED = ("random", "stratified")
 SHARE = "your share of the queue file, in its order"

@@ -61,9 +61,9 @@ def centre(text: str, cells: int) -> str:
     return " " * left + filled(text, cells - left)
 
 
-def rate(passes: int, known: int) -> str:
-    """`71.3 %`, or a dash where nothing is known."""
-    return words.rate(passes, known) if known or symbols().rule == words.NOTHING else "–"
+def rate_of(passes: int, known: int, items: int) -> str:
+    """`71.3 %`, `71.3 % of 998` where not all items are known, or a dash where nothing is."""
+    return words.rate_of(passes, known, items) if known or symbols().rule == words.NOTHING else "–"
 
 
 def hints_line(hints: Sequence[tuple[str, str]], cells: int, always: int = 2) -> Line:

@@ -10,17 +10,18 @@ import typer
 from fcreview.cli.common import Place, bring_in, discovered, nothing_found
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import FAILED, CommandError
+from fcreview.cli.finding.decoders import checked
 from fcreview.cli.finding.telling import tell_missing
-from fcreview.cli.options import AsJson, Data, Format, PathArguments, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, DecoderOption, Format, PathArguments, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_json, text_of
-from fcreview.text.words import count_of, rate
+from fcreview.text.words import count_of, official_rate
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 SHOWN = 30
 """Kinds of issue that are listed; --json has every single one."""
-UNSCORED = {"official_pass": 0, "official_known": 0}
+UNSCORED = {"official_pass": 0, "official_known": 0, "stated_pass": 0, "stated_of": 0}
 SEVERITIES = ("error", "warning", "notice")
 
 
@@ -29,6 +30,7 @@ def import_(
     data: Data = None,
     workspace: WorkspaceOption = None,
     format: Format = None,  # noqa: A002
+    decoder: DecoderOption = None,
     forget_data: Annotated[
         bool,
         typer.Option(
@@ -46,7 +48,7 @@ def import_(
 
     Example: fcreview import runs/gpt4o --data bfcl/data --json
     """
-    place = Place(paths, data, workspace, format, forget_data=forget_data)
+    place = Place(paths, data, workspace, format, forget_data=forget_data, decoder=checked(decoder))
     home, summary = bring_in(place, discovered(place, load_config()))
     scores = _scores(home)
     rows = [{"kind": "run", **row, **scores.get(row["run"], UNSCORED)} for row in summary.runs]
@@ -64,18 +66,21 @@ def import_(
 
 
 def _scores(home: Workspace) -> dict[int, dict[str, int]]:
-    """{official_pass, official_known} by run, of what is in the store."""
+    """{official_pass, official_known, stated_pass, stated_of} by run, of what is in the store."""
     from fcreview.store.store import Store
 
     if not home.store.exists():
         return {}
     store = Store.open(home)
     try:
-        return {
-            row.run: {"official_pass": row.official_pass, "official_known": row.official_known} for row in store.runs()
-        }
+        return {row.run: {name: getattr(row, name) for name in UNSCORED} for row in store.runs()}
     finally:
         store.close()
+
+
+def _official(row: dict[str, Any]) -> str:
+    stated = {name: row[name] for name in ("stated_pass", "stated_of")}
+    return official_rate(row["official_pass"], row["official_known"], row["official_known"], **stated)
 
 
 def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, seconds: float) -> None:
@@ -83,7 +88,7 @@ def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, 
         table = [
             [
                 text_of(f"{row['benchmark']} {row['generation']}".strip()), text_of(row["model"]), f"{row['items']:,}",
-                rate(row["official_pass"], row["official_known"]), f"{row['issues']:,}", row["status"],
+                _official(row), f"{row['issues']:,}", row["status"],
             ]
             for row in rows
         ]  # fmt: skip

@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from fcreview.cli.common import Place
+from fcreview.cli.finding.decoders import checked
 from fcreview.cli.opening import open_place
 from fcreview.cli.options import (
     QUEUE_OPTION,
     Annotator,
     Data,
+    DecoderOption,
     Format,
     PathArguments,
     RunOption,
@@ -37,6 +39,7 @@ def open_(
     data: Data = None,
     workspace: WorkspaceOption = None,
     format: Format = None,  # noqa: A002
+    decoder: DecoderOption = None,
 ) -> None:
     """Look through runs and review them.
 
@@ -46,5 +49,5 @@ def open_(
 
     Example: fcreview open runs/gpt4o --where 'official:fail -reviewed' --queue random
     """
-    place = Place(paths, data, workspace, format, annotator)
+    place = Place(paths, data, workspace, format, annotator, decoder=checked(decoder))
     open_place(place, item=item, queue=queue, seed=seed, where=where, run=run, blind=blind)

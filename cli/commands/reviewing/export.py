@@ -38,7 +38,7 @@ def export(
         typer.Option(
             "--queue",
             metavar="NAME",
-            help="Only the items of this queue file, or judged or uncertain.",
+            help="Only the items of this queue file, or judged, uncertain or suspects.",
             show_default=False,
         ),
     ] = None,

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from fcreview.importers.bfcl.check.prepare import Golden
 from fcreview.importers.bfcl.check.value import check_value
+from fcreview.importers.bfcl.decode.decoder import Spelling
 from fcreview.importers.bfcl.decode.decoding import Calls
 
 SIMPLE = "simple_function_checker"
@@ -21,10 +22,11 @@ class Failure(NamedTuple):
     message: str
 
 
-def check_call(golden: Golden, name: str, arguments: dict[str, Any], native: bool, v1: bool) -> Failure | None:
-    """`native`: the function may have been offered with `_` for `.` in its name."""
-    if name != golden.name and not (native and name == golden.flat_name):
-        message = f"{name} is called where {golden.name} was expected"
+def check_call(golden: Golden, name: str, arguments: dict[str, Any], spelling: Spelling, v1: bool) -> Failure | None:
+    """`spelling`: how the function was offered, `math.factorial` or `math_factorial`; only this is its name."""
+    expected = golden.name if spelling == "dotted" else golden.flat_name
+    if name != expected and not (spelling == "either" and name == golden.name):
+        message = f"{name} is called where {expected} was expected"
         return Failure(f"{SIMPLE}:wrong_func_name", golden.name, None, message)
     for key in golden.required:
         if key not in arguments:
@@ -45,14 +47,14 @@ def check_call(golden: Golden, name: str, arguments: dict[str, Any], native: boo
     return None
 
 
-def check_one(golden: list[Golden], calls: Calls, native: bool, v1: bool, error: str) -> Failure | None:
+def check_one(golden: list[Golden], calls: Calls, spelling: Spelling, v1: bool, error: str) -> Failure | None:
     """Exactly one call; `error` is the checker's name in the error type of a wrong count."""
     if len(calls) != 1:
         return Failure(f"{error}:wrong_count", golden[0].name, None, f"{_count(len(calls))} where 1 was expected")
-    return check_call(golden[0], *calls[0], native, v1)
+    return check_call(golden[0], *calls[0], spelling, v1)
 
 
-def check_any_order(golden: list[Golden], calls: Calls, native: bool, v1: bool) -> Failure | None:
+def check_any_order(golden: list[Golden], calls: Calls, spelling: Spelling, v1: bool) -> Failure | None:
     """Each golden call takes the first call left that passes. There is no going back: an early golden call
     can take what a later one needed."""
     if len(calls) != len(golden):
@@ -65,7 +67,7 @@ def check_any_order(golden: list[Golden], calls: Calls, native: bool, v1: bool) 
             return Failure(f"{NO_ORDER}:cannot_find_description", expected.name, None, message)
         nearest: Failure | None = None
         for place, (name, arguments) in enumerate(left):
-            failure = check_call(expected, name, arguments, native, v1)
+            failure = check_call(expected, name, arguments, spelling, v1)
             if failure is None:
                 del left[place]
                 break

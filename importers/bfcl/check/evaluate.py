@@ -11,6 +11,8 @@ from fcreview.importers.bfcl.check.call import Failure, check_any_order, check_o
 from fcreview.importers.bfcl.check.kinds import kind_of
 from fcreview.importers.bfcl.check.prepare import Unusable, language_of, prepare
 from fcreview.importers.bfcl.decode.choose import decode
+from fcreview.importers.bfcl.decode.decoder import Decoder, How, Spelling
+from fcreview.importers.bfcl.decode.decoders import decoder_of
 from fcreview.importers.bfcl.decode.decoding import Calls, Undecodable, WrongFormat
 from fcreview.model import Call, Pair
 from fcreview.values import json_safe
@@ -49,45 +51,49 @@ def evaluate(
     category: str,
     config: str | None = None,
     model: str = "",
-    early: bool = False,
+    decoder: Decoder | None = None,
 ) -> Evaluation:
     """Verdict and decoded calls of a record's `result`.
 
     `generation` is "V1" to "V4"; `config` the configuration part of a format-sensitivity id
-    (`ret_fmt=json&...`); `model` the folder's name, asked for the output format where the record does not
-    tell; `early` as for `decode`. Never raises for bad content.
+    (`ret_fmt=json&...`); the replies are read by `decoder`, without one by that of the folder's name, `model`. Never
+    raises for bad content.
     """
+    if decoder is None:
+        decoder, _ = decoder_of(model, generation)
     v1 = generation == "V1"
     if category == "format_sensitivity":
         category = case.category
     kind, note = kind_of(category, v1)
     language = language_of(category) if kind not in ("irrelevance", "relevance") else "python"
     try:
-        calls, native = decode(result, language=language, v1=v1, config=config, model=model, early=early)
+        calls = decode(result, decoder, How(generation, language), config)
     except (Undecodable, WrongFormat) as error:
-        return _undecoded(error, kind, note, _no_golden(case, kind))
+        if not v1 or isinstance(error, Undecodable) or not error.calls:
+            return _undecoded(error, kind, note, _no_golden(case, kind))
+        calls = error.calls
     except (RecursionError, MemoryError) as error:
         return _undecoded(Undecodable(f"too deeply nested ({error})"), kind, note, _no_golden(case, kind))
-    known, key = case.judged, _key(calls, native, category, v1)
+    known, key = case.judged, _key(calls, decoder.names, category, v1)
     found = known.get(key) if key is not None else None
     if found is None:
-        found = _judged(calls, native, case, category, v1)
+        found = _judged(calls, decoder.names, case, category, v1)
         if key is not None and len(known) < REMEMBERED:
             known[key] = found
     return found
 
 
-def _key(calls: Calls, native: bool, category: str, v1: bool) -> str | None:
+def _key(calls: Calls, spelling: Spelling, category: str, v1: bool) -> str | None:
     """The same for calls that are the same, types included: of 71 models, most say the same of an item. None for calls
     that are too large to be kept."""
     try:
-        key = repr((calls, native, category, v1))
+        key = repr((calls, spelling, category, v1))
     except (ValueError, RecursionError):  # an integer of thousands of digits, or nested too deeply
         return None
     return key if len(key) <= LARGE else None
 
 
-def _judged(calls: Calls, native: bool, case: Case, category: str, v1: bool) -> Evaluation:
+def _judged(calls: Calls, spelling: Spelling, case: Case, category: str, v1: bool) -> Evaluation:
     kind, note = kind_of(category, v1)
     found = Evaluation(_displayed(calls))
     if kind == "unscored":
@@ -102,9 +108,9 @@ def _judged(calls: Calls, native: bool, case: Case, category: str, v1: bool) -> 
         try:
             golden = prepare(case, category, v1)
             if kind == "parallel":
-                failure = check_any_order(golden, calls, native, v1)
+                failure = check_any_order(golden, calls, spelling, v1)
             else:
-                failure = check_one(golden, calls, native, v1, f"{kind}_function_checker")
+                failure = check_one(golden, calls, spelling, v1, f"{kind}_function_checker")
             _judge(found, failure)
         except Unusable as error:
             found.note = str(error)
@@ -113,16 +119,10 @@ def _judged(calls: Calls, native: bool, case: Case, category: str, v1: bool) -> 
     return found
 
 
-def decode_display(
-    step: Any,
-    *,
-    functions: list[dict[str, Any]] | None = None,  # noqa: ARG001
-    model: str = "",
-    generation: str = "V4",
-) -> Shown | None:
-    """Calls of one step of a multi-turn or agentic record, or None if it is no call (`functions` are not needed)."""
+def decode_display(step: Any, *, decoder: Decoder, rules: str) -> Shown | None:
+    """Calls of one step of a multi-turn or agentic record, or None if it is no call."""
     try:
-        calls, _ = decode(step, language="python", v1=generation == "V1", model=model)
+        calls = decode(step, decoder, How(rules))
     except WrongFormat as error:
         return error.shown or None
     except (Undecodable, RecursionError, MemoryError):
@@ -170,8 +170,8 @@ def _undecoded(error: Undecodable | WrongFormat, kind: str, note: str | None, no
 def _displayed(calls: Any) -> Any:
     """The calls, with arguments that are not plain JSON (NaN, bytes, keys that are no text) put into words."""
     for _, arguments in calls:
-        if arguments is not None and not _is_plain(arguments):
-            return [(name, None if given is None else json_safe(given)) for name, given in calls]
+        if arguments is not None and not (type(arguments) is dict and _is_plain(arguments)):
+            return [(name, json_safe(given) if type(given) is dict else None) for name, given in calls]
     return calls
 
 

@@ -6,8 +6,12 @@ empty list is a successful decoding of "no call". The two failures are the evalu
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable
 from typing import Any
+
+import orjson
 
 from fcreview.importers.common.syntax import deeper_than
 
@@ -27,12 +31,16 @@ class Undecodable(ValueError):
 class WrongFormat(ValueError):
     """Decoded, but not to a list of one-key objects with object arguments: `ast_decoder:decoder_wrong_output_format`.
 
-    `shown` is what there is to display: `(name, arguments)`, arguments None where there are none.
+    `shown` is what there is to display: `(name, arguments)`, arguments None where there are none. `calls` are names
+    with arguments that are no objects: V1 took them for calls.
     """
 
-    def __init__(self, reason: str, shown: list[tuple[str, dict[str, Any] | None]] | None = None) -> None:
+    def __init__(
+        self, reason: str, shown: list[tuple[str, dict[str, Any] | None]] | None = None, calls: Calls | None = None
+    ) -> None:
         super().__init__(reason)
         self.shown = shown
+        self.calls = calls
 
 
 def well_formed(found: Iterable[tuple[Any, Any]]) -> Calls:
@@ -41,7 +49,8 @@ def well_formed(found: Iterable[tuple[Any, Any]]) -> Calls:
     for name, arguments in pairs:
         if type(arguments) is not dict or type(name) is not str:
             shown = [(str(each), value if type(value) is dict else None) for each, value in pairs]
-            raise WrongFormat(f"the arguments of {name} are not an object", shown)
+            named = pairs if all(type(each) is str for each, _ in pairs) else None
+            raise WrongFormat(f"the arguments of {name} are not an object", shown, named)
     return pairs
 
 
@@ -51,3 +60,37 @@ def check_bounds(text: str) -> None:
         raise Undecodable(f"text of {len(text)} characters is too long to be decoded")
     if deeper_than(text, MAX_DEPTH):
         raise Undecodable(f"more than {MAX_DEPTH} nested brackets")
+
+
+# orjson reads integers beyond 64 bit as floats; the standard library keeps them.
+long_number = re.compile(r"[0-9]{19}").search
+
+
+def load_json(text: str) -> Any:
+    """JSON as the standard library reads it: NaN, Infinity, big integers and lone surrogates included.
+
+    Raises Undecodable.
+    """
+    if not long_number(text):
+        try:
+            return orjson.loads(text)
+        except ValueError:
+            pass
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Undecodable(f"not JSON: {error}") from None
+
+
+def blocks(text: str, opening: str, closing: str) -> list[str]:
+    """The texts between each opening tag and the next closing tag; an unclosed block is left out."""
+    found = []
+    position = text.find(opening)
+    while position >= 0:
+        start = position + len(opening)
+        end = text.find(closing, start)
+        if end < 0:
+            break
+        found.append(text[start:end])
+        position = text.find(opening, end)
+    return found

@@ -7,9 +7,15 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
-from fcreview.importers.bfcl.decode.decoding import MAX_TEXT, Calls, Undecodable, check_bounds, well_formed
-from fcreview.importers.bfcl.decode.fc import load_json
-from fcreview.importers.bfcl.decode.local import blocks
+from fcreview.importers.bfcl.decode.decoding import (
+    MAX_TEXT,
+    Calls,
+    Undecodable,
+    blocks,
+    check_bounds,
+    load_json,
+    well_formed,
+)
 from fcreview.importers.bfcl.decode.python import parse_calls, prompt_text
 
 LITERAL_TYPES = {"array", "tuple", "object", "dict"}
@@ -36,7 +42,7 @@ def decode_configured(text: str, config: str) -> Calls:
             return xml_format(text, verbose=True)
         case "concise_xml":
             return xml_format(text, verbose=False)
-    return parse_calls(text.strip("'"))
+    return parse_calls(text)
 
 
 OBJECT_LIST_START = re.compile(r"\[\s*\{")

@@ -1,7 +1,8 @@
 """Prompt-mode text in Python syntax, `[f(a=1), g.h(b='x')]`, to calls (the evaluator's `ast_parse`).
 
-`parse_calls` reads the text as one Python expression. In V1 a call without any keyword argument is not
-taken as a call, so the whole output has the wrong format, and a call that is not in a list is a failure.
+`parse_calls` reads the text as one Python expression, cleaned up as the generation does. In V1 a call without
+any keyword argument is not taken as a call, so the whole output has the wrong format, and a call that is not in a list
+is a failure. V2 and V3 removed the outer brackets and quotes, so that a line break between calls ends the expression.
 """
 
 from __future__ import annotations
@@ -47,23 +48,32 @@ def bracketed(text: str) -> str:
 
 
 def prompt_text(text: str) -> str:
-    """The clean-up of V2 and later: no backticks, newlines and spaces around, outer brackets added where missing."""
+    """No backticks, newlines and spaces around, outer brackets added where missing."""
     return bracketed(text.strip("`\n "))
 
 
-def parse_calls(text: str, *, v1: bool = False) -> Calls:
-    """Calls of `[f(a=1), ...]`; but for V1 also of a bare `f(a=1)`. Raises Undecodable and WrongFormat."""
-    calls = parse_simple(text)
+def parse_calls(text: str, rules: str = "V4") -> Calls:
+    """Calls of `[f(a=1), ...]`; from V2 on also of a bare `f(a=1)`. Raises Undecodable and WrongFormat."""
+    v1, stripped = rules == "V1", rules in ("V2", "V3")
+    listed = text
+    if stripped:
+        text = text.strip("[]'")
+        if not text:
+            raise Undecodable("nothing is left without brackets and quotes")
+        listed = f"[{text}]"
+    elif not v1:
+        text = listed = text.strip().strip("'")
+    calls = None if stripped and (text[0] == " " or "\n" in text) else parse_simple(listed)
     if calls is None:
-        if is_prose(text):
+        if is_prose(listed):
             raise Undecodable("prose, not calls")
         nodes = _call_nodes(text, v1)
         calls = [call_of(node) for node in nodes]
-        bare = [dotted(node.func) for node in nodes if not node.keywords] if v1 else []
+        without = [dotted(node.func) for node in nodes if not node.keywords] if v1 else []
     else:
-        bare = [name for name, arguments in calls if not arguments] if v1 else []
-    if bare:
-        raise WrongFormat(f"{bare[0]} is called without keyword arguments", list(calls))
+        without = [name for name, arguments in calls if not arguments] if v1 else []
+    if without:
+        raise WrongFormat(f"{without[0]} is called without keyword arguments", list(calls))
     return calls
 
 

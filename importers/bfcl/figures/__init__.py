@@ -16,4 +16,8 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
     """The tables of the run's generation. Nothing where this source has no verdict at all."""
     if all(row.valid is None for row in rows):
         return []
-    return [*table(run.generation, rates_of(rows)), *format_sensitivity(rows), *cost_and_latency(rows, run)]
+    return [
+        *table(run.generation, rates_of(rows, run.official_metrics)),
+        *format_sensitivity(rows),
+        *cost_and_latency(rows, run),
+    ]

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from fcreview.figures import Scored
+from fcreview.text.stated import stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,8 @@ class Rate:
     passed: int
     known: int
     items: int
+    note: str = ""
+    """Why there is no verdict that says something."""
 
 
 Rates = Mapping[str, Rate]
@@ -40,7 +44,8 @@ class Mean:
     """Categories that were not run."""
 
 
-def rates_of(rows: Iterable[Scored]) -> dict[str, Rate]:
+def rates_of(rows: Iterable[Scored], headers: Mapping[str, Any]) -> dict[str, Rate]:
+    """`headers` are the score files', by category."""
     counts: dict[str, list[int]] = {}
     for row in rows:
         count = counts.setdefault(row.category, [0, 0, 0])
@@ -48,7 +53,11 @@ def rates_of(rows: Iterable[Scored]) -> dict[str, Rate]:
         if row.valid is not None:
             count[0] += row.valid
             count[1] += 1
-    return {name: Rate(*count) for name, count in counts.items()}
+    rates = {}
+    for name, (passed, known, items) in counts.items():
+        said = stated(headers.get(name), items, passed)
+        rates[name] = Rate(0, 0, items, said.words) if said else Rate(passed, known, items)
+    return rates
 
 
 def mean(parts: Sequence[Mean], *, absent_is_0: bool = False) -> Mean:

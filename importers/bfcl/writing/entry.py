@@ -9,7 +9,8 @@ from typing import Any
 
 from fcreview.figures import Scored
 from fcreview.importers.bfcl import files
-from fcreview.importers.bfcl.read import Category
+from fcreview.importers.bfcl.dataset import name_of
+from fcreview.importers.bfcl.joining.cases import Category
 from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.common.writing.said import WORDS
 from fcreview.plan import RunPlan
@@ -45,10 +46,12 @@ def entry(plan: RunPlan, category: Category, row: Scored) -> dict[str, Any]:
 
 def _id(category: Category, item: str, generation: str) -> str | int:
     """As the other entries of the file have it: a text, or the position from 1 in the dataset."""
-    stated = [each.id for each in (category.scores.failing if category.scores else {}).values()]
-    counted = isinstance(stated[0], int) if stated else generation in ("V1", "V2")
+    known = [each.id for each in (category.scores.failing if category.scores else {}).values()]
+    counted = isinstance(known[0], int) if known else generation in ("V1", "V2")
     number = files.sort_number(item)
-    return item if number is None or not counted else number + 1
+    if number is not None and counted:
+        return number + 1
+    return next((stated for stated, names in category.found.shared.items() if item in names), item)
 
 
 def _dataset(plan: RunPlan, category: Category, key: str) -> tuple[dict[str, Any] | None, Any]:
@@ -71,8 +74,11 @@ def _dataset(plan: RunPlan, category: Category, key: str) -> tuple[dict[str, Any
 def _questions(path: Path, stem: str) -> dict[str, dict[str, Any]]:
     """By id; where the records have none, by place."""
     found: dict[str, dict[str, Any]] = {}
+    seen: dict[str, int] = {}
     values = [row.value for row in records(path) if isinstance(row, Record) and isinstance(row.value, dict)]
     for place, value in enumerate(values):
         stated = value.get("id")
-        found[stated if isinstance(stated, str) else f"{stem}_{place}"] = value
+        item = stated if isinstance(stated, str) else f"{stem}_{place}"
+        number = seen[item] = seen.get(item, -1) + 1
+        found[name_of(item, number)] = value
     return found

@@ -14,8 +14,9 @@ from typing import Any
 
 from fcreview.figures import Scored
 from fcreview.importers.bfcl import files
+from fcreview.importers.bfcl.joining.cases import Category
 from fcreview.importers.bfcl.locate import Categories
-from fcreview.importers.bfcl.read import Category, joined_category
+from fcreview.importers.bfcl.read import joined_category
 from fcreview.importers.bfcl.writing.entry import entry
 from fcreview.importers.common.writing.lines import Edits, counted, edited, first_line, in_order
 from fcreview.importers.common.writing.said import changed, only_own, own, without_place
@@ -61,7 +62,8 @@ def _edits(plan: RunPlan, category: Category, said: Sequence[Scored]) -> Edits:
     last = len(order)
     for row in said:
         if own(row) and row.id in failing:
-            edits.gone.add(failing[row.id].line)
+            again = category.scores.again.get(row.id, []) if category.scores else []
+            edits.gone.update(each.line for each in (failing[row.id], *again))
         elif not own(row) and row.id not in failing:
             edits.added.append((order.get(row.id, last), entry(plan, category, row)))
     return edits

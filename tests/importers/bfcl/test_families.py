@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.check.evaluate import evaluate
+from fcreview.importers.bfcl.decode.decoders import BY_NAME, early
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model import Item
 
@@ -30,15 +32,21 @@ def verdict(result: Any, model: str, **how: Any) -> tuple[bool | None, str | Non
 
 
 def test_objects_of_a_native_javascript_call_are_no_source_text() -> None:
-    result = [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}]
-    for model in ("command-r-plus-FC", "command-r-plus-FC-optimized", "claude-3-opus-20240229-FC"):
-        assert verdict(result, model) == (False, "type_error:js")
+    options = {"options": {"kind": "bar", "limit": 10}}
+    for model in ("command-r-plus-FC", "command-r-plus-FC-optimized"):
+        assert verdict([{"drawChart": options}], model) == (False, "type_error:js")
+    result = [{"drawChart": json.dumps(options)}]
+    assert verdict(result, "claude-3-opus-20240229-FC") == (False, "type_error:js")
 
 
 def test_before_the_middle_of_july_2024_they_were_turned_into_it() -> None:
     result = [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}]
-    assert verdict(result, "command-r-plus-FC", early=True) == (True, None)
-    assert verdict([{"drawChart": {"options": "{kind: 'pie', limit: 10}"}}], "command-r-plus-FC", early=True) == (
+    assert verdict(result, "command-r-plus-FC", decoder=early(BY_NAME["FC-O"], "V1")) == (True, None)
+    assert verdict(
+        [{"drawChart": {"options": "{kind: 'pie', limit: 10}"}}],
+        "command-r-plus-FC",
+        decoder=early(BY_NAME["FC-O"], "V1"),
+    ) == (
         False,
         "value_error:dict_value",
     )
@@ -76,21 +84,21 @@ def test_runs_of_result_bfcl_are_early(tmp_path: Path, lines: Any) -> None:
         assert [one.rule for one in read_plan(plan) if isinstance(one, Item)] == [expected]
 
 
-@pytest.mark.parametrize(
-    ("run", "data", "categories", "count"),
-    [
-        ("v1/result/NousResearch_Hermes-2-Pro-Mistral-7B", "bfcl_v1/data", ("java", "javascript"), 150),
-        ("v3/result/THUDM_glm-4-9b-chat", "bfcl_families/v3_data", None, 1706),
-    ],
-)
-def test_published_runs_agree(bench: Path, run: str, data: str, categories: Any, count: int) -> None:
-    folder = bench / "bfcl_families" / run
+@pytest.mark.sweep
+@pytest.mark.parametrize(("generation", "data", "runs", "count"), [
+    ("v1", "bfcl_v1/data", 10, 13_060), ("v3", "bfcl_families/v3_data", 16, 31_166),
+])  # fmt: skip
+def test_published_runs_of_every_family_agree(bench: Path, generation: str, data: str, runs: int, count: int) -> None:
+    folder = bench / "bfcl_families" / generation
     if not folder.is_dir():
         pytest.skip("no published runs of these families here")
-    (plan,) = discover([folder], data=[bench / data]).plans
-    items = [one for one in read_plan(plan) if isinstance(one, Item)]
-    items = [item for item in items if categories is None or item.category in categories]
-    known = [item for item in items if item.official is not None and item.rule is not None]
-    assert len(items) >= count - 1  # one id stands twice in the V3 dataset
-    assert len(known) == len(items)
-    assert [i.id for i in known if (i.official, i.error_type) != (i.rule, i.rule_error_type)] == []
+    plans = discover([folder / "result"], data=[bench / data]).plans
+    compared, differing = 0, []
+    for plan in plans:
+        for item in read_plan(plan):
+            if isinstance(item, Item) and item.official is not None and item.rule is not None:
+                compared += 1
+                if (item.official, item.error_type) != (item.rule, item.rule_error_type):
+                    differing.append((plan.run.model, item.id))
+    assert (len(plans), compared) == (runs, count)
+    assert differing == []

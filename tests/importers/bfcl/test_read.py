@@ -163,12 +163,15 @@ def test_another_question_under_the_same_id_is_not_joined(
 
 
 def test_a_dataset_of_another_version_is_not_joined_at_all(
-    v4: Path, plans: Any, items: Any, lines: Any, question: Any
+    v4: Path, plans: Any, items: Any, lines: Any, question: Any, result: Any, header: Any, failing: Any
 ) -> None:
-    lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", *(question(f"{CATEGORY}_{n}", "Something else?") for n in range(2)))
+    ids = [f"{CATEGORY}_{n}" for n in range(3)]
+    lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", *(question(item, "Something else?") for item in ids))
+    lines(v4 / RESULT, *(result(item, 11) for item in ids))
+    lines(v4 / SCORE, header(1, 3), *(failing(item, prompt=question(item)) for item in ids[1:]))
     (plan,) = plans(v4)
     found, issues = items(plan)
-    assert [item.question for item in found] == ["", "How large is it?"]
+    assert [item.question for item in found] == ["", "How large is it?", "How large is it?"]
     assert any("another version" in issue.what and issue.severity == "error" for issue in issues)
 
 

@@ -147,3 +147,12 @@ def test_judges_are_told_item_by_item(store: Store) -> None:
     told = store.told.judged(items)
     assert told[items[0]] == [{"target": CALL, "criterion": "equivalent", "value": True, "by": "gpt"}]
     assert items[4] not in told
+
+
+def test_what_reads_a_queue_that_chooses_items_reads_no_others(store: Store) -> None:
+    for queue in ("judged", "uncertain"):
+        view = View(queue=queue)
+        read = [each.row.seq for chunk in store.details(view) for each in chunk]
+        assert read == sorted(found(store, queue=queue))
+        assert 0 < len(read) < len(ITEMS)
+        assert len(found(store, queue=queue)) < max(read) - min(read) + 1

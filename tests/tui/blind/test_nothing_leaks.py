@@ -55,7 +55,7 @@ ITEM_WALK: list[Step] = [
     *[(key,) for key in ("full_stop", "a", "j", "k", "J", "K", "t", "d", "enter", "end", "home", "R", "y", "T", "T")],
     ("slash", *"zaphod", "enter"), ("slash", *"quokka", "enter"), ("N",), ("slash", *"vellum", "enter"),
     ("e",), ("j", "escape"), ("w",), ("escape",), ("n", *"odd", "enter"), ("z",), ("question_mark",), ("escape",),
-    ("0",), ("z",),
+    ("0",), ("z",), ("right_curly_bracket",), ("left_curly_bracket",),
 ]  # fmt: skip
 
 
@@ -113,10 +113,9 @@ def asked(workspace: Workspace) -> list[str]:
             found.append(f"{text}: {_said(store.count, View(text))} {_said(store.facets, View(text))}")
         for item in items:
             found += [_said(store.raw, item), _said(store.raw_score, item), _said(store.issues, item)]
-            found.append(_said(store.disputes_in, item))
-        for question in (store.clusters, store.labels, store.agreement_rows, store.disputes, store.details):
+        for question in (store.clusters, store.labels, store.details):
             found.append(f"{question.__name__}: {_said(question, View())}")
-        found += [_said(store.issues), _said(store.scored, 1), _said(store.sql, "SELECT 1")]
+        found += [_said(store.issues), _said(lambda: store.told), _said(store.sql, "SELECT 1")]
     return found
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fcreview.extra import StateDifference
-from fcreview.model import Message
+from fcreview.model import Item, Message
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.document import document, first_difference, opening, stops_of, target_at
 from fcreview.tui.item.search import find
-from tests.tui.document.shown import detail, text, turns
+from tests.tui.document.shown import detail, predicted, text, turns
 
 
 def test_the_failing_turn_is_open_and_marked_and_the_others_are_folded() -> None:
@@ -62,3 +62,13 @@ def test_search_finds_what_is_folded_away() -> None:
     opened = document(detail(turns()), "alice", Options(open_all=True))
     keys = {hit.key for hit in find(opened, "PLEASE. (2)", 79)}
     assert keys == {"turn:3/opening:0"}
+
+
+def test_without_golden_calls_the_steps_are_the_content() -> None:
+    calls = [predicted("search", 0, 0, 0, q="a"), predicted("search", 1, 0, 1, q="b")]
+    said = [Message(0, -1, "user", "Find it."), Message(0, 0, "tool", "nothing"), Message(0, 2, "assistant", "Here.")]
+    agentic = Item("web_search_base_0", "web_search_base", predicted=calls, messages=said, n_turns=1, n_steps=3)
+    lines = text(detail(agentic))
+    assert not any("0 golden" in line or "none predicted" in line for line in lines)
+    assert any("turn 1 of 1 · 2 calls in 2 steps" in line for line in lines)
+    assert 'step 1  search(q="a")' in lines

@@ -14,7 +14,7 @@ from fcreview.store.rows import QueueRow, RunRow, View
 from fcreview.tui.keymap import KeymapError, keymap
 from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import QueueColumns, Widths, queue_heading, queue_line
-from fcreview.tui.text.format import cut, cut_middle, cut_type, hints_line, rate
+from fcreview.tui.text.format import cut, cut_middle, cut_type, hints_line, rate_of
 from fcreview.tui.text.lines import line_width, plain
 from fcreview.tui.text.table import Column, table
 
@@ -171,8 +171,7 @@ def test_hints_that_do_not_fit_are_left_out_before_help_and_quit():
 
 
 def test_rates():
-    assert rate(3, 4) == "75.0 %"
-    assert rate(0, 0) == "–"
+    assert (rate_of(3, 4, 4), rate_of(3, 4, 9), rate_of(0, 0, 9)) == ("75.0 %", "75.0 % of 4", "–")
     assert plain(header.rates_line([run_row(), run_row("b", official_pass=1)], 60)).startswith(
         " official 50.0 %   corrected 100.0 %"
     )

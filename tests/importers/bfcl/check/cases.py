@@ -40,4 +40,4 @@ AREA = Case(
 
 def area(*calls: tuple[str, dict[str, Any]], category: str = "simple_python", case: Case = AREA) -> Evaluation:
     result = [{name: json.dumps(arguments)} for name, arguments in calls]
-    return evaluate(result, case, generation="V4", category=category, model="gpt-4o-FC")
+    return evaluate(result, case, generation="V4", category=category)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 
 from fcreview.importers.bfcl.check.evaluate import decode_display, evaluate
+from fcreview.importers.bfcl.decode.decoders import BY_NAME
 from tests.importers.bfcl.check.cases import AREA, array, one
 
 
@@ -99,6 +101,7 @@ def test_shown_arguments_are_honest_json() -> None:
     assert found.calls == [("f", {"a": "NaN", "b": ["Infinity"]})]
     found = evaluate("[f(a=b'x', **y)]", AREA, generation="V4", category="simple_python")
     json.dumps(found.calls, allow_nan=False)
-    assert decode_display("[f(a=1e999)]") == [("f", {"a": "Infinity"})]
-    assert decode_display("Done.") is None
-    assert decode_display([{"cd": '{"folder": "a"}'}]) == [("cd", {"folder": "a"})]
+    shown = partial(decode_display, decoder=BY_NAME["AUTO"], rules="V4")
+    assert shown("[f(a=1e999)]") == [("f", {"a": "Infinity"})]
+    assert shown("Done.") is None
+    assert shown([{"cd": '{"folder": "a"}'}]) == [("cd", {"folder": "a"})]

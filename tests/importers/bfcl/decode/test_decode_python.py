@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from fcreview.importers.bfcl.decode.call_text import parse_call_text
 from fcreview.importers.bfcl.decode.choose import decode
+from fcreview.importers.bfcl.decode.decoder import How
+from fcreview.importers.bfcl.decode.decoders import decoder_of
 from fcreview.importers.bfcl.decode.decoding import Undecodable, WrongFormat
 from fcreview.importers.bfcl.decode.python import call_of, expression, is_prose, parse_calls
 from fcreview.importers.bfcl.decode.python_fast import parse_simple
@@ -18,7 +20,8 @@ from tests.examples import examples
 
 
 def calls(text: str, *, v1: bool = False, model: str = "") -> Any:
-    return decode(text, language="python", v1=v1, model=model)[0]
+    rules = "V1" if v1 else "V4"
+    return decode(text, decoder_of(model, rules)[0], How(rules))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from fcreview.importers.bfcl.decode.choose import decode
+from fcreview.importers.bfcl.decode.decoder import How
+from fcreview.importers.bfcl.decode.decoders import decoder_of, early
 from fcreview.importers.bfcl.decode.decoding import Undecodable, WrongFormat
 
 NAMED = '{"name": "f", "arguments": {"a": 1}}'
@@ -19,7 +21,8 @@ TWO = [("f", {"a": 1}), ("g", {"b": "x"})]
 def calls(
     result: Any, *, v1: bool = False, model: str = "m-FC", language: str = "python", config: str | None = None
 ) -> Any:
-    return decode(result, language=language, v1=v1, model=model, config=config)[0]
+    rules = "V1" if v1 else "V4"
+    return decode(result, decoder_of(model, rules)[0], How(rules, language), config)
 
 
 @pytest.mark.parametrize(
@@ -32,8 +35,8 @@ def calls(
         [{"f": '{"a": 1}', "more": 2}],
     ],
 )
-def test_native_shapes(result: Any) -> None:
-    assert calls(result) == ONE
+def test_native_shapes_of_a_model_that_nobody_knows(result: Any) -> None:
+    assert calls(result, model="m") == ONE
 
 
 @pytest.mark.parametrize("result", [[], ""])
@@ -49,7 +52,7 @@ def test_native_records_that_are_not_calls(result: Any) -> None:
         calls(result)
 
 
-@pytest.mark.parametrize("result", [[{"f": "[1]"}], [{"f": "null"}], [{"f": 5}], [{"f": {"a": 1}, "g": {}}]])
+@pytest.mark.parametrize("result", [[{"f": "[1]"}], [{"f": "null"}]])
 def test_arguments_that_are_no_object_have_the_wrong_format(result: Any) -> None:
     with pytest.raises(WrongFormat):
         calls(result)
@@ -91,7 +94,7 @@ def test_text_formats_of_local_models(text: str, model: str, v1: bool) -> None:
 
 
 def test_several_calls_in_local_formats() -> None:
-    block = '<tool_call>{"name": "%s", "arguments": %s}</tool_call>'
+    block = '<tool_call>\n{"name": "%s", "arguments": %s}\n</tool_call>'
     text = block % ("f", '{"a": 1}') + "\n" + block % ("g", '{"b": "x"}')
     assert calls(text, model="Qwen_Qwen3-8B-FC") == TWO
     text = '{"name": "f", "parameters": {"a": 1}}; {"name": "g", "parameters": {"b": "x"}}'
@@ -109,9 +112,8 @@ def test_python_notation_is_needed_where_the_handler_reads_literals() -> None:
 
 
 def test_dots_may_be_underscores_only_where_names_were_offered_so() -> None:
-    assert decode([{"a_b": "{}"}], language="python", v1=False, model="gpt-4o-FC")[1] is True
-    assert decode("[a.b()]", language="python", v1=False, model="gpt-4o")[1] is False
-    assert decode("", language="python", v1=False, model="Qwen_Qwen3-8B-FC")[1] is False
+    for model, names in (("gpt-4o-FC", "flat"), ("gpt-4o", "dotted"), ("Qwen_Qwen3-8B-FC", "dotted"), ("m", "either")):
+        assert decoder_of(model, "V4")[0].names == names
 
 
 def fmt(name: str, tag: bool = False) -> str:
@@ -230,15 +232,17 @@ def test_code_that_is_no_call(language: str) -> None:
 
 
 @pytest.mark.parametrize("model", ["claude-3-opus-20240229-FC", "command-r-plus-FC", "gpt-4o-FC"])
-@pytest.mark.parametrize("result", [[{"f": '{"a": 1, "b": true}'}], [{"f": {"a": 1, "b": True}}]])
-def test_native_arguments_of_java_were_text_in_the_first_v1_runs_only(result: Any, model: str) -> None:
-    def read(**how: Any) -> Any:
-        return decode(result, model=model, **how)[0]
+def test_native_arguments_of_java_were_text_in_the_first_v1_runs_only(model: str) -> None:
+    result: Any = [{"f": {"a": 1, "b": True}}] if "command" in model else [{"f": '{"a": 1, "b": true}'}]
 
-    assert read(language="java", v1=True, early=True) == [("f", {"a": "1", "b": "True"})]
-    assert read(language="java", v1=True) == [("f", {"a": 1, "b": True})]
-    assert read(language="python", v1=True, early=True) == [("f", {"a": 1, "b": True})]
-    assert read(language="java", v1=False, early=True) == [("f", {"a": 1, "b": True})]
+    def read(language: str, rules: str, *, first: bool = False) -> Any:
+        decoder, _ = decoder_of(model, "V1")
+        return decode(result, early(decoder, rules) if first else decoder, How(rules, language))
+
+    assert read("java", "V1", first=True) == [("f", {"a": "1", "b": "True"})]
+    assert read("java", "V1") == [("f", {"a": 1, "b": True})]
+    assert read("python", "V1", first=True) == [("f", {"a": 1, "b": True})]
+    assert read("java", "V4", first=True) == [("f", {"a": 1, "b": True})]
 
 
 @pytest.mark.parametrize("language", ["java", "javascript"])

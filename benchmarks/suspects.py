@@ -1,0 +1,152 @@
+"""How well `suspects` finds golden answers that are known to be wrong, with all runs and with some of them.
+
+Usage: python benchmarks/suspects.py PATH KNOWN [--data DIR ...]
+KNOWN is a JSON list of item ids. Prints recall among the first 50, 100 and 200 and the area under the ROC curve: of
+failure rate alone, of the score, without each kind of reason, by category, without each run, with halves of the runs
+drawn at random, with halves of the questions, and with few runs; and the processor time of reading and of scoring.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from fcreview.importers.registry import discover, read_plan
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.suspects.panel import Panel
+from fcreview.store.workspace import find_workspace
+from fcreview.suspects.score import CHANCES, Suspect, suspect, suspects
+
+FIRST = (50, 100, 200)
+HALVES = 10
+
+
+@dataclass(frozen=True)
+class Found:
+    """How well a ranking finds what is known."""
+
+    known: int
+    among: dict[int, int]
+    area: float
+
+    def line(self, what: str) -> str:
+        counts = "  ".join(f"{count:>3} in first {first}" for first, count in self.among.items())
+        return f"  {what:<44} {counts}   AUC {self.area:.3f}   ({self.known} known)"
+
+
+def found(order: Sequence[str], known: set[str]) -> Found:
+    """`order` holds ids, most suspect first; ids that are not in it are not counted as known."""
+    here = known & set(order)
+    below = area = 0
+    for item in reversed(order):
+        if item in here:
+            area += below
+        else:
+            below += 1
+    among = {first: sum(item in here for item in order[:first]) for first in FIRST}
+    return Found(len(here), among, area / max(below * len(here), 1))
+
+
+def ids(ranked: Iterable[Suspect]) -> list[str]:
+    return [each.case.key.id for each in ranked]
+
+
+def by_failures(ranked: Iterable[Suspect]) -> list[str]:
+    """What there is without this: share of runs that fail, ties in dataset order."""
+    cases = sorted((each.case for each in ranked), key=lambda case: case.key)
+    return [case.key.id for case in sorted(cases, key=lambda case: -case.n_failing / max(len(case.runs), 1))]
+
+
+def without(ranked: Sequence[Suspect], kinds: set[str]) -> list[str]:
+    """The ranking as it is if nothing were known of these kinds of reasons."""
+    chances = {kind: 0.0 if kind in kinds else chance for kind, chance in CHANCES.items()}
+    return ids(sorted((suspect(each.case, each.reasons, chances) for each in ranked), key=lambda each: -each.score))
+
+
+@contextmanager
+def imported(path: Path, data: list[Path]) -> Iterator[Store]:
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = find_workspace(path, Path(folder) / "ws")
+        import_runs(workspace, discover([path], data=data).plans, read_plan)
+        with Store.open(workspace, "nobody") as store:
+            yield store
+
+
+def with_runs(store: Store, runs: Sequence[int], known: set[str]) -> Found:
+    panel = store.told.panel(View(runs=tuple(runs)))
+    return found(ids(suspects(panel.cases, panel.witnesses)), known)
+
+
+def report(store: Store, known: set[str]) -> None:
+    start = time.process_time()
+    panel = store.told.panel(View())
+    read = time.process_time() - start
+    ranked = suspects(panel.cases, panel.witnesses)
+    scored = time.process_time() - start - read
+    print(f"{len(ranked):,} questions, {len(panel.witnesses)} runs; processor time {read:.2f} + {scored:.2f} s")
+    print(found(by_failures(ranked), known).line("failure rate alone"))
+    print(found(ids(ranked), known).line("score"))
+    for kind in CHANCES:
+        print(found(without(ranked, {kind}), known).line(f"without {kind}"))
+    for category in sorted({each.case.key.category for each in ranked}):
+        own = [each for each in ranked if each.case.key.category == category]
+        print(found(ids(own), known).line(f"only {category}"))
+        print(found(by_failures(own), known).line("  failure rate alone"))
+    fewer_questions(panel, known)
+    fewer_runs(store, panel, known)
+
+
+def fewer_questions(panel: Panel, known: set[str]) -> None:
+    draw = random.Random(1)
+    halves = []
+    for _ in range(HALVES):
+        half = draw.sample(panel.cases, len(panel.cases) // 2)
+        halves.append(found(ids(suspects(half, panel.witnesses)), known))
+    print(spread("questions", halves, FIRST[-2]))
+
+
+def spread(what: str, halves: Sequence[Found], first: int) -> str:
+    areas, shares = [half.area for half in halves], [half.among[first] / max(half.known, 1) for half in halves]
+    return (
+        f"  {len(halves)} random halves of the {what}: {min(shares):.0%} to {max(shares):.0%} in first {first},"
+        f" mean {mean(shares):.0%}; AUC {min(areas):.3f} to {max(areas):.3f}, mean {mean(areas):.3f}"
+    )
+
+
+def fewer_runs(store: Store, panel: Panel, known: set[str]) -> None:
+    runs = sorted(panel.witnesses)
+    for run in runs:
+        rest = [each for each in runs if each != run]
+        print(with_runs(store, rest, known).line(f"without {panel.witnesses[run].model}"[:44]))
+    draw = random.Random(1)
+    halves = [with_runs(store, draw.sample(runs, len(runs) // 2), known) for _ in range(HALVES)]
+    print(spread("runs", halves, FIRST[-1]))
+    for few in (1, 3):
+        drawn = draw.sample(runs, min(few, len(runs)))
+        names = ", ".join(panel.witnesses[run].model for run in drawn)
+        print(with_runs(store, drawn, known).line(f"only {names}"[:44]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("path", type=Path)
+    parser.add_argument("known", type=Path)
+    parser.add_argument("--data", action="append", default=[], type=Path)
+    arguments = parser.parse_args()
+    known = set(json.loads(arguments.known.read_text("utf-8")))
+    with imported(arguments.path.resolve(), [folder.resolve() for folder in arguments.data]) as store:
+        report(store, known)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""`suspects`: questions whose golden answer looks wrong, over all runs at a path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Cli = Callable[..., Any]
+
+FIELDS = [
+    *("rank", "score", "benchmark", "generation", "language", "category", "id", "reasons", "n_runs", "n_failing"),
+    "alternative",
+]
+FUNCTION = {
+    "name": "distance",
+    "parameters": {
+        "type": "dict",
+        "properties": {
+            "to": {"type": "string", "description": "Where to."},
+            "unit": {"type": "string", "description": "Default is 'km'."},
+        },
+        "required": ["to"],
+    },
+}
+QUESTIONS = [("Oslo", ["Oslo"], ["km", ""]), ("Rome", ["Roma"], ["km", ""]), ("Paris", ["Paris"], ["km"])]
+"""What is asked, and what golden accepts: the second is in another language, the third demands a default."""
+MODELS = {"gpt-a": "", "claude-b": "", "mistral-c": ", unit='mile'"}
+"""And what each says besides: all answer as asked."""
+
+
+def lines(path: Path, records: Sequence[object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Path:
+    """Three models on three questions in BFCL's V4 layout, without scores."""
+    root, ids = tmp_path / "runs", [f"simple_python_{at}" for at in range(len(QUESTIONS))]
+    texts = [[[{"role": "user", "content": f"How far is it to {city}?"}]] for city, _, _ in QUESTIONS]
+    golden = [[{"distance": {"to": to, "unit": unit}}] for _, to, unit in QUESTIONS]
+    together = list(zip(ids, texts, golden, strict=True))
+    name = "BFCL_v4_simple_python.json"
+    lines(root / "data" / name, [{"id": n, "question": text, "function": [FUNCTION]} for n, text, _ in together])
+    lines(root / "data" / "possible_answer" / name, [{"id": n, "ground_truth": answer} for n, _, answer in together])
+    for model, more in MODELS.items():
+        answers = [f"[distance(to='{city}'{more})]" for city, _, _ in QUESTIONS]
+        records = [{"id": n, "result": answer} for n, answer in zip(ids, answers, strict=True)]
+        lines(root / "result" / model / "non_live" / "BFCL_v4_simple_python_result.json", records)
+    return root
+
+
+def test_every_question_is_one_object_with_these_fields_most_suspect_first(cli: Cli, asked: Path) -> None:
+    found = cli("suspects", asked, "--json").objects
+    assert [list(each) for each in found] == [FIELDS] * 3
+    assert [each["rank"] for each in found] == [1, 2, 3]
+    scores = [each["score"] for each in found]
+    assert scores == sorted(scores, reverse=True)
+    assert {each["id"] for each in found} == {f"simple_python_{at}" for at in range(3)}
+    assert {(each["benchmark"], each["generation"], each["language"], each["n_runs"]) for each in found} == {
+        ("bfcl", "V4", "en", 3)
+    }
+    by_id = {each["id"]: each for each in found}
+    assert by_id["simple_python_0"]["n_failing"] == 1
+    assert by_id["simple_python_1"]["n_failing"] == 3
+    assert any("default" in reason for reason in by_id["simple_python_2"]["reasons"])
+
+
+def test_the_competing_answer_comes_with_who_gave_it(cli: Cli, asked: Path) -> None:
+    found = {each["id"]: each for each in cli("suspects", asked, "--json").objects}
+    assert found["simple_python_1"]["alternative"] == {
+        "answer": 'to: "Rome"',
+        "models": ["claude-b", "gpt-a", "mistral-c"],
+        "families": ["claude", "gpt", "mistral"],
+    }
+
+
+def test_a_filter_chooses_questions_and_the_evidence_stays(cli: Cli, asked: Path) -> None:
+    everything = {each["id"]: each for each in cli("suspects", asked, "--json").objects}
+    (one,) = cli("suspects", asked, "--json", "--where", "id:simple_python_1").objects
+    assert one["rank"] == 1
+    assert one["score"] == everything[one["id"]]["score"]
+    assert one["n_runs"] == 3
+    assert cli("suspects", asked, "--where", "oficial:fail").code == 2
+    assert len(cli("suspects", asked, "--json", "--limit", "2").objects) == 2
+
+
+def test_only_runs_at_the_path_count(cli: Cli, asked: Path) -> None:
+    cli("import", asked)
+    found = cli("suspects", asked / "result" / "gpt-a", "--json").objects
+    assert [each["n_runs"] for each in found] == [1, 1, 1]
+
+
+def test_what_was_settled_here_is_learned(cli: Cli, asked: Path) -> None:
+    def score(item: str) -> float:
+        found = cli("suspects", asked, "--json").objects
+        return float(next(each["score"] for each in found if each["id"] == item))
+
+    before = score("simple_python_2")
+    label = ["label", asked, "simple_python_1", "--run", "gpt-a", "--verdict"]
+    assert cli(*label, "pass", "--fault", "golden").code == 0
+    right = score("simple_python_2")
+    assert cli(*label, "fail", "--fault", "model").code == 0
+    assert score("simple_python_2") < before < right
+
+
+def test_people_get_reasons_models_and_what_to_do(cli: Cli, asked: Path) -> None:
+    out = cli("suspects", asked, "--limit", "2").out
+    assert out.startswith("3 questions, ")
+    for text in ("simple_python_1", "3 of 3 runs fail", "asks How far is it to Rome?", 'instead to: "Rome"'):
+        assert text in out
+    assert "g says that the golden answer is wrong, G mends it" in out
+    assert "… 1 more question: --limit N" in out

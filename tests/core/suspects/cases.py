@@ -1,0 +1,86 @@
+"""Cases made by hand: a golden answer, a function document, and what models answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fcreview.calls.align import align_turns
+from fcreview.model import Accept, Call
+from fcreview.suspects.case import Answer, Case, CaseKey, Reason, Witness
+from fcreview.suspects.evidence import Evidence, evidence, reader
+from fcreview.suspects.facts.families import family
+from fcreview.suspects.siblings import Siblings
+
+OPTIONAL = object()
+"""Among accepted values: it may be left out."""
+MODELS = ["gpt-4", "gpt-4o", "claude-3", "mistral-large", "llama-3", "qwen-2"]
+"""Runs 0 to 5; the first two are of one family."""
+
+
+def document(name: str = "convert", required: Sequence[str] = (), **parameters: Any) -> dict[str, Any]:
+    """`unit={"type": "string"}`, or just the description of a text."""
+    properties = {
+        each: {"type": "string", "description": what} if isinstance(what, str) else what
+        for each, what in parameters.items()
+    }
+    return {"name": name, "parameters": {"type": "dict", "properties": properties, "required": list(required)}}
+
+
+def golden(name: str = "convert", index: int = 0, **arguments: Sequence[Any]) -> Call:
+    accepted = {
+        each: Accept([value for value in values if value is not OPTIONAL], OPTIONAL in values)
+        for each, values in arguments.items()
+    }
+    return Call("golden", name, accepted, index=index)
+
+
+@dataclass
+class Said:
+    """What some runs answered: the arguments of one call, or None for an answer that cannot be read."""
+
+    runs: Sequence[int]
+    arguments: Mapping[str, Any] | None = field(default_factory=dict)
+    passed: bool = False
+    contradicted: bool = False
+    name: str = "convert"
+
+
+def case(
+    calls: Sequence[Call],
+    documents: Sequence[dict[str, Any]],
+    said: Sequence[Said] = (),
+    question: str = "Convert 5 to km.",
+    number: int = 0,
+    faults: Mapping[str, int] | None = None,
+) -> Case:
+    made = Case(CaseKey("bfcl", "V4", "en", "simple", f"simple_{number}"), question, list(calls), list(documents))
+    for one in said:
+        given = Call("predicted", one.name, None if one.arguments is None else dict(one.arguments))
+        if one.arguments is None:
+            given.decode_error = "not a call"
+        pairs = align_turns(made.golden, [given])
+        made.answers.append(Answer(list(one.runs), one.passed, one.contradicted, [given], pairs))
+    made.faults = Counter(faults or {})
+    return made
+
+
+def witnesses(rates: Sequence[float] = (0.9,) * len(MODELS)) -> dict[int, Witness]:
+    return {
+        run: Witness(model, family(model), rate, {"simple": rate})
+        for run, (model, rate) in enumerate(zip(MODELS, rates, strict=True))
+    }
+
+
+def seen(of: Case, rates: Sequence[float] = (0.9,) * len(MODELS)) -> Evidence:
+    return evidence(of, witnesses(rates), reader())
+
+
+def nothing_else() -> Siblings:
+    return Siblings([])
+
+
+def of_kind(reasons: Sequence[Reason], kind: str) -> list[Reason]:
+    return [reason for reason in reasons if reason.kind == kind]

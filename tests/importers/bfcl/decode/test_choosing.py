@@ -1,0 +1,184 @@
+"""Whose replies are read by which decoder: the table of names, what the files tell of unknown models, and what is asked
+for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.importers.bfcl.decode.decoders import BY_NAME
+from fcreview.importers.bfcl.decode.table import ROWS, decoder_name
+from fcreview.importers.bfcl.items import DECODER
+from tests.importers.bfcl.small_run import CATEGORY, RESULT, SCORE
+
+N = '{"name": "area", "arguments": {"base": 10, "height": 5}}'
+
+
+@pytest.mark.parametrize(
+    ("rules", "model", "decoder"),
+    [
+        ("V1", "mistral-large-2407-FC-Any", "FC"),
+        ("V1", "firefunction-v2-FC", "FC-DOTTED"),
+        ("V1", "gemini-1.5-pro-preview-0514", "FC-G"),
+        ("V1", "command-r-plus-FC-optimized", "FC-O"),
+        ("V1", "gpt-4-0613", "BARE"),
+        ("V1", "open-mixtral-8x22b", "MISTRAL"),
+        ("V1", "Salesforce_xLAM-1b-fc-r", "XLAM1"),
+        ("V3", "DeepSeek-V3", "FC"),
+        ("V3", "gemini-2.0-pro-exp-02-05", "GEMINI"),
+        ("V3", "Salesforce_xLAM-7b-r", "NAMEARG"),
+        ("V3", "Salesforce_Llama-xLAM-2-8b-fc-r", "XLAM2"),
+        ("V3", "meta-llama_Llama-3.3-70B-Instruct-FC", "LLAMAFC"),
+        ("V3", "openbmb_MiniCPM3-4B", "PROMPT"),
+        ("V3", "Qwen_Qwen2.5-72B-Instruct", "PROMPT"),
+        ("V3", "gpt-4o-2024-11-20", "PROMPT"),
+        ("V3", "deepseek-ai_DeepSeek-V2-Lite-Chat", "PHI"),
+        ("V4", "meta-llama_Llama-3.3-70B-Instruct-FC", "PROMPT"),
+        ("V4", "meta-llama_llama-4-scout-17b-16e-instruct-FC-novita", "FC"),
+        ("V4", "qwen3-235b-a22b-instruct-2507-FC", "FC-DOTTED"),
+        ("V4", "qwen3-32b-FC", "FC"),
+        ("V4", "Qwen_Qwen3-32B-FC", "TAGS"),
+        ("V4", "BitAgent_BitAgent-Bounty-8B", "JSON"),
+        ("V4", "xiaoming-14B", "NAMEARG"),
+        ("V4", "claude-sonnet-4-5-20250929", "PROMPT"),
+        ("V4", "open-mistral-nemo-2407", "PROMPT"),
+    ],
+)
+def test_the_table_names_the_family(rules: str, model: str, decoder: str) -> None:
+    assert decoder_name(model, rules) == (decoder, (rules, decoder) != ("V3", "XLAM2"))
+
+
+def test_the_table_speaks_of_decoders_that_there_are() -> None:
+    assert {decoder for rows in ROWS.values() for _, decoder in rows} <= BY_NAME.keys()
+
+
+def renamed(run: Path, model: str) -> Path:
+    for role in ("result", "score"):
+        (run / role / "m").rename(run / role / model)
+    return run
+
+
+def read(run: Path, plans: Any, items: Any, **how: str) -> tuple[list[Any], list[Any]]:
+    (plan,) = plans(run)
+    plan.decoder = how.get("decoder", "")
+    found, issues = items(plan)
+    return found, issues
+
+
+@pytest.mark.parametrize(
+    ("reply", "decoder"),
+    [
+        (f"<tool_call>\n{N}\n</tool_call>", "TAGS"),
+        (f"[{N}]", "JSON"),
+        ("[area(base=10, height=5)]", "PROMPT"),
+        ([{"area": '{"base": 10, "height": 5}'}], "FC"),
+        ([{"area": {"base": 10, "height": 5}}], "LIST"),
+    ],
+)
+def test_an_unknown_model_is_read_by_what_reads_most_of_its_replies(
+    v4: Path, plans: Any, items: Any, lines: Any, reply: Any, decoder: str
+) -> None:
+    records = [{"id": f"{CATEGORY}_{n}", "result": reply} for n in range(2)]
+    lines(v4 / RESULT, *records)
+    (v4 / SCORE).unlink()
+    found, issues = read(v4, plans, items)
+    (name,) = {item.extra.more[DECODER] for item in found}
+    assert name == decoder
+    assert all(item.rule for item in found)
+    told = any("no table is sure of the model m" in issue.what for issue in issues)
+    assert told == (decoder in ("TAGS", "JSON"))  # of a form that no one expects of a model
+
+
+def test_scores_say_that_an_unknown_model_was_asked_for_python(
+    v4: Path, plans: Any, items: Any, lines: Any, question: Any, header: Any, failing: Any
+) -> None:
+    ids = [f"{CATEGORY}_{n}" for n in range(2)]
+    lines(v4 / RESULT, *({"id": item, "result": f"[{N}]"} for item in ids))
+    wrong = {"error_type": "ast_decoder:decoder_failed", "model_result_raw": f"[{N}]"}
+    lines(v4 / SCORE, header(0, 2), *(failing(item, prompt=question(item), **wrong) for item in ids))
+    found, _ = read(v4, plans, items)
+    assert [item.rule_error_type for item in found] == ["ast_decoder:decoder_failed"] * 2
+    assert {item.extra.more[DECODER] for item in found} == {"PROMPT"}
+
+
+def test_a_known_model_is_read_as_the_table_says(v4: Path, plans: Any, items: Any, lines: Any) -> None:
+    lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": f"[{N}]"} for n in range(2)))
+    found, _ = read(renamed(v4, "gpt-4o-2024-11-20"), plans, items)
+    assert {item.extra.more[DECODER] for item in found} == {"PROMPT"}
+    assert found[0].rule is False
+
+
+def test_what_is_asked_for_holds(v4: Path, plans: Any, items: Any, lines: Any) -> None:
+    lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": f"[{N}]"} for n in range(2)))
+    found, _ = read(renamed(v4, "gpt-4o-2024-11-20"), plans, items, decoder="json")
+    assert {item.extra.more[DECODER] for item in found} == {"JSON"}
+    assert found[0].rule is True
+    _, issues = read(v4, plans, items, decoder="nonsense")
+    assert any("no decoder 'nonsense'" in issue.what for issue in issues)
+
+
+OPTIONS = {"options": {"kind": "bar", "limit": 10}}
+DRAW = {
+    "name": "drawChart",
+    "parameters": {"type": "dict", "properties": {"options": {"type": "dict"}}, "required": ["options"]},
+}
+
+
+@pytest.mark.parametrize(("error", "expected"), [(None, True), ("type_error:js", False)])
+@pytest.mark.parametrize("outer", ["", "-BFCL"])
+def test_scores_tell_whether_native_arguments_became_text(
+    tmp_path: Path,
+    plans: Any,
+    items: Any,
+    lines: Any,
+    header: Any,
+    failing: Any,
+    outer: str,
+    error: Any,
+    expected: bool,
+) -> None:
+    name = "gorilla_openfunctions_v1_test_javascript"
+    lines(tmp_path / f"data/{name}.json", {"id": "javascript_0", "question": "Draw.", "function": DRAW})
+    golden = {"drawChart": {"options": [{"kind": ["bar"], "limit": [10]}]}}
+    lines(tmp_path / f"data/possible_answer/{name}.json", {"id": "javascript_0", "ground_truth": golden})
+    result = [{"drawChart": json.dumps(OPTIONS)}]
+    lines(tmp_path / f"result{outer}/gpt-4-0613-FC/{name}_result.json", {"id": 0, "result": result})
+    entries = [failing(1, error_type=error, model_result_raw=result)] if error else []
+    lines(tmp_path / f"score{outer}/gpt-4-0613-FC/javascript_score.json", header(1 - len(entries), 1), *entries)
+    (plan,) = plans(tmp_path / f"result{outer}", data=[tmp_path / "data"])
+    (item,), _ = items(plan)
+    assert (item.official, item.rule, item.rule_error_type) == (expected, expected, error)
+
+
+@pytest.mark.parametrize(("date", "expected"), [("2024-07-06", True), ("2024-07-20", False)])
+def test_without_scores_a_date_in_the_path_tells(
+    tmp_path: Path, plans: Any, items: Any, lines: Any, date: str, expected: bool
+) -> None:
+    name = "gorilla_openfunctions_v1_test_javascript"
+    lines(tmp_path / f"data/{name}.json", {"id": "javascript_0", "question": "Draw.", "function": DRAW})
+    golden = {"drawChart": {"options": [{"kind": ["bar"], "limit": [10]}]}}
+    lines(tmp_path / f"data/possible_answer/{name}.json", {"id": "javascript_0", "ground_truth": golden})
+    result = [{"drawChart": json.dumps(OPTIONS)}]
+    lines(tmp_path / f"{date}/result/gpt-4-0613-FC/{name}_result.json", {"id": 0, "result": result})
+    (plan,) = plans(tmp_path / date, data=[tmp_path / "data"])
+    (item,), _ = items(plan)
+    assert item.rule is expected
+
+
+@pytest.mark.parametrize(
+    ("error", "decoder"), [("ast_decoder:decoder_failed", "PROMPT"), ("value_error:others", "PHI")]
+)
+def test_scores_tell_how_a_model_of_late_v3_was_read(
+    tmp_path: Path, plans: Any, items: Any, lines: Any, header: Any, failing: Any, error: str, decoder: str
+) -> None:
+    reply = "```python\n[area(base=11, height=5)]\n```"
+    name, item = "BFCL_v3_simple", "simple_0"
+    lines(tmp_path / f"result/microsoft_phi-4/{name}_result.json", {"id": item, "result": reply})
+    entry = failing(item, error_type=error, model_result_raw=reply)
+    lines(tmp_path / f"score/microsoft_phi-4/{name}_score.json", header(0, 1), entry)
+    (plan,) = plans(tmp_path)
+    (found,), _ = items(plan)
+    assert found.extra.more[DECODER] == decoder

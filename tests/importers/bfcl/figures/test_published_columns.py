@@ -1,0 +1,122 @@
+"""Each generation's columns by the arithmetic of its leaderboard: rows that the leaderboards printed, from the
+accuracies of the categories to the groups and the overall figure.
+
+Source of the rows: `data_v1.csv`, `data_combined.csv`, `data_non_live.csv`, `data_live.csv` and `data_overall.csv` of
+the benchmark's public website (Apache-2.0).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fcreview.figures import Figure, Scored
+from fcreview.importers.bfcl.figures import figures
+from fcreview.model import Run
+
+V1_SIZES = {
+    "simple": 400, "java": 100, "javascript": 50, "multiple_function": 200, "parallel_function": 200,
+    "parallel_multiple_function": 200, "executable_simple": 100, "rest": 70, "executable_multiple_function": 50,
+    "executable_parallel_function": 50, "executable_parallel_multiple_function": 40, "relevance": 240,
+}  # fmt: skip
+SIZES = {
+    "simple": 400, "java": 100, "javascript": 50, "multiple": 200, "parallel": 200, "parallel_multiple": 200,
+    "exec_simple": 100, "rest": 70, "exec_multiple": 50, "exec_parallel": 50, "exec_parallel_multiple": 40,
+    "irrelevance": 240,
+}  # fmt: skip
+LIVE = {
+    "live_simple": 258, "live_multiple": 1053, "live_parallel": 16, "live_parallel_multiple": 24,
+    "live_irrelevance": 882, "live_relevance": 18,
+}  # fmt: skip
+MULTI_TURN = dict.fromkeys(("base", "miss_func", "miss_param", "long_context"), 200)
+
+
+def of(generation: str, sizes: dict[str, int], percents: list[float]) -> dict[str, Figure]:
+    """Figures of a run whose categories have these accuracies."""
+    rows = []
+    for (category, size), percent in zip(sizes.items(), percents, strict=True):
+        passed = round(size * percent / 100)
+        rows += [Scored(f"{category}_{n}", category, None, n < passed) for n in range(size)]
+    lines = figures(rows, Run("bfcl", generation, "en", "m", "/runs/m"))
+    return {f"{line.level} {line.name}": line for line in lines}
+
+
+def printed(found: dict[str, Figure], name: str) -> str:
+    value = found[name].value
+    return "N/A" if value is None else f"{100 * value:.2f}"
+
+
+V1_ROWS = [
+    (
+        "Claude-3.5-Sonnet-20240620 (Prompt)",
+        [95.5, 66, 74, 95.5, 92, 92, 98, 100, 94, 84, 77.5, 84.17],
+        {"0 all items": "90.24", "1 ast": "91.92", "1 executable": "88.58", "2 simple": "88.18",
+         "2 executable_simple": "98.82"},
+    ),
+    (
+        "Mistral-small-2402 (FC Auto)",
+        [89.25, 1, 0, 86.5, 35.5, 44.5, 98, 50, 88, 26, 12.5, 88.75],
+        {"0 all items": "64.65", "1 ast": "57.90", "1 executable": "51.18", "2 simple": "65.09",
+         "2 executable_simple": "78.24"},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "categories", "columns"), V1_ROWS)
+def test_v1_weighs_by_items(model: str, categories: list[float], columns: dict[str, str]) -> None:
+    found = of("V1", V1_SIZES, categories)
+    assert {name: printed(found, name) for name in columns} == columns, model
+
+
+def test_v2_and_v3_do_not_weigh_non_live_columns() -> None:
+    """Row Qwen2.5-72B-Instruct (Prompt) of `data_non_live.csv`, autumn of 2024."""
+    row = [98.75, 62, 82, 97.5, 93.5, 91.5, 100, 98.57, 94, 90, 85, 81.67]
+    for generation in ("V2", "V3"):
+        found = of(generation, SIZES, row)
+        columns = {"1 non_live": "90.37", "1 ast": "90.85", "1 executable": "92.07", "2 simple": "80.92",
+                   "2 exec_simple": "99.29", "1 irrelevance": "81.67"}  # fmt: skip
+        assert {name: printed(found, name) for name in columns} == columns
+
+
+def test_v2_s_overall_is_the_mean_of_ten_columns() -> None:
+    """Row GPT-4-0613 (Prompt) of `data_combined.csv`, whose live columns follow from both tables."""
+    non_live = [95.5, 68, 80, 96, 96, 94.5, 98, 98.57, 96, 86, 70, 85.42]
+    live = {**LIVE, "live_multiple": 1037, "live_irrelevance": 875, "live_relevance": 41}
+    found = of("V2", {**SIZES, **live}, [*non_live, 76.36, 74.93, 87.5, 70.83, 65.71, 82.93])
+    columns = {"0 overall": "84.74", "1 combined_ast": "84.66", "1 executable": "87.57", "2 combined_multiple": "85.46",
+               "2 combined_parallel": "91.75", "2 combined_parallel_multiple": "82.67", "2 combined_simple": "78.76",
+               "1 irrelevance_detection": "75.57"}  # fmt: skip
+    assert {name: printed(found, name) for name in columns} == columns
+
+
+V3_LIVE = [84.88, 83.48, 81.25, 66.67, 68.48, 94.44]
+V3_TURNS = [67, 57.5, 48.5, 61.5]
+
+
+def test_v3_s_overall_is_the_mean_of_non_live_live_and_multi_turn() -> None:
+    """Row watt-tool-70B (FC) of `data_overall.csv` and `data_live.csv`, January 2025. Of its simple and executable
+    calls only the means are printed there: any categories with these means will do."""
+    turns = {f"multi_turn_{name}": size for name, size in MULTI_TURN.items()}
+    non_live = [92.25, 70, 74, 94, 85.5, 78, 100, 97.14, 94, 90, 75, 84.17]
+    found = of("V3", {**SIZES, **LIVE, **turns}, [*non_live, *V3_LIVE, *V3_TURNS])
+    columns = {"0 overall": "74.24", "1 ast": "84.06", "2 simple": "78.75", "1 executable": "89.39",
+               "2 exec_simple": "98.57", "1 live": "77.65", "1 live_ast": "83.42", "1 multi_turn": "58.62",
+               "1 irrelevance_detection": "76.32", "2 live_relevance": "94.44"}  # fmt: skip
+    assert {name: printed(found, name) for name in columns} == columns
+
+
+def test_v3_after_april_2025_has_no_executable_columns() -> None:
+    names = [name for name in SIZES if not name.startswith(("exec", "rest"))]
+    found = of("V3", {name: SIZES[name] for name in names}, [90, 60, 76, 94, 86, 78, 84.17])
+    assert printed(found, "1 non_live") == f"{((90 + 60 + 76) / 3 + 94 + 86 + 78 + 100 * 202 / 240) / 5:.2f}"
+    assert found["0 overall"].value is None
+    assert "live_simple" in found["0 overall"].note
+    assert "1 executable" not in found
+
+
+def test_without_results_the_header_is_what_is_known() -> None:
+    run = Run("bfcl", "V4", "en", "m", "/runs/m")
+    run.official_metrics["multiple"] = {"accuracy": 0.86, "correct_count": 172, "total_count": 200}
+    rows = [Scored(f"multiple_{n}", "multiple", None, False) for n in range(28)]
+    (line,) = [one for one in figures(rows, run) if one.name == "multiple"]
+    assert line.value is None
+    assert line.note == "the score file says 86.00 % (172 of 200); without results only what failed is known"

@@ -1,0 +1,69 @@
+"""Golden answers that the maintainers later corrected are found among the first suspects: bfcl_v1_july."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from fcreview.importers.registry import discover, read_plan
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import find_workspace
+from fcreview.suspects.score import suspects
+
+pytestmark = pytest.mark.sweep
+FIRST = 200
+
+
+@pytest.fixture(scope="module")
+def july(bench: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    place = bench / "bfcl_v1_july"
+    workspace = find_workspace(place, tmp_path_factory.mktemp("july"))
+    import_runs(workspace, discover([place], data=[place / "data"]).plans, read_plan, jobs=1)
+    with Store.open(workspace, "nobody") as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def corrected(bench: Path) -> set[str]:
+    return set(json.loads((bench / "bfcl_v1_july" / "golden_later_corrected.json").read_text("utf-8")))
+
+
+def order(store: Store, runs: Sequence[int] = ()) -> list[str]:
+    panel = store.told.panel(View(runs=tuple(runs)))
+    return [each.case.key.id for each in suspects(panel.cases, panel.witnesses)]
+
+
+def area(ranked: Sequence[str], known: set[str]) -> float:
+    """The chance that one that is known stands before one that is not."""
+    places = [at for at, item in enumerate(ranked) if item in known]
+    before = sum(len(ranked) - 1 - at for at in places) - len(places) * (len(places) - 1) / 2
+    return before / (len(places) * (len(ranked) - len(places)))
+
+
+def test_the_area_is_that_of_the_curve() -> None:
+    assert area(["a", "b", "c", "d"], {"a", "b"}) == 1
+    assert area(["a", "b", "c", "d"], {"d"}) == 0
+    assert area(["a", "b", "c", "d"], {"a", "d"}) == 0.5
+
+
+def test_most_of_what_was_corrected_is_among_the_first(july: Store, corrected: set[str]) -> None:
+    ranked = order(july)
+    assert len(ranked) == 1000
+    assert len(corrected) == 51
+    assert sum(item in corrected for item in ranked[:FIRST]) >= 33
+    assert area(ranked, corrected) >= 0.82
+
+
+def test_half_of_the_models_find_as_many(july: Store, corrected: set[str]) -> None:
+    runs = [row.run for row in july.runs()]
+    draw = random.Random(7)
+    for _ in range(3):
+        ranked = order(july, draw.sample(runs, 6))
+        assert sum(item in corrected for item in ranked[:FIRST]) >= 33
+        assert area(ranked, corrected) >= 0.82

@@ -1,0 +1,102 @@
+"""What suspects are found among: questions with the answers of all runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.review import Fault, Said
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.rows import View
+from fcreview.store.store import Store, StoreError
+from fcreview.store.suspects.panel import Panel
+from tests.store.factory import Imported
+
+Rows = dict[str, list[dict[str, Any]]]
+Make = Callable[[Rows], Panel]
+
+PASS: dict[str, Any] = {"official": True, "rule": True, "prediction_hash": "right"}
+FAIL: dict[str, Any] = {"official": False, "rule": False, "prediction_hash": "wrong"}
+
+
+@pytest.fixture
+def panel(imported: Imported, tmp_path: Path) -> Make:
+    def make(runs: Rows) -> Panel:
+        with Store.open(imported(tmp_path / "runs", runs), "alice") as store:
+            return store.told.panel(View())
+
+    return make
+
+
+def test_equal_answers_are_one_with_the_runs_that_gave_it(panel: Make) -> None:
+    (case,) = panel({"gpt-1": [FAIL], "claude-1": [PASS], "llama-1": [FAIL]}).cases
+    assert sorted((answer.passed, len(answer.runs)) for answer in case.answers) == [(False, 2), (True, 1)]
+    assert case.n_failing == 2
+    (failing,) = case.failing
+    assert [call.name for call in failing.calls] == ["get_weather"]
+    assert failing.pairs[0].diff[0].path == "city"
+    assert case.golden[0].arguments is not None
+    assert case.golden[0].arguments["city"].any_of == ["Hangzhou", "Hangzhou, China"]
+    assert case.functions[0]["name"] == "get_weather"
+
+
+def test_how_often_runs_pass_is_known_in_all_and_by_category(panel: Make) -> None:
+    rows = [PASS] * 8 + [{**FAIL, "category": "other"}] * 8
+    (witness,) = panel({"gpt-4o-mini": rows}).witnesses.values()
+    assert (witness.model, witness.family) == ("gpt-4o-mini", "gpt")
+    assert witness.rate == pytest.approx(0.5)
+    assert witness.by_category == pytest.approx({"simple": 0.9, "other": 0.1})
+
+
+def test_the_golden_answer_that_most_runs_have_counts(panel: Make) -> None:
+    old, new = {"golden_hash": "old", **FAIL}, {"golden_hash": "new", **PASS}
+    (case,) = panel({"a": [old], "b": [new], "c": [new]}).cases
+    assert len(case.runs) == 2
+    assert case.n_failing == 0
+
+
+def test_the_question_is_what_was_said_up_to_the_last_word_of_the_user(panel: Make) -> None:
+    def said(*roles: str) -> list[dict[str, Any]]:
+        return [{"turn": 0, "step": at, "role": role, "content": f"{role} {at}"} for at, role in enumerate(roles)]
+
+    talk = {"messages": said("system", "user", "assistant", "user", "assistant")}
+    tools = {"messages": said("user", "assistant", "tool", "assistant")}
+    first, second = panel({"a": [talk, tools]}).cases
+    assert (first.question, first.complete) == ("system 0\nuser 1\nassistant 2\nuser 3", True)
+    assert (second.question, second.complete) == ("user 0", False)
+
+
+def test_verdicts_that_the_rule_contradicts_are_marked(panel: Make) -> None:
+    (case,) = panel({"a": [{**FAIL, "rule": True}]}).cases
+    assert [answer.contradicted for answer in case.answers] == [True]
+
+
+@pytest.mark.parametrize(("others", "fault"), [(None, {"golden": 1}), ("golden", {"golden": 1}), ("model", {})])
+def test_faults_that_nobody_disputes_come_with_the_question(
+    imported: Imported, tmp_path: Path, others: Fault | None, fault: dict[str, int]
+) -> None:
+    workspace = imported(tmp_path / "runs", {"gpt-1": [FAIL], "claude-1": [PASS]})
+    with Store.open(workspace, "alice") as store:
+        item = next(row.item for row in store.page(View(), 0, 9) if row.official is False)
+        Reviewer(store, Journal(workspace, "alice")).review(item, Said(verdict=True, fault="golden"))
+        if others:
+            Reviewer(store, Journal(workspace, "bob")).review(item, Said(verdict=others == "golden", fault=others))
+        (case,) = store.told.panel(View()).cases
+        assert case.faults == fault
+
+
+def test_a_filter_names_questions_and_leaves_the_evidence(imported: Imported, tmp_path: Path) -> None:
+    workspace = imported(tmp_path / "runs", {"a": [FAIL, PASS], "b": [PASS, PASS]})
+    with Store.open(workspace, "alice") as store:
+        found = store.told.panel(View(where="official:fail"))
+        assert found.chosen is not None
+        assert [key.id for key in found.chosen] == ["simple_0"]
+        assert [len(case.runs) for case in found.cases] == [2, 2]
+        (only,) = {len(case.runs) for case in store.told.panel(View(runs=(1,))).cases}
+        assert only == 1
+    with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError):
+        store.told.panel(View())

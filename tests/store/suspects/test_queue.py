@@ -1,0 +1,70 @@
+"""The queue of suspects: of every question whose golden answer looks wrong one item, most suspect first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.store.rows import View
+from fcreview.store.store import Store, StoreError
+from fcreview.suspects.score import suspects
+from tests.store.factory import Imported
+
+DOCUMENT = {"name": "get_weather", "parameters": {"properties": {"city": {"type": "string"}}, "required": ["city"]}}
+ASKED: dict[str, Any] = {
+    "functions": [DOCUMENT],
+    "messages": [{"turn": 0, "step": -1, "role": "user", "content": "The weather in Hangzhou?"}],
+}
+PASS: dict[str, Any] = {**ASKED, "official": True, "rule": True, "prediction_hash": "right", "pairs": []}
+AGREED: dict[str, Any] = {**ASKED, "prediction_hash": "agreed"}
+OTHER: dict[str, Any] = {
+    **ASKED,
+    "prediction_hash": "other",
+    "predicted": [{"side": "predicted", "name": "get_weather", "arguments": {"city": "Rome"}, "turn": 0, "index": 0}],
+}
+RUNS = {
+    "gpt-1": [PASS, OTHER, PASS, PASS],
+    "claude-1": [PASS, AGREED, AGREED, PASS],
+    "llama-1": [PASS, AGREED, AGREED, PASS],
+}
+"""Of four questions two families are against golden in the second and the third, none in the others."""
+
+
+def ids(store: Store, **view: Any) -> list[tuple[str, str]]:
+    return [(row.model, row.id) for row in store.page(View(queue="suspects", **view), 0, 100)]
+
+
+def test_it_has_one_item_of_each_question_with_a_reason_and_that_gave_the_competing_answer(
+    imported: Imported, tmp_path: Path
+) -> None:
+    with Store.open(imported(tmp_path / "runs", RUNS), "alice") as store:
+        panel = store.told.panel(View())
+        ranked = [each.case.key.id for each in suspects(panel.cases, panel.witnesses) if each.reasons]
+        assert ranked == ["simple_1", "simple_2"]
+        assert ids(store) == [("claude-1", "simple_1"), ("claude-1", "simple_2")]
+        assert store.count(View(queue="suspects")) == 2
+
+
+def test_it_is_narrowed_by_filter_and_runs(imported: Imported, tmp_path: Path) -> None:
+    with Store.open(imported(tmp_path / "runs", RUNS), "alice") as store:
+        assert ids(store, where="id:simple_2") == [("claude-1", "simple_2")]
+        assert ids(store, where="official:pass") == []
+        runs = {row.info.model: row.run for row in store.runs()}
+        assert ids(store, runs=(runs["gpt-1"],)) == [("gpt-1", "simple_1")]
+
+
+def test_what_counts_the_items_of_a_view_counts_these(imported: Imported, tmp_path: Path) -> None:
+    view = View(queue="suspects")
+    with Store.open(imported(tmp_path / "runs", RUNS), "alice") as store:
+        store.take_suspects(view)
+        assert [len(chunk) for chunk in store.details(view)] == [2]
+        assert store.facets(view)["category"] == [("simple", 2)]
+
+
+def test_it_tells_verdicts_so_who_is_blind_does_not_get_it(imported: Imported, tmp_path: Path) -> None:
+    with Store.open(imported(tmp_path / "runs", RUNS), "alice", blind=True) as store:
+        assert len(ids(store)) == 12
+        with pytest.raises(StoreError):
+            store.take_suspects(View(queue="suspects"))

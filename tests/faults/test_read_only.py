@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import PROGRAM, Done
-from tests.faults.test_run_folders import everything_below
+from tests.faults.hostile.test_run_folders import everything_below
 
 ITEM = "special_incomplete_1"
 NOBODY = 65534

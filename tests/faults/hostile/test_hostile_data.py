@@ -17,9 +17,9 @@ from fcreview.tui.app import FcreviewApp
 from fcreview.tui.session import Session
 from fcreview.tui.text import theme
 from tests.commands import Done, in_this_process
-from tests.faults import hostile_data
-from tests.faults.hostile_data import BENCHMARKS, SUFFIX, Change
-from tests.faults.limits import within
+from tests.faults.hostile import data as hostile_data
+from tests.faults.hostile.data import BENCHMARKS, SUFFIX, Change
+from tests.faults.hostile.limits import within
 from tests.faults.processes import times
 from tests.tui import idle
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.commands import in_this_process
-from tests.faults.bombs import BOMBS
-from tests.faults.limits import within
+from tests.faults.hostile.bombs import BOMBS
+from tests.faults.hostile.limits import within
 from tests.faults.processes import LONG
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SHORT = ["bfcl True maple python", "acebench", "hammerbench default"]
 MEMORY = 1 << 30
 """Bytes of address space; the interpreter with what it loads takes a third of it."""
@@ -28,7 +28,7 @@ def _limited() -> None:
 
 @pytest.mark.parametrize("way", [""] if LONG else SHORT, ids=lambda way: way or "every way")
 def test_a_bomb_is_decoded_or_refused_in_bounds(environ: dict[str, str], way: str) -> None:
-    command = [sys.executable, "-m", "tests.faults.decode_bombs", way]
+    command = [sys.executable, "-m", "tests.faults.hostile.decode_bombs", way]
     done = subprocess.run(
         command,
         capture_output=True,

@@ -11,8 +11,8 @@ import pytest
 
 from fcreview.text.redact import text_without_keys, without_credentials
 from tests.commands import in_this_process
-from tests.faults import hostile_data
-from tests.faults.hostile_data import BENCHMARKS
+from tests.faults.hostile import data as hostile_data
+from tests.faults.hostile.data import BENCHMARKS
 
 LETTERS = (string.ascii_letters + string.digits) * 2
 KEYS = {

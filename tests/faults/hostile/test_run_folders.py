@@ -13,10 +13,10 @@ import pytest
 
 from fcreview.importers.common.gather import is_text
 from tests.commands import Done, environment, in_this_process
-from tests.faults.limits import within
+from tests.faults.hostile.limits import within
 from tests.faults.processes import times
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BENCHMARKS = ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench"]
 SECONDS = 60.0
 """For one command on a sample run: it takes less than one."""

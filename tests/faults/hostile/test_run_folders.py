@@ -152,12 +152,12 @@ def test_names_lead_nowhere_and_are_shown_harmlessly(tmp_path: Path, environ: di
     text = os.fsdecode(name)
     outer = tmp_path / text
     outer.mkdir()
-    for benchmark, model in (
+    for benchmark, model in [
         ("bfcl", "result/maple-8b-FC"),
         ("acebench", "result_all/result_en/maple-8b"),
         ("confetti", "result/maple-8b"),
         ("complexfuncbench", "result/maple-8b"),
-    ):
+    ][: times(1, 4)]:
         place = outer / benchmark
         shutil.copytree(ROOT / "sample_runs" / benchmark, place)
         (place / model).rename((place / model).with_name(text))

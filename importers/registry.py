@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fcreview.figures import Figure, RunItems, Scored, tag_counts
+from fcreview.figures import Figure, RunItems, Scored, by_category, tag_counts
 from fcreview.importers.base import Importer, Plugin
 from fcreview.importers.common.gather import gather
 from fcreview.importers.common.guard import UNFORESEEN
@@ -162,13 +162,21 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
     """The run's published figures from items as one source sees them, by its benchmark's importer, else by the generic
     one; and how often people gave each tag."""
     importer = IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"]
-    return [*importer.figures(rows, run), *tag_counts(rows, run.tags)]
+    try:
+        found = importer.figures(rows, run)
+    except UNFORESEEN as error:  # values of another form than the benchmark's: pass rates can always be told
+        found = by_category(rows)
+        found[0].note = f"its own figures cannot be made: the data is not of the expected form ({error})"[:200]
+    return [*found, *tag_counts(rows, run.tags)]
 
 
 def combined(parts: Sequence[RunItems]) -> list[Figure]:
     """Figures over runs of one model and benchmark; none where the benchmark publishes none."""
     importer = IMPORTERS.get(parts[0].run.benchmark) if parts else None
-    return importer.combined(parts) if importer is not None else []
+    try:
+        return importer.combined(parts) if importer is not None else []
+    except UNFORESEEN:  # the figures of each run say why
+        return []
 
 
 def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:

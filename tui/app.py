@@ -117,6 +117,11 @@ class FcreviewApp(App[int]):
         if not isinstance(self.screen, HelpScreen | SmallScreen):
             self.push_screen(HelpScreen(key_table(self.screen), blind=self._state.blind))
 
+    def on_key(self, event: events.Key) -> None:
+        """A key typed while a screen opens means nothing yet: it is given to no other, and not dropped silently."""
+        if getattr(self.screen, "opening", False) and event.key not in self.screen.active_bindings:
+            self.bell()
+
     async def action_quit(self) -> None:
         """Not before everything said is on disk; what could not be saved is told first, and quitting again leaves."""
         self._behind_keys(list((self.focused or self.screen).ancestors_with_self))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,4 +69,4 @@ def tell_lost_datasets(out: Path) -> None:
 
 
 def _name(run: Run) -> Named:
-    return run.benchmark, run.generation, run.language, run.model, str(Path(run.path).resolve())
+    return run.benchmark, run.generation, run.language, run.model, os.path.realpath(run.path)

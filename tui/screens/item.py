@@ -74,6 +74,11 @@ class ItemScreen(Screen[int]):
     def on_resize(self) -> None:
         self.call_after_refresh(self._draw_bars)
 
+    @property
+    def opening(self) -> bool:
+        """Its item is not there yet: keys that would judge it are dropped, and the app rings for each."""
+        return not self.reviewing.begun
+
     def on_screen_resume(self) -> None:
         self._session.queue = self._ahead.view.file  # another item screen may have lain over this one
         self.reviewing.resume()

@@ -87,7 +87,7 @@ def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, 
     if rows:
         table = [
             [
-                f"{row['benchmark']} {row['generation']}".strip(), text_of(row["model"]), f"{row['items']:,}",
+                text_of(f"{row['benchmark']} {row['generation']}".strip()), text_of(row["model"]), f"{row['items']:,}",
                 _official(row), f"{row['issues']:,}", row["status"],
             ]
             for row in rows

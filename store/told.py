@@ -36,11 +36,11 @@ class Told:
 
         return self._asked(lambda: judged(self._connection, items))
 
-    def scored(self, run: int) -> dict[FigureSource, list[Scored]]:
-        """What the run's figures are computed from, by source."""
+    def scored(self, run: int, *, errata: bool = False) -> dict[FigureSource, list[Scored]]:
+        """What the run's figures are computed from, by source; with errata as well, where asked."""
         from fcreview.store.queries.scored import scored
 
-        return self._asked(lambda: scored(self._connection, run))
+        return self._asked(lambda: scored(self._connection, run, errata=errata))
 
     def agreement_rows(self, view: View) -> list[Rating]:
         """What annotators said of the view's items; see `queries.agreement.ratings`."""

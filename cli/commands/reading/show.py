@@ -13,7 +13,7 @@ from fcreview.cli.commands.reading.items import rows_of
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError
 from fcreview.cli.opened import Opened
-from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, RunOption, WorkspaceOption
 from fcreview.cli.output import cells, emit, emit_json
 from fcreview.sanitise import visible
 from fcreview.text.words import word
@@ -35,6 +35,7 @@ def show(
     run: RunOption = None,
     full: Annotated[bool, typer.Option("--full", help="All messages, and long texts whole.")] = False,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -44,7 +45,7 @@ def show(
 
     Example: fcreview show runs/gpt4o live_simple_3-2-1 --full
     """
-    with opened(Place([path], data, workspace)) as session:
+    with opened(Place([path], data, workspace, errata=errata)) as session:
         chosen = one_item(session, item, run)
         if as_json:
             emit_json(item_json(session.store.detail(chosen)))

@@ -22,7 +22,7 @@ from fcreview.calls.clusters import (
 )
 from fcreview.cli.common import Place, opened
 from fcreview.cli.opened import Opened
-from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, RunOption, WhereOption, WorkspaceOption
 from fcreview.cli.output import cut, emit, emit_json, laid_out
 from fcreview.sanitise import clip, visible, width
 from fcreview.text.words import count_of, rate
@@ -56,6 +56,7 @@ def triage(
         typer.Option("--limit", metavar="N", min=1, help="At most N error types, or N clusters with --json."),
     ] = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -67,7 +68,7 @@ def triage(
 
     Example: fcreview triage runs/gpt4o --where category:live_simple
     """
-    with opened(Place([path], data, workspace)) as session:
+    with opened(Place([path], data, workspace, errata=errata)) as session:
         view = session.view(where, run=run)
         clusters = session.store.clusters(view)
         failing = sum(cluster.count for cluster in clusters)

@@ -51,6 +51,8 @@ class Entry:
     """`adjudication`, `unanimous` or `majority`."""
     file: str = ""
     """The dataset's file, for its maintainers."""
+    title: str = ""
+    """The benchmark as people write it: `BFCL V1`."""
     evidence: Evidence = field(default_factory=Evidence)
     line: int = 0
     """Where it stands in the file of errata, from 1."""

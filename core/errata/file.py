@@ -87,6 +87,23 @@ def read_errata(raw: bytes, name: str = "") -> Errata:
     return Errata(entries, tuple(rules), str(stated), date, who, name)
 
 
+def write_rules(rules: Sequence[Rule]) -> bytes:
+    """A workspace's accepted rules: the lines that errata have of them."""
+    return b"".join(_lines([], rules))
+
+
+def read_rules(raw: bytes, name: str) -> list[Rule]:
+    """ErrataError for a line that is no rule: what was accepted does not silently get lost."""
+    found = []
+    for number, line in enumerate(raw.split(b"\n"), 1):
+        if line.strip():
+            try:
+                found.append(Rule.from_json(_object(line, f"{name}:{number}")))
+            except ErrataError as error:
+                raise ErrataError(f"{name}:{number}: {error}") from None
+    return found
+
+
 def _lines(entries: Sequence[Entry], rules: Sequence[Rule]) -> Iterator[bytes]:
     yield from (_line(one.as_json()) for one in entries)
     yield from (_line({"kind": "rule", **rule.as_json(), "says": str(rule)}) for rule in rules)

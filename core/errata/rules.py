@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
 from fcreview.errata.entry import ErrataError
@@ -46,6 +46,9 @@ class Rule:
     """Of `accept`: what is accepted ..."""
     wanted: Any = None
     """... for this golden value."""
+    who: str = field(default="", compare=False)
+    """Accepted it, on the date (ISO 8601)."""
+    date: str = field(default="", compare=False)
 
     def covers(self, function: str, argument: str) -> bool:
         return self.function in ("", function) and self.argument in ("", argument)
@@ -56,7 +59,7 @@ class Rule:
         return self.kind + values + "".join(scope)
 
     def as_json(self) -> dict[str, Any]:
-        """`{"rule", "benchmark", "function", "argument"}`, of `accept` also `given` and `wanted`."""
+        """`{"rule", "benchmark", "function", "argument", "who", "date"}`, of `accept` also `given` and `wanted`."""
         found = asdict(self)
         found["rule"] = found.pop("kind")
         return found if self.kind == "accept" else {k: v for k, v in found.items() if k not in ("given", "wanted")}
@@ -66,9 +69,9 @@ class Rule:
         kind = raw.get("rule")
         if kind not in MEANS:
             raise ErrataError(f"no rule {kind!r}: there are {', '.join(MEANS)}")
-        scope = {name: raw.get(name, "") for name in _SCOPE.values()}
+        scope = {name: raw.get(name, "") for name in (*_SCOPE.values(), "who", "date")}
         if not all(isinstance(name, str) for name in scope.values()):
-            raise ErrataError("benchmark, function and argument of a rule are texts")
+            raise ErrataError("benchmark, function, argument, who and date of a rule are texts")
         if kind == "accept" and not {"given", "wanted"} <= raw.keys():
             raise ErrataError("a rule 'accept' has given and wanted")
         return cls(cast(str, kind), **scope, given=raw.get("given"), wanted=raw.get("wanted"))

@@ -29,7 +29,8 @@ RECORDED: dict[FigureSource, tuple[Source, ...]] = {
 """Whose values count for a source, later ones over earlier: a judge's are recorded with both. People's come on top."""
 _ITEMS = """
 SELECT i.item, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type,
-       i.extra->'$.more', i.extra->'$.without_errata', i.n_golden, i.n_predicted, i.n_turns, coalesce(len(i.functions), 0),
+       i.extra->'$.more', i.extra->'$.without_errata', i.n_golden, i.n_predicted, i.n_turns,
+       coalesce(len(i.functions), 0),
        i.tokens_in, i.tokens_out, i.latency,
        list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)])
 FROM item_rows i WHERE i.run = ? ORDER BY i.seq

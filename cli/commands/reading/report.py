@@ -76,11 +76,11 @@ def report(
     show_it = show_json if as_json else show
     with opened(Place([path], data, workspace, policy=policy, errata=errata)) as session:
         session.head(as_json=as_json)
-        errata = applied(session.workspace)
+        known = applied(session.workspace)
         together: dict[tuple[str, str, str], list[Part]] = {}
         for row in session.runs:
             if run is None or row.run == run:
-                sources = _sources(errata, row.info)
+                sources = _sources(known, row.info)
                 part = Part(row, session.store.told.scored(row.run, errata="errata" in sources))
                 show_it(_head(row), figures_of(part.rows, row.info), sources)
                 if row.info.lacks_dataset:

@@ -1,0 +1,127 @@
+"""Errata from a review to a rescored run: `errata create`, `check` and `issue`, `--errata`, and the report."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands import Done
+
+Cli = Callable[..., Done]
+ITEM = "live_simple_3-3-0"
+
+
+@pytest.fixture
+def runs(tmp_path: Path, samples: Path) -> Path:
+    place = tmp_path / "runs"
+    shutil.copytree(samples / "bfcl", place, ignore=shutil.ignore_patterns("__pycache__"))
+    return place
+
+
+@pytest.fixture
+def mended(cli: Cli, runs: Path, tmp_path: Path) -> Path:
+    """A file with one golden answer: what a failing run said is right."""
+    shown = failing(cli, runs)[0]
+    call = next(json.loads(line) for line in (runs / "fix.jsonl").read_text().splitlines())
+    done = cli(
+        "label", runs, ITEM, "--run", str(shown["run"]), "--golden-fix", json.dumps(call), "--reason", "so asked"
+    )
+    assert done.code == 0, done.err
+    out = tmp_path / "errata.jsonl"
+    done = cli("errata", "create", runs, "-o", out)
+    assert done.code == 0 and "1 golden answer and 0 rules" in done.err, done.err
+    return out
+
+
+def failing(cli: Cli, runs: Path) -> list[dict[str, Any]]:
+    """The item in the runs whose rule verdict is a failure. Writes a fix that they would pass by."""
+    rows = [row for row in cli("items", runs, "--json", "--queue", "dataset").objects if row["id"] == ITEM]
+    found = [row for row in rows if row["rule"] is False]
+    assert found
+    record = result_of(runs, found[0]["model"])
+    name, arguments = next(iter(record["result"][0].items()))
+    given = json.loads(arguments) if isinstance(arguments, str) else arguments
+    fix = {"ground_truth": [{name: {key: [value] for key, value in given.items()}}]}
+    (runs / "fix.jsonl").write_text(json.dumps(fix))
+    return found
+
+
+def result_of(runs: Path, model: str) -> dict[str, Any]:
+    (file,) = (runs / "result" / model).rglob("*live_simple_result.json")
+    return next(r for r in map(json.loads, file.read_text().splitlines()) if r["id"] == ITEM)
+
+
+def rule_of(cli: Cli, runs: Path, *more: str | Path) -> dict[tuple[str, str], bool | None]:
+    rows = cli("items", runs, "--json", "--queue", "dataset", *more).objects
+    return {(row["model"], row["id"]): row["rule"] for row in rows}
+
+
+def test_a_fix_rescores_exactly_its_item(cli: Cli, runs: Path, mended: Path) -> None:
+    before = rule_of(cli, runs)
+    after = rule_of(cli, runs, "--errata", mended)
+    changed = {key for key in before if before[key] is not after[key]}
+    assert changed and {item for _, item in changed} == {ITEM}
+    mended.unlink()
+    assert rule_of(cli, runs) == after, "they hold from now on"
+    again = cli("errata", "create", runs, "-o", mended)
+    assert again.code == 0 and "1 golden answer" in again.err, "what is applied is taken along"
+    assert rule_of(cli, runs, "--errata", "none") == before
+
+
+def test_the_report_shows_both(cli: Cli, runs: Path, mended: Path) -> None:
+    plain = cli("report", runs, "--json").objects
+    assert all("errata" not in line for line in plain)
+    lines = cli("report", runs, "--errata", mended, "--json").objects
+    assert [line["rule"] for line in lines] == [line["rule"] for line in plain]
+    assert [line["official"] for line in lines] == [line["official"] for line in plain]
+    moved = [line for line in lines if line["errata"] != line["rule"] and line["errata"] is not None]
+    assert moved and all(line["errata"] > line["rule"] for line in moved if line["unit"] == "share")
+    assert " rule  errata  corrected" in " ".join(cli("report", runs).out.split(" ")).replace("   ", "  ")
+
+
+def test_what_was_changed_by_hand_is_refused(cli: Cli, runs: Path, mended: Path) -> None:
+    assert cli("errata", "check", mended).code == 0
+    assert cli("errata", "check", mended, "--json").objects[0]["goldens"] == 1
+    mended.write_text(mended.read_text().replace("so asked", "so said"))
+    for command in (("errata", "check", mended), ("report", runs, "--errata", mended)):
+        done = cli(*command)
+        assert done.code == 1 and "changed since it was written" in done.err
+
+
+def test_a_stale_entry_is_told_and_not_applied(cli: Cli, runs: Path, mended: Path) -> None:
+    before = rule_of(cli, runs)
+    for file in (runs / "data").rglob("possible_answer/*live_simple.json"):
+        records = [json.loads(line) for line in file.read_text().splitlines()]
+        for record in records:
+            if record["id"] == ITEM:
+                record["ground_truth"] = [{"timer.start": {"minutes": [99]}}]
+        file.write_text("\n".join(map(json.dumps, records)))
+    shutil.rmtree(runs / "score")
+    issues = [one for one in cli("import", runs, "--errata", mended, "--json").objects if one["kind"] == "issue"]
+    told = [one for one in issues if "stale erratum" in one["what"]]
+    assert told and all((one["item"], one["line"]) == (ITEM, 2) for one in told)
+    assert rule_of(cli, runs)[told_model(before), ITEM] is False
+
+
+def told_model(rules: dict[tuple[str, str], bool | None]) -> str:
+    return next(model for (model, item), rule in rules.items() if item == ITEM and rule is False)
+
+
+def test_maintainers_get_a_text(cli: Cli, mended: Path, tmp_path: Path) -> None:
+    done = cli("errata", "issue", mended)
+    assert done.code == 0
+    for part in ("# Golden answers that look wrong", f"### `{ITEM}`", "so asked", "**Runs**: ", "`tester`"):
+        assert part in done.out
+    assert cli("errata", "issue", mended, "-o", tmp_path / "issue.md").code == 0
+    assert (tmp_path / "issue.md").read_text().strip() == done.out.strip()
+
+
+def test_nothing_settled_is_no_file(cli: Cli, runs: Path, tmp_path: Path) -> None:
+    done = cli("errata", "create", runs, "-o", tmp_path / "none.jsonl")
+    assert done.code == 1 and "no golden fix is settled" in done.err
+    assert not (tmp_path / "none.jsonl").exists()

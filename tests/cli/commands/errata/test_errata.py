@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,35 +24,14 @@ def runs(tmp_path: Path, samples: Path) -> Path:
 
 @pytest.fixture
 def mended(cli: Cli, runs: Path, tmp_path: Path) -> Path:
-    """A file with one golden answer: what a failing run said is right."""
-    shown = failing(cli, runs)[0]
-    call = next(json.loads(line) for line in (runs / "fix.jsonl").read_text().splitlines())
-    done = cli(
-        "label", runs, ITEM, "--run", str(shown["run"]), "--golden-fix", json.dumps(call), "--reason", "so asked"
-    )
+    """A file with one golden answer: half an hour is 30 minutes."""
+    fix = json.dumps({"ground_truth": [{"timer.start": {"minutes": [30], "name": ["bread", ""]}}]})
+    done = cli("label", runs, ITEM, "--run", "maple-8b", "--golden-fix", fix, "--reason", "so asked")
     assert done.code == 0, done.err
     out = tmp_path / "errata.jsonl"
     done = cli("errata", "create", runs, "-o", out)
     assert done.code == 0 and "1 golden answer and 0 rules" in done.err, done.err
     return out
-
-
-def failing(cli: Cli, runs: Path) -> list[dict[str, Any]]:
-    """The item in the runs whose rule verdict is a failure. Writes a fix that they would pass by."""
-    rows = [row for row in cli("items", runs, "--json", "--queue", "dataset").objects if row["id"] == ITEM]
-    found = [row for row in rows if row["rule"] is False]
-    assert found
-    record = result_of(runs, found[0]["model"])
-    name, arguments = next(iter(record["result"][0].items()))
-    given = json.loads(arguments) if isinstance(arguments, str) else arguments
-    fix = {"ground_truth": [{name: {key: [value] for key, value in given.items()}}]}
-    (runs / "fix.jsonl").write_text(json.dumps(fix))
-    return found
-
-
-def result_of(runs: Path, model: str) -> dict[str, Any]:
-    (file,) = (runs / "result" / model).rglob("*live_simple_result.json")
-    return next(r for r in map(json.loads, file.read_text().splitlines()) if r["id"] == ITEM)
 
 
 def rule_of(cli: Cli, runs: Path, *more: str | Path) -> dict[tuple[str, str], bool | None]:
@@ -81,7 +59,7 @@ def test_the_report_shows_both(cli: Cli, runs: Path, mended: Path) -> None:
     assert [line["official"] for line in lines] == [line["official"] for line in plain]
     moved = [line for line in lines if line["errata"] != line["rule"] and line["errata"] is not None]
     assert moved and all(line["errata"] > line["rule"] for line in moved if line["unit"] == "share")
-    assert " rule  errata  corrected" in " ".join(cli("report", runs).out.split(" ")).replace("   ", "  ")
+    assert "official rule errata corrected" in " ".join(cli("report", runs).out.split())
 
 
 def test_what_was_changed_by_hand_is_refused(cli: Cli, runs: Path, mended: Path) -> None:
@@ -94,7 +72,6 @@ def test_what_was_changed_by_hand_is_refused(cli: Cli, runs: Path, mended: Path)
 
 
 def test_a_stale_entry_is_told_and_not_applied(cli: Cli, runs: Path, mended: Path) -> None:
-    before = rule_of(cli, runs)
     for file in (runs / "data").rglob("possible_answer/*live_simple.json"):
         records = [json.loads(line) for line in file.read_text().splitlines()]
         for record in records:
@@ -105,11 +82,7 @@ def test_a_stale_entry_is_told_and_not_applied(cli: Cli, runs: Path, mended: Pat
     issues = [one for one in cli("import", runs, "--errata", mended, "--json").objects if one["kind"] == "issue"]
     told = [one for one in issues if "stale erratum" in one["what"]]
     assert told and all((one["item"], one["line"]) == (ITEM, 2) for one in told)
-    assert rule_of(cli, runs)[told_model(before), ITEM] is False
-
-
-def told_model(rules: dict[tuple[str, str], bool | None]) -> str:
-    return next(model for (model, item), rule in rules.items() if item == ITEM and rule is False)
+    assert rule_of(cli, runs)["maple-8b", ITEM] is False
 
 
 def test_maintainers_get_a_text(cli: Cli, mended: Path, tmp_path: Path) -> None:

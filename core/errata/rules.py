@@ -79,7 +79,7 @@ class Rule:
 
 def parse_rule(text: str) -> Rule:
     """ErrataError for what is no rule."""
-    left = " ".join(text.split())
+    left = text.strip()
     spoken = next((said for said in SPOKEN if left == said or left.startswith(f"{said} ")), None)
     kind, _, left = left.partition(" ") if spoken is None else (SPOKEN[spoken], "", left[len(spoken) :])
     if kind not in MEANS:

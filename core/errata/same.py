@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from fcreview.errata.rules import Rule
 from fcreview.suspects.facts.documents import MISSING, Parameter
 
 DEEP = 50
+_POWER = re.compile(r"[ ]*(?:\*\*|\^)[ ]*")
 OMITTED = ""
 """Among the accepted values of a field inside an object: it may be left out."""
 
@@ -74,4 +76,4 @@ def _is_number(value: Any) -> bool:
 
 
 def _powers(text: str) -> str:
-    return "".join(text.split()).replace("**", "^")
+    return _POWER.sub("^", text)

@@ -9,7 +9,6 @@ from fcreview.errata.entry import Entry, question_hash
 from fcreview.errata.file import Errata
 from fcreview.errata.rules import Rule
 from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.dataset import content_hash
 from fcreview.importers.bfcl.golden import golden_calls
 from fcreview.importers.bfcl.joining.questions import same_answer
 from fcreview.model import ImportIssue, Message, Run
@@ -57,11 +56,12 @@ class Mending:
                 self._tell(entry, "the dataset has no such item")
 
     def _made(self, case: Case, entry: Entry | None, rules: tuple[Rule, ...]) -> Case:
+        """Its hash stays that of the dataset's own answer: reviews of the item, by which the answer was mended, are no
+        more stale than before."""
         found = replace(case, rules=rules, prepared={}, judged={})
         if entry is not None:
             found.answer = entry.new
             found.golden = golden_calls(entry.new, case.category, self._run.generation, case.functions)
-            found.golden_hash = content_hash(entry.new)
         return found
 
     def _fits(self, entry: Entry, case: Case, opening: Sequence[Message]) -> bool:

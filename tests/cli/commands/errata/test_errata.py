@@ -51,6 +51,20 @@ def test_a_fix_rescores_exactly_its_item(cli: Cli, runs: Path, mended: Path) -> 
     assert rule_of(cli, runs, "--errata", "none") == before
 
 
+def test_reviews_count_as_before(cli: Cli, runs: Path, mended: Path) -> None:
+    for verdict in ("pass", "fail"):
+        assert cli("label", runs, ITEM, "--run", "maple-8b", "--verdict", verdict).code == 0
+        before = cli("items", runs, "--json", "--queue", "dataset").objects
+        after = cli("items", runs, "--json", "--queue", "dataset", "--errata", mended).objects
+        assert [(row["human"], row["effective"]) for row in after] == [
+            (row["human"], row["effective"]) for row in before
+        ]
+        assert [row["human"] for row in after if row["id"] == ITEM and row["model"] == "maple-8b"] == [
+            verdict == "pass"
+        ]
+        cli("import", runs, "--errata", "none")
+
+
 def test_the_report_shows_both(cli: Cli, runs: Path, mended: Path) -> None:
     plain = cli("report", runs, "--json").objects
     assert all("errata" not in line for line in plain)
@@ -92,6 +106,19 @@ def test_maintainers_get_a_text(cli: Cli, mended: Path, tmp_path: Path) -> None:
         assert part in done.out
     assert cli("errata", "issue", mended, "-o", tmp_path / "issue.md").code == 0
     assert (tmp_path / "issue.md").read_text().strip() == done.out.strip()
+
+
+def test_a_benchmark_that_is_not_rescored_is_told(cli: Cli, samples: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "ace"
+    shutil.copytree(samples / "acebench", runs)
+    fix = json.dumps({"ground_truth": {"library_reserve": {"title": "Dune", "copies": 2}}})
+    item = "normal_single_turn_single_function_2"
+    assert cli("label", runs, item, "--golden-fix", fix).code == 0
+    assert cli("errata", "create", runs, "-o", tmp_path / "ace.jsonl").code == 0
+    assert "ACEBench" in cli("errata", "check", tmp_path / "ace.jsonl").out
+    done = cli("report", runs, "--errata", tmp_path / "ace.jsonl")
+    assert done.code == 1 and "errata of ACEBench cannot be applied: only the rules of BFCL" in done.err
+    assert cli("report", runs).code == 0
 
 
 def test_nothing_settled_is_no_file(cli: Cli, runs: Path, tmp_path: Path) -> None:

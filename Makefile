@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 
-.PHONY: demo quick test sweep faults lint types layers check snapshots bench clean
+.PHONY: demo quick test sweep faults lint types layers check snapshots pictures bench clean
 
 demo: $(STAMP)
 	$(BIN)/fcreview demo
@@ -47,6 +47,10 @@ check: lint types layers test sweep
 # The pictures of the screens as they are now; look at what changed before you commit them.
 snapshots: $(STAMP)
 	$(BIN)/python -m pytest -q tests/tui/test_snapshots.py --snapshot-update
+
+# The pictures of README and docs, from the sample runs.
+pictures: $(STAMP)
+	$(BIN)/python docs/pictures/make.py
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run_all.py

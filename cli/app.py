@@ -23,6 +23,8 @@ COMMANDS = {
     "queue": "fcreview.cli.commands.queue:COMMANDS",
     "adjudicate": "fcreview.cli.commands.reviewing.adjudicate:adjudicate",
     "agreement": "fcreview.cli.commands.reviewing.agreement:agreement",
+    "calibrate": "fcreview.cli.commands.reading.calibrate:calibrate",
+    "estimate": "fcreview.cli.commands.reading.estimate:estimate",
     "audit": "fcreview.cli.commands.reviewing.audit:audit",
     "report": "fcreview.cli.commands.reading.report:report",
     "export": "fcreview.cli.commands.reviewing.export:export",

@@ -189,7 +189,7 @@ class Store:
     def told(self) -> Told:
         """What verdicts and others' reviews amount to. StoreError in blind mode."""
         self._unless_blind("what others found is not available")
-        return Told(self.connection, self.reviews, self._do)
+        return Told(self.connection, self.workspace, self.reviews, self._do)
 
     def overruled(self, item: int, said: Said) -> dict[str, Any] | None:
         """{source, by, value} of the automatic verdict that this one would contradict; None if it would not."""

@@ -11,11 +11,15 @@ if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked 
     from fcreview.agreement.disputes import Dispute
     from fcreview.agreement.ratings import Rating
     from fcreview.agreement.repeats import Repeated
+    from fcreview.calibration.cases import Case
     from fcreview.figures import FigureSource, Scored
+    from fcreview.store.estimating.opening import Wanted
+    from fcreview.store.estimating.standings import Standings
     from fcreview.store.queries.disputes import Disputed
     from fcreview.store.reviews.tables import ReviewTables
     from fcreview.store.rows import View
     from fcreview.store.suspects.panel import Panel
+    from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")
 
@@ -24,9 +28,13 @@ class Told:
     """Of one store; `Store.told` gives it, and raises StoreError in blind mode."""
 
     def __init__(
-        self, connection: DuckDBPyConnection, reviews: ReviewTables, do: Callable[[Callable[[], Any]], Any]
+        self,
+        connection: DuckDBPyConnection,
+        workspace: Workspace,
+        reviews: ReviewTables,
+        do: Callable[[Callable[[], Any]], Any],
     ) -> None:
-        self._connection, self._reviews = connection, reviews
+        self._connection, self._workspace, self._reviews = connection, workspace, reviews
         self._do = do
         """Does it while nobody else uses the connection."""
 
@@ -41,6 +49,30 @@ class Told:
         from fcreview.store.queries.scored import scored
 
         return self._asked(lambda: scored(self._connection, run, errata=errata))
+
+    def cases(self, view: View) -> list[Case]:
+        """Automatic verdicts on what people settled in the view's items; see `estimating.cases`."""
+        from fcreview.store.estimating.cases import cases
+
+        return self._asked(lambda: cases(self._connection, self._reviews, view))
+
+    def where_of(self, base: str, wanted: Wanted) -> str | None:
+        """The filter that opens a cell's items; see `estimating.opening`."""
+        from fcreview.store.estimating.opening import where_of
+
+        return self._asked(lambda: where_of(self._connection, base, wanted))
+
+    def unreviewed(self, run: int) -> list[Scored]:
+        """What the run's figures were computed from while nobody had reviewed anything."""
+        from fcreview.store.queries.scored import unreviewed
+
+        return self._asked(lambda: unreviewed(self._connection, run))
+
+    def standings(self, run: int) -> Standings:
+        """What is known of each of the run's items; see `estimating.standings`."""
+        from fcreview.store.estimating.standings import standings
+
+        return self._asked(lambda: standings(self._connection, self._workspace, self._reviews, run))
 
     def agreement_rows(self, view: View) -> list[Rating]:
         """What annotators said of the view's items; see `queries.agreement.ratings`."""

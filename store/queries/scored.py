@@ -99,6 +99,12 @@ def scored(connection: DuckDBPyConnection, run: int, *, errata: bool = False) ->
     return found
 
 
+def unreviewed(connection: DuckDBPyConnection, run: int) -> list[Scored]:
+    """The run's items in dataset order as the corrected source sees them while nobody has reviewed anything."""
+    rows = connection.execute(_ITEMS, [run]).fetchall()
+    return [_row(_Stored(*row), "corrected", []) for row in rows]
+
+
 def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
     said: dict[Question, Any] = {}
     for who in RECORDED[source]:

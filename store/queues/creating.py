@@ -58,7 +58,7 @@ def create(connection: DuckDBPyConnection, wanted: Wanted) -> QueueFile:
     names = [check_annotator(name) for name in wanted.sharing.annotators]
     if not names or len({name.casefold() for name in names}) < len(names):
         raise QueueError("name each annotator once: --annotators a,b,c")
-    population = _population(connection, wanted)
+    population = population_of(connection, wanted)
     if not population:
         raise QueueError(f"no item matches {wanted.view.where}" if wanted.view.where.strip() else "there are no items")
     size = len(population) if wanted.size is None else wanted.size
@@ -85,8 +85,8 @@ def create(connection: DuckDBPyConnection, wanted: Wanted) -> QueueFile:
     return QueueFile(wanted.name, now, design, drawn.strata, items, shared(drawn.sample, overlap, wanted.sharing))
 
 
-def _population(connection: DuckDBPyConnection, wanted: Wanted) -> dict[str, str]:
-    """{key and hashes as JSON text: stratum}. Runs that hold the same answer to the same item are one."""
+def population_of(connection: DuckDBPyConnection, wanted: Wanted) -> dict[str, str]:
+    """What could be drawn: {key and hashes as JSON text: stratum}. Runs with the same answer to an item are one."""
     by = [name.strip() for name in wanted.stratify.split(",") if name.strip()]
     unknown = next((name for name in by if name not in STRATA), None)
     if unknown is not None:

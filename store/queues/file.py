@@ -66,6 +66,10 @@ class Design:
     population: int
     runs: list[dict[str, Any]]
     """{benchmark, generation, language, model, path, dataset, n_items} of the runs that were drawn from."""
+    extends: str = ""
+    """The queue file that it goes on with; its items were not drawn again. Empty for a sample of its own."""
+    target: str = ""
+    """The figure whose interval it is to shrink, of one that extends another."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,18 @@ class Events:
         """Whether the annotator ever said anything of the item."""
         return any(event.annotator == annotator for event in self.by_key.get(key, ()))
 
+    def drawn_in(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> set[str]:
+        """The queue files that put the item before people when they gave verdicts that stand."""
+        return {
+            event.queue
+            for event in self.about(key, prediction_hash, golden_hash)
+            if event.queue
+            and event.verdict is not None
+            and not event.presentation
+            and (event.event, event.annotator) not in self.retracted
+            and not is_stale(event, prediction_hash, golden_hash)
+        }
+
     def answers(
         self, key: ItemKey, annotator: str, prediction_hash: str = "", golden_hash: str = "", presentation: int = 1
     ) -> list[Opinion]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import CHOOSING, RunRow, View
@@ -14,6 +15,11 @@ from fcreview.tui.text.format import cut, cut_middle, rate_of
 from fcreview.tui.text.lines import Line, Part, line_width, spread
 from fcreview.tui.text.theme import symbols
 
+if TYPE_CHECKING:
+    from fcreview.estimate.share import Share
+
+HALF_WIDTH = 0.02
+"""That the interval of the corrected rate is to reach."""
 SHORTER = "no dataset: --data DIR"
 GAP: Part = ("   ", "")
 
@@ -83,8 +89,20 @@ def run_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind
     return spread(left, right, cells)
 
 
-def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False) -> Line:
-    """Official and corrected rate, the recomputed one where there is one, and the number of import issues."""
+def estimate_words(share: Share) -> str:
+    """`74.9 % [69.8, 79.6] · 38 more for ±2`"""
+    said = f"{100 * share.corrected:.1f} % [{100 * share.low:.1f}, {100 * share.high:.1f}]"
+    more = (
+        f" {symbols().between} {share.needed:,} more for {symbols().plus_minus}{100 * HALF_WIDTH:g}"
+        if share.needed
+        else ""
+    )
+    return said + more
+
+
+def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False, share: Share | None = None) -> Line:
+    """Official and corrected rate (with its interval where `share` is known), the recomputed one where there is one,
+    and the number of import issues."""
     if runs is None:
         return ((" reading the store ", "dim"),)
     total = rates(runs)
@@ -96,7 +114,8 @@ def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False
         if total.rule[1]:
             shown = recomputed(*total.rule, total.items)
             left += [GAP, ("rule ", "dim"), (shown, "strong" if total.rule[1] == total.items else "dim")]
-        left += [GAP, ("corrected ", "dim"), (rate_of(*total.effective, total.items), "strong")]
+        corrected = rate_of(*total.effective, total.items) if share is None else estimate_words(share)
+        left += [GAP, ("corrected ", "dim"), (corrected, "strong")]
     issues = [count_of(total.issues, "import issue")] if total.issues else []
     told = [", ".join(issues)]
     if any(run.info.lacks_dataset for run in runs):

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from fcreview.store.rows import QueueRow, RunRow, View
 
 if TYPE_CHECKING:
+    from fcreview.estimate.share import Share
     from fcreview.store.store import Store
     from fcreview.tui.session import Session
 
 WINDOW = 256
 """Rows asked for at a time."""
+ESTIMATED = 20_000
+"""Items of a run whose rate is estimated while people work: 4,000 take a quarter of a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,9 @@ class Loaded:
 class Loading:
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._estimated: tuple[int, ...] = ()
+        """The state of reviews that `_share` is of."""
+        self._share: Share | None = None
 
     async def view(self, request: Request) -> Loaded:
         """FilterError if the view's filter is not understood, SessionError if there is no store."""
@@ -53,6 +59,17 @@ class Loading:
 
     async def runs(self) -> list[RunRow]:
         return await self._session.ask(lambda store: store.runs())
+
+    async def share(self, run: RunRow) -> Share | None:
+        """Of the items of a run that pass, with an interval; None without a random sample of them, and of a run so
+        large that the next item would have to wait for it. Worked out anew when something was reviewed."""
+        if run.n_items > ESTIMATED:
+            return None
+        state = (run.run, run.reviewed, run.effective_pass, run.effective_known)
+        if state != self._estimated:
+            self._share = await self._session.ask(partial(_share, run.run))
+            self._estimated = state
+        return self._share
 
     async def find(self, item: int | str, run: int | None) -> int | None:
         """The item that a person named: by its id in a run that is shown, or by its number."""
@@ -78,6 +95,18 @@ def _load(request: Request, store: Store) -> Loaded:
     window = cursor // WINDOW
     own = store.progress(view.file, store.annotator) if view.file else []
     return Loaded(total, cursor, window, store.page(view, window * WINDOW, WINDOW), own[0].said if own else "")
+
+
+def _share(run: int, store: Store) -> Share | None:
+    """Only worked out where a queue file can have drawn a sample."""
+    from fcreview.store.queues.file import queue_names
+
+    if store.blind or not queue_names(store.workspace):
+        return None
+    from fcreview.estimate.share import share
+    from fcreview.tui.queue.header import HALF_WIDTH
+
+    return share(store.told.standings(run).items, HALF_WIDTH)
 
 
 def _warnings(store: Store) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -33,6 +33,9 @@ from fcreview.tui.widgets.filter_line import FilterLine
 from fcreview.tui.widgets.queue_list import QueueList
 from fcreview.tui.widgets.status import KeyLine
 
+if TYPE_CHECKING:
+    from fcreview.estimate.share import Share
+
 FILTER_HINT = ' such as official:fail -reviewed error:value_error text:"celsius"'
 SEARCH_HINT = " items whose texts contain these words"
 ACTIONS = {action.does.partition("(")[0] for action in QUEUE}
@@ -52,6 +55,7 @@ class QueueScreen(Screen[None]):
         self._total: int | None = None
         """None until the first rows are there."""
         self._done = ""
+        self._share: Share | None = None
         self._open_item = open_item
         self._message = message
 
@@ -91,7 +95,7 @@ class QueueScreen(Screen[None]):
     def _draw_header(self) -> None:
         cells, runs = self.size.width, self._shown_runs()
         self._bar("runs").show(header.run_line(runs, self._session.annotator, cells, blind=self.state.blind))
-        self._bar("rates").show(header.rates_line(runs, cells, blind=self.state.blind))
+        self._bar("rates").show(header.rates_line(runs, cells, blind=self.state.blind, share=self._share))
         says: Line = ((visible(self._message), "warn"),) if self._message else ()
         self._bar("rule").show(rule(says, cells, symbols().rule) if says else ((symbols().rule * cells, "dim"),))
         self._bar("heading").show(queue_heading(self.list.columns, self.state.blind))
@@ -154,6 +158,16 @@ class QueueScreen(Screen[None]):
         self._choosing.runs = runs
         self.list.set_columns(models=self.state.run is None and len({run.info.model for run in runs}) > 1)
         self._draw_header()
+        self._load_share()
+
+    @work(exclusive=True, group="share")
+    async def _load_share(self) -> None:
+        """After all else is there."""
+        runs = self._shown_runs() or ()
+        share = await self._loading.share(runs[0]) if len(runs) == 1 and not self.state.blind else None
+        if share != self._share:
+            self._share = share
+            self._draw_header()
 
     @work(group="windows")
     async def _fetch(self, window: int, age: int) -> None:

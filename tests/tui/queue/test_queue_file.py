@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,3 +77,26 @@ async def test_the_orders_offered_hold_the_share(share: Callable[..., FcreviewAp
         await pilot.press("o")
         text = "\n".join(await settled(pilot))
         assert "pilot" in text and "stratified" in text and "a judge said" not in text and "uncertain" not in text
+
+
+@pytest.mark.parametrize("blind", [False, True])
+async def test_the_corrected_rate_has_an_interval_when_a_sample_was_reviewed_and_never_blind(
+    make_app: Any, settled: Any, blind: bool
+) -> None:
+    app: FcreviewApp = make_app([{"official": n % 4 != 0} for n in range(40)], view=SHARE, blind=blind)
+    store = make_app.stores[-1]
+    write_queue(store.workspace, store.drawn(Wanted("pilot", View(), 8, "", Sharing(["alice"], seed=4))))
+    async with app.run_test(size=(120, 30)) as pilot:
+        before = (await settled(pilot))[1]
+        assert "[" not in before and "more for" not in before
+        await pilot.press("enter")
+        for _ in range(8):
+            await settled(pilot)
+            await pilot.press("p")
+        await settled(pilot)
+        await pilot.press("q")
+        rates = (await settled(pilot))[1]
+        said = re.search(r"corrected \d+\.\d % \[(\d+\.\d), (\d+\.\d)\] · \d+ more for ±2", rates)
+        assert (said is None) is blind and ("[" in rates) is not blind
+        if said is not None:
+            assert float(said[1]) < float(said[2])

@@ -1,0 +1,136 @@
+"""Verdicts of published runs: one source taken for the truth, another for the automatic verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fcreview.estimate.outcomes import Figures, Outcomes
+from fcreview.figures import Figure, Key, Scored
+from fcreview.importers.registry import discover, figures, read_plan
+from fcreview.model import Run
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.rows import RunRow
+from fcreview.store.store import Store
+from fcreview.store.workspace import find_workspace
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Items with two verdicts; one entry an item."""
+
+    name: str
+    truth: Flags
+    automatic: Flags
+    category: NDArray[np.int64]
+    rows: list[Scored]
+    figures: Figures
+    """The benchmark's own, of such rows."""
+    weights: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    """By figure: what one item more that passes adds, by category."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A run that is there, and what is made of it."""
+
+    name: str
+    folder: str
+    data: str
+    chosen: Callable[[Run], bool]
+    truth: str
+    automatic: str
+    """A source, or empty: only the truth with verdicts turned."""
+    figure: Key | None
+    """A weighted figure that is linear in the items of each category."""
+    turned: bool = True
+    """Whether degraded verdicts are tried as well."""
+
+
+RUNS = (
+    Published("BFCL V3 Claude 3.5, rule", "bfcl_families/v3", "bfcl_families/v3_data",
+              lambda run: run.model.startswith("claude-3-5"), "official", "rule", ("accuracy", 1, "ast")),
+    Published("BFCL V3 Bielik, rule", "bfcl_families/v3", "bfcl_families/v3_data",
+              lambda run: run.model.startswith("speakleash"), "official", "rule", ("accuracy", 1, "ast"), False),
+    Published("BFCL V3 Gemini 1.5, rule", "bfcl_families/v3", "bfcl_families/v3_data",
+              lambda run: run.model.startswith("gemini-1.5"), "official", "rule", ("accuracy", 1, "ast"), False),
+    Published("HammerBench GPT-4o, judge", "hammerbench", "",
+              lambda run: run.model == "GPT-4o", "judge", "official", None),
+    Published("CONFETTI", "confetti", "", lambda run: bool(run.model), "official", "",
+              ("function calling", 0, "binary accuracy")),
+    Published("ACEBench en", "acebench", "", lambda run: run.language == "en", "official", "", None),
+)  # fmt: skip
+TURNED = (0.05, 0.2)
+"""Parts of the verdicts that are turned."""
+
+
+def settings(bench: Path, folder: Path, only: str) -> Iterator[Setting]:
+    """Those that have `only` in their name. Runs are imported into workspaces below `folder`."""
+    for published in RUNS:
+        names = [published.name] if published.automatic else []
+        parts = TURNED if published.turned else ()
+        names += [f"{published.name.split(',')[0]}, {100 * part:.0f} % turned" for part in parts]
+        if not any(only.lower() in name.lower() for name in names):
+            continue
+        rows, truth, automatic, run = _read(bench, folder, published)
+        words, category = np.unique([row.category for row in rows], return_inverse=True)
+        weights = _weights(rows, run, published.figure, words)
+        made = [(names[0], automatic)] if automatic is not None else []
+        made += [
+            (name, turned(truth, category, part))
+            for name, part in zip(names[len(names) - len(parts) :], parts, strict=True)
+        ]
+        for name, flags in made:
+            if only.lower() in name.lower():
+                yield Setting(name, truth, flags, category, rows, partial(_figures, run), weights)
+
+
+def turned(truth: Flags, category: NDArray[np.int64], part: float) -> Flags:
+    """About this part of the verdicts the other way round: in some categories several times as many as in others."""
+    generator = np.random.default_rng(1)
+    chance = generator.gamma(2.0, 0.5, category.max() + 1)[category]
+    flags: Flags = truth ^ (generator.random(len(truth)) < np.minimum(part * chance / chance.mean(), 0.5))
+    return flags
+
+
+def _read(bench: Path, folder: Path, published: Published) -> tuple[list[Scored], Flags, Flags | None, Run]:
+    workspace = find_workspace(folder, folder / published.folder.replace("/", "_"), create=True)
+    if not workspace.store.exists():
+        data = [bench / published.data] if published.data else []
+        import_runs(workspace, discover([bench / published.folder], data=data).plans, read_plan)
+    with Store.open(workspace) as store:
+        row: RunRow = next(each for each in store.runs() if published.chosen(each.info))
+        said = store.connection.execute(
+            f"SELECT {published.truth}, {published.automatic or published.truth}"  # noqa: S608 - our own names
+            " FROM item_rows WHERE run = ? ORDER BY seq",
+            [row.run],
+        ).fetchall()
+        rows = store.told.unreviewed(row.run)
+    known = [at for at, both in enumerate(said) if None not in both]
+    truth, automatic = (np.array([said[at][side] for at in known], dtype=bool) for side in (0, 1))
+    return [rows[at] for at in known], truth, automatic if published.automatic else None, row.info
+
+
+def _figures(run: Run, rows: Sequence[Scored]) -> list[Figure]:
+    return figures(rows, run)
+
+
+def _weights(
+    rows: list[Scored], run: Run, figure: Key | None, words: NDArray[np.str_]
+) -> dict[str, NDArray[np.float64]]:
+    if figure is None:
+        return {}
+    outcomes = Outcomes(rows, rows, partial(_figures, run))
+    found = np.zeros(len(words))
+    for number, category in enumerate(words):
+        places = [at for at, row in enumerate(rows) if row.category == category]
+        more, less = (outcomes.all_alike(places, verdict)[figure] for verdict in (True, False))
+        found[number] = (more - less) / len(places)
+    return {figure[2]: found}

@@ -1,0 +1,147 @@
+"""`fcreview estimate`: corrected figures with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fcreview.cli.common import Place, opened
+from fcreview.cli.errors import UsageError
+from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, RunOption, WorkspaceOption
+from fcreview.cli.output import aligned, emit, emit_json, note, text_of
+from fcreview.text.numbers import number
+from fcreview.text.words import count_of
+
+if TYPE_CHECKING:
+    from fcreview.cli.opened import Opened
+    from fcreview.estimate.estimates import Estimate, Run
+    from fcreview.store.estimating.standings import Standings
+    from fcreview.store.rows import RunRow
+
+HALF_WIDTH = 2.0
+HalfWidth = Annotated[
+    float,
+    typer.Option("--half-width", metavar="POINTS", help="Of the interval that `needed` is to reach, in points."),
+]
+
+
+def estimate(
+    path: PathArgument,
+    run: RunOption = None,
+    half_width: HalfWidth = HALF_WIDTH,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the draws.")] = 0,
+    policy: PolicyOption = "unanimous",
+    data: Data = None,
+    workspace: WorkspaceOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show corrected figures with 95 % intervals that are valid for how the reviewed items were chosen.
+
+    Inference rests on items of queue files (`fcreview queue create`), which are random samples. What was reviewed
+    otherwise is known, and says nothing of other items. Without a random sample there is no interval.
+    docs/trust.md says how it is done and how often the intervals hold.
+
+    Example: fcreview estimate runs/gpt4o --json
+    """
+    if not 0 < half_width < 100:
+        raise UsageError(f"--half-width {half_width:g}: points between 0 and 100")
+    with opened(Place([path], data, workspace, policy=policy)) as session:
+        session.head(as_json=as_json)
+        chosen = session.run(run) if run is not None else None
+        told: list[str] = []
+        for row in session.runs:
+            if chosen not in (None, row.run):
+                continue
+            known = session.store.told.standings(row.run)
+            told += [each for each in known.problems if each not in told]
+            found = list(estimates_of(session, row, known, half_width, seed))
+            if as_json:
+                for each in found:
+                    emit_json(_fields(row, each))
+            else:
+                show(row, found, half_width)
+        for problem in told:
+            note(f"fcreview: no random sample: {problem}")
+
+
+def estimates_of(
+    session: Opened, row: RunRow, known: Standings, half_width: float, seed: int = 0
+) -> Iterator[Estimate]:
+    from fcreview.estimate.estimates import estimates
+
+    return estimates(run_of(session, row, known), half_width, seed)
+
+
+def run_of(session: Opened, row: RunRow, known: Standings) -> Run:
+    """What the run's estimates are made of."""
+    from fcreview.estimate.estimates import Run
+    from fcreview.importers.registry import figures
+
+    told = session.store.told
+    after = told.scored(row.run)["corrected"]
+    return Run(told.unreviewed(row.run), after, known.items, lambda rows: figures(rows, row.info))
+
+
+def _fields(row: RunRow, one: Estimate) -> dict[str, Any]:
+    """{run, benchmark, table, level, name, unit, automatic, corrected, low, high, n_random, n_known, method, why,
+    needed}; values in the figure's unit, `low` and `high` null where there is no interval, which `why` explains."""
+    from fcreview.estimate.estimates import WHY
+
+    return {
+        "run": row.run, "benchmark": row.info.benchmark, "table": one.table, "level": one.level, "name": one.name,
+        "unit": one.unit, "automatic": one.automatic, "corrected": one.corrected, "low": one.low, "high": one.high,
+        "n_random": one.n_random, "n_known": one.n_known, "method": one.method, "why": WHY[one.method],
+        "needed": one.needed,
+    }  # fmt: skip
+
+
+def show(row: RunRow, found: Sequence[Estimate], half_width: float) -> None:
+    words = [text_of(name) for name in (row.info.benchmark, row.info.generation, row.info.language, row.info.model)]
+    emit(f"run {row.run}   {'  '.join(word for word in words if word)}   {row.n_items:,} items")
+    for line in reasons(found):
+        emit(line)
+    for table in dict.fromkeys(one.table for one in found):
+        cells = [
+            [
+                "  " * one.level + text_of(one.name),
+                number(one.automatic, one.unit, one.digits),
+                number(one.corrected, one.unit, one.digits),
+                interval(one),
+                f"{one.n_random:,}",
+                f"{one.n_known:,}",
+                "" if one.needed is None else f"{one.needed:,}",
+            ]
+            for one in found
+            if one.table == table
+        ]
+        emit()
+        heads = [text_of(table), "automatic", "corrected", "[95 %]", "random", "known", f"more for ±{half_width:g}"]
+        for text in aligned(heads, cells, right=(1, 2, 4, 5, 6), widest=44):
+            emit(text)
+    emit()
+
+
+def reasons(found: Sequence[Estimate]) -> Iterator[str]:
+    """Why there are figures without an interval."""
+    from fcreview.estimate.estimates import WHY
+
+    methods = {one.method for one in found}
+    if "known only" in methods:
+        known = max((one.n_known for one in found), default=0)
+        said = f"{count_of(known, 'item')} reviewed, none as part of a random sample" if known else "nothing reviewed"
+        yield f"no intervals: {said}. `fcreview queue create` draws one."
+    for method in ("not sampled", "other verdicts"):
+        names = [one.name for one in found if one.method == method]
+        if names:
+            shown = ", ".join(map(text_of, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+            yield f"no interval for {shown}: {WHY[method]}"
+
+
+def interval(one: Estimate) -> str:
+    """`[69.8, 79.6]`"""
+    if one.low is None or one.high is None:
+        return "·"
+    low, high = (number(each, one.unit, one.digits).removesuffix(" %") for each in (one.low, one.high))
+    return f"[{low}, {high}]"

@@ -1,0 +1,1 @@
+"""How far automatic verdicts can be believed, measured against what people settled. Pure."""

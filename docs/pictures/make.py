@@ -1,0 +1,84 @@
+"""Draws the pictures of the README and of these pages from the sample runs: `make pictures`.
+
+Each is the running app in a terminal of its size, after the keys that lead there; two people have said something
+before, so that there is something to settle. The pictures name no font from elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from fcreview.importers.registry import discover, read_plan
+from fcreview.review import Said
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace, find_workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.session import Session
+
+HERE = Path(__file__).resolve().parent
+SAMPLES = HERE.parent.parent / "sample_runs"
+FONTS = re.compile(r"@font-face\s*\{[^}]*\}\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    name: str
+    benchmark: str
+    keys: tuple[str, ...] = ()
+    size: tuple[int, int] = (80, 24)
+    item: str | None = None
+
+
+PICTURES = (
+    Picture("queue", "bfcl"),
+    Picture("clusters", "bfcl", ("c",)),
+    Picture("item", "bfcl", item="multi_turn_base_0"),
+    Picture("judge", "complexfuncbench", ("enter",), (110, 34)),
+    Picture("adjudication", "bfcl", ("x",)),
+)
+
+
+def prepared(benchmark: str, place: Path) -> Workspace:
+    """The sample runs of a benchmark in a workspace of their own; two annotators differ on three items."""
+    shutil.copytree(SAMPLES / benchmark, place / benchmark)
+    workspace = find_workspace(place / benchmark, place / benchmark)
+    import_runs(workspace, discover([place / benchmark]).plans, read_plan, jobs=1)
+    for who, verdict, note in (("bob", True, "the same city"), ("carol", False, "another argument than asked for")):
+        with Store.open(workspace, who) as store:
+            for row in store.page(View(queue="failures"), 0, 3):
+                Reviewer(store, Journal(workspace, who)).review(row.item, Said(verdict=verdict, note=note))
+    return workspace
+
+
+async def draw(picture: Picture, workspace: Workspace) -> str:
+    app = FcreviewApp(Session(workspace, "alice"), View(), picture.item)
+    async with app.run_test(size=picture.size) as pilot:
+        for key in (None, *picture.keys):
+            if key:
+                await pilot.press(key)
+            await app.workers.wait_for_complete()
+            await asyncio.sleep(1)  # what a thread has found is drawn by the next frames
+            await pilot.pause()
+        return FONTS.sub("", app.export_screenshot(title="fcreview"))
+
+
+def main() -> None:
+    for picture in PICTURES:
+        with tempfile.TemporaryDirectory() as place:
+            text = asyncio.run(draw(picture, prepared(picture.benchmark, Path(place))))
+        (HERE / f"{picture.name}.svg").write_text(text, "utf-8")
+        print(f"{picture.name}.svg  {len(text):,} bytes", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

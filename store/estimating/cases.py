@@ -1,0 +1,68 @@
+"""Automatic verdicts beside what people settled, as calibration is made of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from fcreview.calibration.cases import Case
+from fcreview.review import OWN
+from fcreview.rollup import SCORING, SETTLED, alike
+from fcreview.store.filters.keys import ERROR
+from fcreview.store.queries.pages import FROM, condition
+from fcreview.store.queries.spoken import spoken_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from fcreview.store.reviews.tables import ReviewTables
+    from fcreview.store.rows import View
+
+_SETTLED = ", ".join(f"'{how}'" for how in SETTLED)
+_PEOPLE = f"SELECT item, target, criterion, human FROM human_labels WHERE decided_by IN ({_SETTLED})"
+_SAID = """
+SELECT i.item, r.benchmark, i.category, i.diff_function, {error}, i.official, i.rule, i.judge,
+       list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"])
+{table} JOIN runs r ON r.run = i.run WHERE h.item IS NOT NULL AND ({where}) ORDER BY i.item
+"""
+_FILE = ".json"
+"""How a verdict's `by` ends that names the score file, not how it was found."""
+
+
+def cases(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[Case]:
+    """One an automatic verdict on something that people settled (adjudicated, else unanimous, or by the policy of the
+    reviews), in the order of items. FilterError for a filter that is not understood."""
+    drawn = {of.item: bool(reviews.said.drawn_in(of.key, *of.hashes)) for of in spoken_of(connection, reviews, view)}
+    settled: defaultdict[int, dict[tuple[str, str], Any]] = defaultdict(dict)
+    for item, target, criterion, human in connection.execute(_PEOPLE).fetchall():
+        if human is not None:
+            settled[item][target, criterion] = orjson.loads(human)
+    where, params, _ = condition(view, blind=False)
+    rows = connection.execute(_SAID.format(error=ERROR, table=FROM, where=where), params).fetchall()
+    found = []
+    for item, benchmark, category, function, error, *own, listed in rows:
+        if item not in settled or item not in drawn:
+            continue
+        for (source, judge, target, criterion, tier), value in _automatic(own, listed or []).items():
+            human = settled[item].get((target, criterion))
+            if human is None or value is None:
+                continue
+            about = (benchmark, category, tier, error, function)
+            found.append(Case(item, source, judge, criterion, value, human, drawn[item], *about))
+    return found
+
+
+def _automatic(own: list[Any], listed: list[list[str]]) -> dict[tuple[str, str | None, str, str, str | None], Any]:
+    """{(source, judge, target, criterion, tier): value}"""
+    found: dict[tuple[str, str | None, str, str, str | None], Any] = {}
+    for source, target, criterion, text, by in listed:
+        judge = (by or "judge") if source == "judge" else None
+        tier = None if source == "judge" or not by or by.endswith(_FILE) else by
+        found[source, judge, target, criterion, tier] = orjson.loads(text) if text is not None else None
+    for source, value in zip(SCORING, own, strict=True):  # an importer may give the item's own verdict only so
+        same = any((each[0], each[2:4]) == (source, OWN) and alike(said, value) for each, said in found.items())
+        if value is not None and not same:
+            found[source, "judge" if source == "judge" else None, *OWN, None] = value
+    return found

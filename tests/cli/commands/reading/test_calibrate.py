@@ -1,0 +1,80 @@
+"""`fcreview calibrate`: what the sources say beside what people settled, and filters that open each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Cli = Callable[..., Any]
+
+
+@pytest.fixture
+def reviewed(cli: Cli, known_run: Path) -> Path:
+    """Six items, one passes officially; two people: the failing 1 is right, 2 wrong, 3 disputed, 0 right."""
+    said = ((0, "ann", "pass"), (1, "ann", "pass"), (2, "ann", "fail"), (3, "ann", "pass"), (3, "bob", "fail"))
+    for at, who, verdict in said:
+        done = cli("label", known_run, f"simple_python_{at}", "--verdict", verdict, "--annotator", who)
+        assert done.code == 0, done.err
+    return known_run
+
+
+def test_confusion_matrix_figures_and_kinds(cli: Cli, reviewed: Path) -> None:
+    found = cli("calibrate", reviewed, "--json").objects
+    (official,) = (
+        each
+        for each in found
+        if each["kind"] == "calibration" and (each["scope"], each["source"]) == ("overall", "official")
+    )
+    assert official["n"] == 3 and official["n_random"] == 0 and official["chosen"] == "by hand"
+    assert [(cell["said"], cell["settled"], cell["n"]) for cell in official["cells"]] == [
+        (True, True, 1), (False, False, 1), (False, True, 1),
+    ]  # fmt: skip
+    rates = {rate["metric"]: rate for rate in official["rates"]}
+    assert rates["tpr"]["value"] == 0.5 and rates["tnr"]["value"] == 1.0 and rates["tpr"]["interval"] == "wilson"
+    assert rates["kappa"]["value"] == pytest.approx(0.4)
+    wrong = [each for each in found if each["kind"] == "wrong" and each["source"] == "official"]
+    assert {(each["by"], each["name"], each["wrong"], each["of"]) for each in wrong} >= {
+        ("error", "value_error:string", 1, 2), ("category", "simple_python", 1, 2),
+    }  # fmt: skip
+
+
+def test_every_cell_opens_its_items_and_no_others(cli: Cli, reviewed: Path) -> None:
+    found = cli("calibrate", reviewed, "--json").objects
+    cells = [cell for each in found for cell in each.get("cells", [])]
+    wrong = [{"n": each["wrong"], "where": each["where"]} for each in found if each["kind"] == "wrong"]
+    assert len(cells) > 5 and wrong
+    for cell in [*cells, *wrong]:
+        items = cli("items", reviewed, "--where", cell["where"], "--json").objects
+        assert len(items) == cell["n"], cell
+
+
+def test_a_cell_opens_items_within_the_filter(cli: Cli, reviewed: Path) -> None:
+    found = cli("calibrate", reviewed, "--where", "id:simple_python_1 OR id:simple_python_2", "--json").objects
+    cell = next(cell for cell in found[0]["cells"] if cell["said"] is False and cell["settled"] is True)
+    assert [item["id"] for item in cli("items", reviewed, "--where", cell["where"], "--json").objects] == [
+        "simple_python_1"
+    ]
+
+
+def test_the_policy_decides_what_is_settled(cli: Cli, reviewed: Path) -> None:
+    cli("label", reviewed, "simple_python_3", "--verdict", "fail", "--annotator", "eve")
+    n = [
+        cli("calibrate", reviewed, "--by", "overall", "--policy", policy, "--json").objects[0]["n"]
+        for policy in ("unanimous", "majority")
+    ]
+    assert n == [3, 4]
+
+
+def test_as_text_it_says_how_reviews_were_chosen(cli: Cli, reviewed: Path, known_run: Path) -> None:
+    done = cli("calibrate", reviewed)
+    assert "0 of them found in a queue file" in done.out and "queue create" in done.out
+    assert "official:fail human:pass" in done.out
+
+
+def test_without_reviews_it_says_so(cli: Cli, known_run: Path) -> None:
+    assert "nothing to compare" in cli("calibrate", known_run).out
+    assert cli("calibrate", known_run, "--json").objects == []
+    assert cli("calibrate", known_run, "--by", "colour").code == 2

@@ -1,0 +1,139 @@
+"""`fcreview estimate` and `queue extend`: no sample, no interval; samples and their extensions make one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import RIGHT, weather, write_dataset, write_model
+from tests.sources import ROOT
+
+Cli = Callable[..., Any]
+ITEMS = 60
+PATH = "simple_python_{}"
+BENCHMARKS = ("acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench")
+
+
+@pytest.fixture
+def run(cli: Cli, tmp_path: Path) -> Path:
+    """Sixty items, every third wrong officially."""
+    wrong = dict.fromkeys(range(0, ITEMS, 3), "value_error:string")
+    write_dataset(tmp_path / "many", ITEMS)
+    answers = [weather("Rome") if at in wrong else RIGHT for at in range(ITEMS)]
+    write_model(tmp_path / "many", "maple", answers, wrong)
+    return tmp_path / "many"
+
+
+def label(cli: Cli, run: Path, tmp_path: Path, verdicts: dict[str, str]) -> None:
+    lines = "".join(json.dumps({"id": name, "value": verdict == "pass"}) + "\n" for name, verdict in verdicts.items())
+    (tmp_path / "said.jsonl").write_text(lines)
+    done = cli("label", run, "--from", tmp_path / "said.jsonl", "--annotator", "ann")
+    assert done.code == 0, done.err
+
+
+def truth(name: str) -> str:
+    """As officially, but every fifth item the other way round."""
+    at = int(name.rpartition("_")[2])
+    return "pass" if (at % 3 != 0) is not (at % 5 == 0) else "fail"
+
+
+def drawn(cli: Cli, run: Path, queue: str) -> list[str]:
+    _, *items = cli("queue", "show", run, queue, "--json").objects
+    return [item["id"] for item in items]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_the_law_no_review_changes_nothing(cli: Cli, tmp_path: Path, benchmark: str) -> None:
+    place = shutil.copytree(ROOT / "sample_runs" / benchmark, tmp_path / benchmark)
+    found = cli("estimate", place, "--json").objects
+    assert found
+    for one in found:
+        assert one["corrected"] == one["automatic"] and one["low"] is None and one["high"] is None, one
+        assert one["n_random"] == one["n_known"] == 0 and one["needed"] is None
+
+
+def test_only_failures_picked_make_no_interval(cli: Cli, run: Path, tmp_path: Path) -> None:
+    label(cli, run, tmp_path, {PATH.format(at): "pass" for at in range(0, ITEMS, 3)})
+    found = cli("estimate", run, "--json").objects
+    for one in found:
+        assert one["low"] is None and one["high"] is None and one["n_random"] == 0 and one["method"] != "posterior"
+    assert max(one["corrected"] or 0 for one in found if one["name"] == "simple_python") == 1.0
+    assert "queue create" in cli("estimate", run).out and "none as part of a random sample" in cli("estimate", run).out
+
+
+def test_picked_items_beside_a_sample_do_not_make_it_larger(cli: Cli, run: Path, tmp_path: Path) -> None:
+    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
+    label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})
+    alone = next(one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python")
+    assert alone["n_random"] == 20 and alone["low"] < alone["corrected"] < alone["high"] and alone["needed"] > 0
+    picked = [PATH.format(at) for at in range(0, ITEMS, 3) if PATH.format(at) not in drawn(cli, run, "pilot")]
+    label(cli, run, tmp_path, {name: truth(name) for name in picked})
+    both = next(one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python")
+    assert both["n_random"] == 20 and both["n_known"] == 20 + len(picked)
+    assert both["high"] - both["low"] < alone["high"] - alone["low"]
+    right = sum(truth(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
+    assert both["low"] <= right <= both["high"]
+
+
+def test_picked_items_that_happen_to_be_in_a_sample_are_none(cli: Cli, run: Path, tmp_path: Path) -> None:
+    """A queue file alone makes nothing random: its items must have been reviewed as its items."""
+    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
+    picked = [PATH.format(at) for at in range(0, ITEMS, 3)]
+    assert set(picked) & set(drawn(cli, run, "pilot")) and not set(drawn(cli, run, "pilot")) <= set(picked)
+    label(cli, run, tmp_path, {name: truth(name) for name in picked})
+    assert all(one["low"] is None and one["n_random"] == 0 for one in cli("estimate", run, "--json").objects)
+
+
+def test_a_sample_is_extended_until_it_is_narrow_enough(cli: Cli, run: Path, tmp_path: Path) -> None:
+    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann,bob", "--seed", "3")
+    first = drawn(cli, run, "pilot")
+    refused = cli("queue", "extend", run, "--name", "pilot")
+    assert refused.code == 1 and "nothing of the queue is reviewed yet" in refused.err
+    label(cli, run, tmp_path, {name: truth(name) for name in first})
+    before = next(
+        one for one in cli("estimate", run, "--half-width", "6", "--json").objects if one["name"] == "simple_python"
+    )
+    done = cli(
+        "queue", "extend", run, "--name", "pilot", "--target", "BFCL simple_python", "--half-width", "6", "--json"
+    )
+    assert done.code == 0, done.err
+    (made,) = done.objects
+    assert (made["queue"], made["extends"], made["target"]) == ("pilot-2", "pilot", "simple_python")
+    second = drawn(cli, run, "pilot-2")
+    assert len(second) == made["size"] and abs(len(second) - before["needed"]) <= 3 and not set(second) & set(first)
+    head, *items = cli("queue", "show", run, "pilot-2", "--json").objects
+    assert {stratum["name"] for stratum in head["strata"]} <= {"all, pass", "all, fail"}
+    assert all(0 < item["probability"] <= 1 for item in items)
+    assert [share["annotator"] for share in head["annotators"]] == ["ann", "bob"]
+    label(cli, run, tmp_path, {name: truth(name) for name in second})
+    after = next(one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python")
+    assert after["n_random"] == len(first) + len(second)
+    assert (after["high"] - after["low"]) / 2 < 0.08 < (before["high"] - before["low"]) / 2
+    right = sum(truth(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
+    assert after["low"] <= right <= after["high"]
+
+
+def test_what_cannot_be_extended_is_said_in_one_line(cli: Cli, run: Path, tmp_path: Path) -> None:
+    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
+    label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})
+    for more, why in (
+        (("--name", "none"), "no queue"),
+        (("--name", "pilot", "--target", "nothing"), "there are"),
+        (("--name", "pilot", "--half-width", "0"), "points between"),
+    ):
+        done = cli("queue", "extend", run, *more)
+        assert done.code != 0 and why in done.err and len(done.err.splitlines()) == 1, done.err
+    assert "as narrow as" in cli("queue", "extend", run, "--name", "pilot", "--half-width", "90").err
+
+
+def test_a_population_that_changed_is_no_random_sample(cli: Cli, run: Path, tmp_path: Path) -> None:
+    cli("queue", "create", run, "--name", "pilot", "--where", "-human:any", "--size", "20", "--annotators", "ann")
+    label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})
+    done = cli("estimate", run, "--json")
+    assert all(one["low"] is None for one in done.objects) and "not the same any more" in done.err

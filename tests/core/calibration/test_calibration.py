@@ -1,0 +1,126 @@
+"""Calibration: confusion matrices, figures with intervals, and the kinds of cases that a source gets wrong."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.metrics.agreement import AnnotationTask
+
+from fcreview.calibration.cases import SCOPES, Case
+from fcreview.calibration.rates import binary_rates, wilson
+from fcreview.calibration.summary import calibration, wrong_kinds
+
+WILSON = (
+    (0, 7, 0.0, 0.35433043506668743),
+    (3, 7, 0.1582198552514697, 0.7495416354723428),
+    (7, 7, 0.6456695649333126, 1.0),
+    (1, 100, 0.001767432064140647, 0.054486196178705315),
+    (57, 100, 0.47215389549212305, 0.6626670147588988),
+    (412, 1000, 0.38188731127995784, 0.4427861982134999),
+    (999, 1000, 0.9943574414020421, 0.9998234536293739),
+)
+"""Passes, n, and the ends that scipy gives (`binomtest(...).proportion_ci(method="wilson")`)."""
+
+
+def case(item: int, said: Any, settled: Any, **fields: Any) -> Case:
+    known: dict[str, Any] = {"source": "rule", "judge": None, "criterion": "correct", "random": False}
+    where: dict[str, Any] = {"benchmark": "bfcl", "category": "simple"}
+    return Case(item=item, said=said, settled=settled, **(known | where | fields))
+
+
+@pytest.mark.parametrize(("passed", "n", "low", "high"), WILSON)
+def test_wilson_is_scipys(passed: int, n: int, low: float, high: float) -> None:
+    assert wilson(passed, n) == pytest.approx((low, high), abs=1e-9)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("scipy") is None, reason="scipy is an oracle, not needed otherwise")
+@given(n=st.integers(1, 5000), part=st.floats(0, 1))
+def test_wilson_is_scipys_everywhere(n: int, part: float) -> None:
+    from scipy.stats import binomtest  # type: ignore[import-untyped]
+
+    passed = round(n * part)
+    found = binomtest(passed, n).proportion_ci(method="wilson")
+    assert wilson(passed, n) == pytest.approx((found.low, found.high), abs=1e-9)
+
+
+@given(counts=st.lists(st.integers(0, 40), min_size=4, max_size=4).filter(any))
+def test_the_figures_of_a_confusion_matrix(counts: list[int]) -> None:
+    tp, fp, fn, tn = counts
+    rates = {rate.metric: rate for rate in binary_rates(counts)}
+
+    def share(part: int, whole: int) -> Any:
+        return None if whole == 0 else pytest.approx(part / whole, abs=1e-9)
+
+    assert rates["tpr"].value == share(tp, tp + fn) and rates["tnr"].value == share(tn, tn + fp)
+    assert rates["precision"].value == share(tp, tp + fp) and rates["f1"].value == share(2 * tp, 2 * tp + fp + fn)
+    assert rates["agreement"].n == sum(counts)
+    for rate in rates.values():
+        if rate.value is not None and rate.low is not None and rate.high is not None:
+            assert rate.low - 1e-9 <= rate.value <= rate.high + 1e-9 or rate.interval == "bootstrap"
+
+
+@given(counts=st.lists(st.integers(1, 12), min_size=4, max_size=4))
+def test_kappa_is_that_of_nltk(counts: list[int]) -> None:
+    pairs = [pair for pair, n in zip(((1, 1), (1, 0), (0, 1), (0, 0)), counts, strict=True) for _ in range(n)]
+    task = AnnotationTask([(who, at, pair[side]) for at, pair in enumerate(pairs) for side, who in enumerate("sp")])
+    kappa = next(rate for rate in binary_rates(counts) if rate.metric == "kappa")
+    assert kappa.value == pytest.approx(task.kappa(), abs=1e-9)
+
+
+def test_sources_judges_and_criteria_do_not_mix() -> None:
+    cases = [
+        case(1, True, True),
+        case(1, False, True, source="judge", judge="oak"),
+        case(1, True, True, source="judge", judge="elm"),
+        case(2, 1, 2.0, source="judge", judge="elm", criterion="completeness"),
+    ]
+    groups = list(calibration(cases, ("overall",)))
+    assert [(g.source, g.judge, g.criterion, g.n) for g in groups] == [
+        ("judge", "elm", "completeness", 1), ("judge", "elm", "correct", 1), ("judge", "oak", "correct", 1),
+        ("rule", None, "correct", 1),
+    ]  # fmt: skip
+    assert [rate.metric for rate in groups[0].rates] == ["agreement", "kappa"]
+    assert groups[0].rates[0].value == 0.0 and not groups[0].binary
+
+
+def test_a_number_is_the_same_number_however_it_is_written() -> None:
+    (group,) = calibration(
+        [case(1, 1, 1.0, criterion="completeness"), case(2, 1.0, 1, criterion="completeness")], ("overall",)
+    )
+    assert group.rates[0].value == 1.0
+
+
+def test_each_scope_has_its_groups_and_leaves_out_what_has_none() -> None:
+    cases = [
+        case(1, True, False, category="live", error="value_error", function="f", tier="rule tier"),
+        case(2, True, True, category="simple"),
+    ]
+    found = {scope: [g.name for g in calibration(cases, (scope,))] for scope in SCOPES}
+    assert found == {
+        "overall": [None], "benchmark": ["bfcl"], "category": ["live", "simple"], "tier": ["rule tier"],
+        "error": ["value_error"], "function": ["f"],
+    }  # fmt: skip
+
+
+def test_how_reviews_were_chosen_is_said() -> None:
+    by_hand, random = case(1, True, True), case(2, True, False, random=True)
+    chosen = [next(iter(calibration(cases, ("overall",)))).chosen for cases in ([by_hand], [random], [by_hand, random])]
+    assert chosen == ["by hand", "random", "both"]
+
+
+def test_wrong_cases_by_kind_with_how_often_the_source_says_so() -> None:
+    cases = [
+        case(1, False, True, error="value_error"),
+        case(2, False, True, error="value_error"),
+        case(3, False, False, error="value_error"),
+        case(4, True, True, error="type_error"),
+    ]
+    kinds = [
+        (kind.by, kind.name, kind.said, kind.settled, kind.wrong, kind.of, kind.items) for kind in wrong_kinds(cases)
+    ]
+    assert ("error", "value_error", False, True, 2, 3, (1, 2)) in kinds
+    assert not any(kind[1] == "type_error" for kind in kinds)

@@ -56,12 +56,10 @@ def test_reviews_count_as_before(cli: Cli, runs: Path, mended: Path) -> None:
         assert cli("label", runs, ITEM, "--run", "maple-8b", "--verdict", verdict).code == 0
         before = cli("items", runs, "--json", "--queue", "dataset").objects
         after = cli("items", runs, "--json", "--queue", "dataset", "--errata", mended).objects
-        assert [(row["human"], row["effective"]) for row in after] == [
-            (row["human"], row["effective"]) for row in before
-        ]
-        assert [row["human"] for row in after if row["id"] == ITEM and row["model"] == "maple-8b"] == [
-            verdict == "pass"
-        ]
+        for row, same in zip(after, before, strict=True):
+            assert (row["human"], row["effective"]) == (same["human"], same["effective"])
+        said = [row["human"] for row in after if (row["id"], row["model"]) == (ITEM, "maple-8b")]
+        assert said == [verdict == "pass"]
         cli("import", runs, "--errata", "none")
 
 

@@ -151,7 +151,7 @@ def up_to_date(place: Place, config: Config) -> tuple[Workspace, tuple[int, ...]
     """The workspace with all that lies at the paths, and the runs that were named (none: all). Where nothing changed
     since the last time, no importer is asked."""
     from fcreview.cli.finding.seen import Seen
-    from fcreview.cli.finding.telling import is_settled, tell_failures, tell_missing
+    from fcreview.cli.finding.telling import is_settled, tell_errata, tell_failures, tell_missing
     from fcreview.store.workspace import WorkspaceError
 
     seen = Seen(searched(place), data_folders(place, config), f"{place.format} {place.decoder} {config.decoders}")
@@ -166,6 +166,7 @@ def up_to_date(place: Place, config: Config) -> tuple[Workspace, tuple[int, ...]
     usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]
     tell_failures(summary)
     tell_missing(summary)
+    tell_errata(summary, workspace.errata)
     if not usable and (summary.runs or not is_place_of(workspace, place.paths)):
         raise CommandError(nothing_found(place, summary))
     scope = scope_of(workspace, place, usable)

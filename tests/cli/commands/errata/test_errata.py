@@ -95,6 +95,8 @@ def test_a_stale_entry_is_told_and_not_applied(cli: Cli, runs: Path, mended: Pat
     told = [one for one in issues if "stale erratum" in one["what"]]
     assert told and all((one["item"], one["line"]) == (ITEM, 2) for one in told)
     assert rule_of(cli, runs)["maple-8b", ITEM] is False
+    cli("import", runs, "--errata", "none")
+    assert f"errata, line 2, {ITEM}: stale erratum, not applied" in cli("runs", runs, "--errata", mended).err
 
 
 def test_maintainers_get_a_text(cli: Cli, mended: Path, tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ COMMANDS = {
     "export": "fcreview.cli.commands.reviewing.export:export",
     "import-labels": "fcreview.cli.commands.reviewing.import_labels:import_labels",
     "merge": "fcreview.cli.commands.reviewing.merge:merge",
+    "errata": "fcreview.cli.commands.errata:COMMANDS",
+    "rules": "fcreview.cli.commands.rules:COMMANDS",
     "sql": "fcreview.cli.commands.reading.sql:sql",
     "doctor": "fcreview.cli.commands.opening.doctor:doctor",
     "schema": "fcreview.cli.commands.reading.schema:schema",

@@ -32,6 +32,8 @@ class Importer(Protocol):
     """Raised when the same files would now give other items, so that runs are read again."""
     combines: bool
     """Whether it publishes figures over several runs of one model."""
+    mends: bool
+    """Whether `read` heeds `RunPlan.errata`."""
     tags: tuple[str, ...]
     """What reviewers are offered to tag an item with: the words of the benchmark's own error taxonomy."""
 
@@ -108,6 +110,7 @@ class Plugin:
     version: int = 1
     combines: bool = False
     """Its `figures` has a function `combined` as well."""
+    mends: bool = False
     tags: tuple[str, ...] = ()
 
     def find(self, files: Sequence[Path], data: Sequence[Path]) -> Found:

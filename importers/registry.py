@@ -21,6 +21,7 @@ PLUGINS = (
         "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
         version=4,
+        mends=True,
         tags=TAGS["bfcl"],
     ),
     Plugin(

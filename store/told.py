@@ -45,11 +45,11 @@ class Told:
 
         return self._asked(lambda: judged(self._connection, items))
 
-    def scored(self, run: int) -> dict[FigureSource, list[Scored]]:
-        """What the run's figures are computed from, by source."""
+    def scored(self, run: int, *, errata: bool = False) -> dict[FigureSource, list[Scored]]:
+        """What the run's figures are computed from, by source; with errata as well, where asked."""
         from fcreview.store.queries.scored import scored
 
-        return self._asked(lambda: scored(self._connection, run))
+        return self._asked(lambda: scored(self._connection, run, errata=errata))
 
     def outcomes(self, view: View, runs: Sequence[int], source: VerdictSource) -> dict[int, list[Outcome]]:
         """The view's items in each of these runs with this source's verdict, for comparisons."""

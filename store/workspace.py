@@ -42,6 +42,16 @@ class Workspace:
         return self.root / "queues"
 
     @property
+    def errata(self) -> Path:
+        """The errata that runs are read with; none if it is not there."""
+        return self.root / "errata.jsonl"
+
+    @property
+    def rules(self) -> Path:
+        """Equivalence rules that were accepted, and are part of the next errata."""
+        return self.root / "rules.jsonl"
+
+    @property
     def temporary(self) -> Path:
         """Parts of imports under way. Whatever lies there while nobody imports is left from a crash."""
         return self.root / "tmp"

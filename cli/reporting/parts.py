@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fcreview.cli.finding.errata import applied
 from fcreview.figures import FigureSource, RunItems, Scored
 from fcreview.reporting.lines import FigureLine, lines_of
 
 if TYPE_CHECKING:
     from fcreview.cli.opened import Opened
+    from fcreview.errata.file import Errata
     from fcreview.model import Run
     from fcreview.store.rows import RunRow
 
@@ -40,9 +42,10 @@ def told(session: Opened, run: int | None) -> Iterator[Told]:
     from fcreview.importers.registry import IMPORTERS
 
     together: dict[tuple[str, str, str], list[Part]] = {}
+    known = applied(session.workspace)
     for row in session.runs:
         if run is None or row.run == run:
-            part = Part(row, session.store.told.scored(row.run))
+            part = Part(row, session.store.told.scored(row.run, errata=_mended(known, row.info)))
             yield Told(head(row), figures_of(part.rows, row.info), row)
             importer = IMPORTERS.get(row.info.benchmark)
             if importer is not None and importer.combines:
@@ -52,18 +55,28 @@ def told(session: Opened, run: int | None) -> Iterator[Told]:
             yield Told(head_of(parts), lines)
 
 
+def _mended(errata: Errata | None, info: Run) -> bool:
+    """Whether the run was read with any errata."""
+    from fcreview.importers.registry import IMPORTERS
+
+    mends = info.benchmark in IMPORTERS and IMPORTERS[info.benchmark].mends
+    return bool(errata and mends and errata.of(info.benchmark))
+
+
 def figures_of(rows: Sourced, info: Run) -> list[FigureLine]:
     """The lines of a run in the order of its benchmark's tables."""
     from fcreview.importers.registry import figures
 
-    return lines_of(lambda source: figures(rows[source], info))
+    return lines_of(lambda source: figures(rows[source], info), rows)
 
 
 def combined_of(parts: list[Part]) -> list[FigureLine]:
     """The lines over several runs of one model; none if its benchmark publishes none for these."""
     from fcreview.importers.registry import combined
 
-    return lines_of(lambda source: combined([RunItems(part.row.info, part.rows[source]) for part in parts]))
+    return lines_of(
+        lambda source: combined([RunItems(part.row.info, part.rows[source]) for part in parts]), parts[0].rows
+    )
 
 
 def head(row: RunRow) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from fcreview.figures import SOURCES, Figure, FigureSource, Key, Unit
+from fcreview.figures import SOURCES, WITH_ERRATA, Figure, FigureSource, Key, Unit
 from fcreview.reporting.blocks import Bar, Table, TableRow
 from fcreview.text.numbers import number
 from fcreview.text.words import count_of
@@ -51,23 +51,33 @@ Intervals = dict[Key, Interval]
 """By figure; a figure that nobody estimated, or of which nothing was drawn at random, is not in it."""
 
 
-def lines_of(figures: Callable[[FigureSource], Iterable[Figure]]) -> list[FigureLine]:
+def lines_of(
+    figures: Callable[[FigureSource], Iterable[Figure]], sources: Iterable[FigureSource] = SOURCES
+) -> list[FigureLine]:
     """The lines of the figures of each source, in the order in which they first come."""
     lines: dict[Key, FigureLine] = {}
-    for source in SOURCES:
+    sources = list(sources)
+    for source in sources:
         for one in figures(source):
             line = lines.get(one.key)
             if line is None:
                 line = FigureLine(one.table, one.name, one.unit, one.level, one.note, one.digits, one.counted, one.of)
                 lines[one.key] = line
             line.values[source], line.n[source] = one.value, one.n
+    for line in lines.values():
+        line.values = {source: line.values.get(source) for source in sources}
     return list(lines.values())
+
+
+def sources_of(lines: Sequence[FigureLine]) -> list[FigureSource]:
+    """Those that the lines have values of: official, rule, errata where these are applied, corrected."""
+    return [source for source in WITH_ERRATA if any(source in line.values for line in lines)]
 
 
 def shown_value(line: FigureLine, source: FigureSource) -> float | None:
     """None for what is recomputed of a part only: which part is no accident, so that it is not to be compared."""
     n = line.n.get(source)
-    partial = source == "rule" and n is not None and line.of is not None and n < line.of
+    partial = source in ("rule", "errata") and n is not None and line.of is not None and n < line.of
     return None if partial else line.values.get(source)
 
 
@@ -75,14 +85,14 @@ def basis(line: FigureLine) -> str:
     """`400 items`, and of which sources' verdicts there are fewer: `400 items (rule 380)`."""
     if line.of is None:
         return ""
-    fewer = [f"{s} {n:,}" for s in SOURCES if (n := line.n.get(s)) is not None and n < line.of]
+    fewer = [f"{source} {n:,}" for source, n in line.n.items() if n is not None and n < line.of]
     return count_of(line.of, line.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")
 
 
 def figure_table(title: str, lines: Sequence[FigureLine], intervals: Intervals) -> Table:
     """One published table. Where there is an estimate of the corrected figure, it stands in a column of its own."""
     estimated = any(line.key in intervals for line in lines)
-    heads = [title, *SOURCES, *(["estimate [95 %]"] if estimated else []), "over"]
+    heads = [title, *sources_of(lines), *(["estimate [95 %]"] if estimated else []), "over"]
     rows = [TableRow(_cells(line, intervals, estimated), line.level, _bars(line, intervals)) for line in lines]
     return Table(heads, rows, frozenset(range(1, len(heads) - 1)))
 
@@ -96,7 +106,7 @@ def _cells(line: FigureLine, intervals: Intervals, estimated: bool) -> list[str]
     estimate = f"{shown(found.value)} {interval}, {found.n_random:,} drawn" if found else ""
     return [
         line.name,
-        *(shown(shown_value(line, source)) for source in SOURCES),
+        *(shown(shown_value(line, source)) for source in line.values),
         *([estimate] if estimated else []),
         "; ".join(filter(None, (basis(line), line.note))),
     ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fcreview.agreement.held import Question
-from fcreview.figures import SOURCES, FigureSource, Scored
+from fcreview.figures import SOURCES, WITH_ERRATA, FigureSource, Scored
 from fcreview.review import OWN
 from fcreview.rollup import DecidedBy, alike, automatic, effective
 from fcreview.targets import WHOLE
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 RECORDED: dict[FigureSource, tuple[Source, ...]] = {
     "official": ("judge", "official"),
     "rule": ("judge", "rule"),
+    "errata": ("judge", "rule"),
     "corrected": ("judge", "rule", "official"),
 }
 """Whose values count for a source, later ones over earlier: a judge's are recorded with both. People's come on top."""
 _ITEMS = """
 SELECT i.item, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type,
-       i.extra->'$.more', i.n_golden, i.n_predicted, i.n_turns, coalesce(len(i.functions), 0),
+       i.extra->'$.more', i.extra->'$.without_errata', i.n_golden, i.n_predicted, i.n_turns,
+       coalesce(len(i.functions), 0),
        i.tokens_in, i.tokens_out, i.latency,
        list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)])
 FROM item_rows i WHERE i.run = ? ORDER BY i.seq
@@ -58,6 +60,8 @@ class _Stored:
     rule_error_type: str | None
     more: str | None
     """The benchmark's own values, as JSON text."""
+    without_errata: str | None
+    """`Extra.without_errata`, as JSON text."""
     n_golden: int
     n_predicted: int
     n_turns: int
@@ -79,13 +83,16 @@ class _Human:
     decided_by: DecidedBy
 
 
-def scored(connection: DuckDBPyConnection, run: int) -> dict[FigureSource, list[Scored]]:
-    """The run's items in dataset order, as seen officially, by recomputation, and after reviews."""
+def scored(connection: DuckDBPyConnection, run: int, *, errata: bool = False) -> dict[FigureSource, list[Scored]]:
+    """The run's items in dataset order, as seen officially, by recomputation, and after reviews; and with errata."""
     rows = [_Stored(*row) for row in connection.execute(_ITEMS, [run]).fetchall()]
     human: defaultdict[int, list[_Human]] = defaultdict(list)
     for item, target, criterion, value, decided_by in connection.execute(_PEOPLE, [run]).fetchall():
         human[item].append(_Human(target, criterion, _json(value), decided_by))
-    found = {source: [_row(row, source, human.get(row.item, [])) for row in rows] for source in SOURCES}
+    found = {
+        source: [_row(row, source, human.get(row.item, [])) for row in rows]
+        for source in (WITH_ERRATA if errata else SOURCES)
+    }
     tags = dict(connection.execute(_TAGS, [run]).fetchall())
     for row, seen in zip(rows, found["corrected"], strict=True):
         seen.tags = sorted(tags.get(row.item, ()))
@@ -107,10 +114,17 @@ def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
     own = automatic({"official": row.official, "rule": row.rule, "judge": row.judge})
     overruled = _overruled(said | {OWN: own}, people) if source == "corrected" else {}
     said |= {question: value for question, value in overruled.items() if question != OWN}
-    valid = {"official": row.official, "rule": row.rule, "corrected": overruled.get(OWN, own)}[source]
+    without = _json(row.without_errata) or {"valid": row.rule, "error_type": row.rule_error_type}
+    valid = {
+        "official": row.official,
+        "rule": without["valid"],
+        "errata": row.rule,
+        "corrected": overruled.get(OWN, own),
+    }[source]
     kinds = {
         "official": row.error_type,
-        "rule": row.rule_error_type,
+        "rule": without["error_type"],
+        "errata": row.rule_error_type,
         "corrected": row.error_type or row.rule_error_type,
     }
     return Scored(

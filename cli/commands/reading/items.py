@@ -14,6 +14,7 @@ from fcreview.cli.options import (
     Annotator,
     AsJson,
     Data,
+    ErrataOption,
     PathArgument,
     PolicyOption,
     Queue,
@@ -47,6 +48,7 @@ def items(
     annotator: Annotator = None,
     policy: PolicyOption = "unanimous",
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -54,7 +56,7 @@ def items(
 
     Example: fcreview items runs/gpt4o --where 'official:fail -reviewed' --limit 20
     """
-    with opened(Place([path], data, workspace, annotator=annotator, policy=policy)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, policy=policy, errata=errata)) as session:
         view = session.view(where, queue=queue, seed=seed, run=run)
         session.head(as_json=as_json)
         if as_json:

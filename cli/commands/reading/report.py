@@ -10,11 +10,10 @@ import typer
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
+from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import alert, aligned, emit, emit_data, emit_json, note, text_of
 from fcreview.cli.reporting.parts import told
-from fcreview.figures import SOURCES
-from fcreview.reporting.lines import FigureLine, basis, shown_value
+from fcreview.reporting.lines import FigureLine, basis, shown_value, sources_of
 from fcreview.text.numbers import number
 from fcreview.text.words import NO_DATASET
 
@@ -30,6 +29,7 @@ def report(
     policy: PolicyOption = "unanimous",
     annotator: Annotator = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
     html: Annotated[
@@ -44,17 +44,19 @@ def report(
 
     Runs of one model that the benchmark publishes figures of together (ACEBench: both languages) follow at the end.
     --html and --markdown add why items fail, suspect golden answers, agreement, progress and how items were chosen.
+    Where errata are applied (--errata), a column says what the rules make of the runs with them; corrected figures
+    start from the official verdict as ever.
 
     Example: fcreview report runs/gpt4o --html report.html
     """
     if html is not None or markdown:
         if as_json or (html is not None and markdown):
             raise UsageError("--json, --html and --markdown are three forms of the report: choose one")
-        with opened(Place([path], data, workspace, annotator=annotator, policy=policy)) as session:
+        with opened(Place([path], data, workspace, annotator=annotator, policy=policy, errata=errata)) as session:
             write_page(session, run, html)
         return
     show_it = show_json if as_json else show
-    with opened(Place([path], data, workspace, annotator=annotator, policy=policy)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, policy=policy, errata=errata)) as session:
         session.head(as_json=as_json)
         for found in told(session, run):
             show_it(found.head, found.lines)
@@ -83,25 +85,26 @@ def show_json(head: dict[str, Any], lines: list[FigureLine]) -> None:
     for line in lines:
         fields = asdict(line)
         values, n = fields.pop("values"), fields.pop("n")
-        counts = {"n": {source: n.get(source) for source in SOURCES}}
-        emit_json(shown | fields | counts | {source: values.get(source) for source in SOURCES})
+        counts = {"n": {source: n.get(source) for source in values}}
+        emit_json(shown | fields | counts | values)
 
 
 def show(head: dict[str, Any], lines: list[FigureLine]) -> None:
     words = [text_of(head[name]) for name in ("benchmark", "generation", "language", "model") if head[name]]
     first = f"run {head['run']}" if head["run"] is not None else "together"
     emit(f"{first}   {'  '.join(words)}   {head['n_items']:,} items")
+    sources = sources_of(lines)
     for table in dict.fromkeys(line.table for line in lines):
         part = [line for line in lines if line.table == table]
         cells = [
             [
                 "  " * line.level + text_of(line.name),
-                *(number(shown_value(line, source), line.unit, line.digits) for source in SOURCES),
+                *(number(shown_value(line, source), line.unit, line.digits) for source in sources),
                 "; ".join(filter(None, (basis(line), text_of(line.note)))),
             ]
             for line in part
         ]
         emit()
-        for text in aligned([text_of(table), *SOURCES, ""], cells, right=(1, 2, 3), widest=44):
+        for text in aligned([text_of(table), *sources, ""], cells, right=range(1, len(sources) + 1), widest=44):
             emit(text.rstrip())
     emit()

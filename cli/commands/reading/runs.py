@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.common import Place, opened
-from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
+from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import alert, aligned, emit, emit_json, text_of
 from fcreview.text.words import NO_DATASET, count_of, rate_of, recomputed
 
@@ -19,6 +19,7 @@ def runs(
     policy: PolicyOption = "unanimous",
     annotator: Annotator = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -29,7 +30,7 @@ def runs(
 
     Example: fcreview runs result/ --json
     """
-    with opened(Place([path], data, workspace, annotator=annotator, policy=policy)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, policy=policy, errata=errata)) as session:
         session.head(as_json=as_json)
         if as_json:
             for row in session.runs:

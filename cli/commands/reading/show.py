@@ -14,7 +14,7 @@ from fcreview.cli.commands.reading.items import rows_of
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.opened import Opened
-from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, RunOption, WorkspaceOption
+from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, RunOption, WorkspaceOption
 from fcreview.cli.output import cells, emit, emit_json, note
 from fcreview.sanitise import visible
 from fcreview.text.words import word
@@ -37,6 +37,7 @@ def show(
     full: Annotated[bool, typer.Option("--full", help="All messages, and long texts whole.")] = False,
     annotator: Annotator = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
     html: Annotated[
@@ -50,7 +51,7 @@ def show(
 
     Example: fcreview show runs/gpt4o live_simple_3-3-0 --full
     """
-    with opened(Place([path], data, workspace, annotator=annotator)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, errata=errata)) as session:
         chosen = one_item(session, item, run)
         if html is not None:
             if as_json:

@@ -22,7 +22,16 @@ from fcreview.calls.clusters import (
 )
 from fcreview.cli.common import Place, opened
 from fcreview.cli.opened import Opened
-from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
+from fcreview.cli.options import (
+    Annotator,
+    AsJson,
+    Data,
+    ErrataOption,
+    PathArgument,
+    RunOption,
+    WhereOption,
+    WorkspaceOption,
+)
 from fcreview.cli.output import cut, emit, emit_json, laid_out, note
 from fcreview.sanitise import clip, visible, width
 from fcreview.text.error_words import error_words
@@ -58,6 +67,7 @@ def triage(
     ] = None,
     annotator: Annotator = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -69,7 +79,7 @@ def triage(
 
     Example: fcreview triage runs/gpt4o --where category:live_simple
     """
-    with opened(Place([path], data, workspace, annotator=annotator)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, errata=errata)) as session:
         view = session.view(where, run=run)
         clusters = session.store.clusters(view)
         failing = sum(cluster.count for cluster in clusters)

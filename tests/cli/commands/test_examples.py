@@ -34,7 +34,7 @@ def examples() -> Iterator[tuple[str, str]]:
 
 
 EVERY = [(name, text.strip()) for name, text in examples()]
-FIRST = ("import", "label", "create", "export")
+FIRST = ("import", "label", "add", "create", "check", "issue", "export")
 
 
 @pytest.fixture(scope="module")

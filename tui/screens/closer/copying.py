@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import ModalScreen
 
-from fcreview.tui.item.copies import call_copy, command_copy, diff_copy, json_copy, markdown_copy
+from fcreview.tui.item.closer.copies import call_copy, command_copy, diff_copy, json_copy, markdown_copy
 from fcreview.tui.item.status import Remark
 from fcreview.tui.keys import bindings, key_hints
 from fcreview.tui.keytable import COPY

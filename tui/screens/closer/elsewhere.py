@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.sanitise import visible
 from fcreview.store.rows import View
-from fcreview.tui.item.elsewhere import choices, read
+from fcreview.tui.item.closer.elsewhere import choices, read
 from fcreview.tui.item.status import Remark
 from fcreview.tui.screens.pick import PickScreen
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fcreview.sanitise import visible
-from fcreview.tui.item.labelling import asked_labels, offered
+from fcreview.tui.item.closer.labelling import asked_labels, offered
 from fcreview.tui.item.status import Remark
 from fcreview.tui.screens.tags import TagsScreen
 

@@ -35,6 +35,8 @@ class Place:
     """The datasets that were named before do not hold any more."""
     decoder: str | None = None
     """What is to read the replies of BFCL runs, as `decoders.checked` has it."""
+    errata: str | None = None
+    """A file of errata that runs are read with from now on, or `finding.errata.NONE`."""
 
 
 def named_folders(place: Place) -> tuple[Path, ...]:
@@ -106,6 +108,7 @@ def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
     """Imports what is new or changed of the runs found. Where there are none, only a workspace that is there already
     will do: CommandError otherwise, and no folder is made."""
     from fcreview.cli.finding.decoders import ask_for
+    from fcreview.cli.finding.errata import read_with
     from fcreview.cli.progress import Progress
     from fcreview.importers.registry import read_plan
     from fcreview.store.importing.datasets import DataChoice
@@ -121,6 +124,7 @@ def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
             raise CommandError(nothing_found(place, summary)) from None
     workspace = workspace_of(place)
     ask_for(found.plans, place.decoder, load_config().decoders, workspace)
+    read_with(found.plans, place.errata, workspace)
     progress, choice = Progress(), DataChoice(named_folders(place), place.forget_data)
     try:
         return workspace, import_runs(
@@ -147,13 +151,13 @@ def up_to_date(place: Place, config: Config) -> tuple[Workspace, tuple[int, ...]
     """The workspace with all that lies at the paths, and the runs that were named (none: all). Where nothing changed
     since the last time, no importer is asked."""
     from fcreview.cli.finding.seen import Seen
-    from fcreview.cli.finding.telling import is_settled, tell_failures, tell_missing
+    from fcreview.cli.finding.telling import is_settled, tell_errata, tell_failures, tell_missing
     from fcreview.store.workspace import WorkspaceError
 
     seen = Seen(searched(place), data_folders(place, config), f"{place.format} {place.decoder} {config.decoders}")
     with suppress(WorkspaceError):
         workspace = workspace_of(place, create=False)
-        runs = seen.runs(workspace)
+        runs = seen.runs(workspace) if place.errata is None else None  # errata are checked, whatever was seen
         if runs is not None:
             return workspace, runs
     found = discovered(place, config)
@@ -162,6 +166,7 @@ def up_to_date(place: Place, config: Config) -> tuple[Workspace, tuple[int, ...]
     usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]
     tell_failures(summary)
     tell_missing(summary)
+    tell_errata(summary, workspace.errata)
     if not usable and (summary.runs or not is_place_of(workspace, place.paths)):
         raise CommandError(nothing_found(place, summary))
     scope = scope_of(workspace, place, usable)

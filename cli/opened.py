@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.output import emit, note
 from fcreview.rollup import POLICIES, UNANIMOUS, Policy
+from fcreview.sanitise import visible
 
 if TYPE_CHECKING:
     from fcreview.store.queues.file import QueueFile
@@ -58,6 +59,20 @@ class Opened:
             (note if as_json else emit)(
                 f"policy {self.policy}: where annotators differ, what more than half say counts"
             )
+
+    def why_none(self, view: View) -> str:
+        """The likely reason why the view holds no item: a filter on what somebody else reviewed, say."""
+        from fcreview.store.filters.language import parse
+        from fcreview.store.reviews.reader import journal_files
+
+        if not view.where.strip():
+            return "there are no items"
+        said = f"no item matches {visible(view.where)}"
+        names = [journal.stem for journal in journal_files(self.workspace)]
+        if not parse(view.where).reviews or self.annotator in names:
+            return said
+        others = f"reviews are of {visible(', '.join(names[:8]))}: --annotator NAME" if names else "nobody reviewed yet"
+        return f"{said}: {visible(self.annotator)} has no reviews here, {others}"
 
     def close(self) -> None:
         if self._store is not None:

@@ -51,11 +51,14 @@ def show_queue(
 
         first = one_item(session, item, run)
     if on_terminal():
-        show_app(session, view, first, blind=blind)
+        show_app(session, view, first, blind=blind, resume=not (where or queue or run or item))
         return
     if blind:
-        raise CommandError("--blind needs a terminal: lists and items as text show verdicts")
-    note("fcreview: no terminal here: plain text instead of the app")
+        raise CommandError(
+            "--blind needs a terminal: lists and items as text show verdicts; fcreview review --plain --blind asks line"
+            " by line"
+        )
+    note("fcreview: no terminal here: plain text instead of the app; fcreview review --plain asks line by line")
     if first is None:
         from fcreview.cli.commands.reading.items import print_rows
 
@@ -67,15 +70,25 @@ def show_queue(
 
 
 def show_app(
-    session: Opened, view: View, first: int | None = None, *, blind: bool = False, adjudicate: bool = False
+    session: Opened,
+    view: View,
+    first: int | None = None,
+    *,
+    blind: bool = False,
+    adjudicate: bool = False,
+    resume: bool = False,
 ) -> None:
-    """The screens, until they are left. Ends the program with `FcreviewApp.return_code` if that is not 0."""
+    """The screens, until they are left. Ends the program with `FcreviewApp.return_code` if that is not 0.
+
+    `resume`: the queue as this annotator left it.
+    """
+    from fcreview.cli.finding.lending import lend_golden
     from fcreview.tui.app import FcreviewApp
     from fcreview.tui.session import Session
 
     session.close()  # the app opens the store itself, behind its first screen
-    screens = Session(session.workspace, session.annotator, blind=blind)
-    app = FcreviewApp(screens, view, first, key_names=load_config().keys, adjudicate=adjudicate)
+    screens = Session(session.workspace, session.annotator, blind=blind, golden=lend_golden())
+    app = FcreviewApp(screens, view, first, key_names=load_config().keys, adjudicate=adjudicate, resume=resume)
     app.run()
     if app.return_code:
         raise SystemExit(app.return_code)

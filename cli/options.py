@@ -44,6 +44,15 @@ DecoderOption = Annotated[
         show_default=False,
     ),
 ]
+ErrataOption = Annotated[
+    str | None,
+    typer.Option(
+        "--errata",
+        metavar="FILE",
+        help="Rescore by rule with these errata (docs/errata.md), from now on; 'none' for none.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line on standard output, nothing else there.")]
 WhereOption = Annotated[
     str,

@@ -106,9 +106,9 @@ def printed(content: Content) -> Printed:
 
 
 def emit(line: str = "") -> None:
-    """One line of text that is safe already."""
+    """Lines of text. What was laid out is visible already; what was forgotten becomes so here."""
     try:
-        sys.stdout.write(line.rstrip() + "\n")
+        sys.stdout.write("\n".join(visible(each.rstrip()) for each in line.split("\n")) + "\n")
     except BrokenPipeError as error:
         raise ReaderGoneError from error
 

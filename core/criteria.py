@@ -26,6 +26,8 @@ class Scale:
     numbers: tuple[float, float] | None = None
     """Least and greatest, both allowed."""
     labels: bool = False
+    known: tuple[str, ...] = ()
+    """The labels there are, where that is known; others may be given."""
 
     def allowed(self) -> str:
         """`pass, fail, unsure`; `a number from 0 to 1, unsure`."""
@@ -54,6 +56,15 @@ _SHARE = Scale(numbers=(0.0, 1.0))
 _ANY_NUMBER = Scale(numbers=(-math.inf, math.inf))
 _ZERO_TO_TWO = Scale(words={"0": 0, "1": 1, "2": 2, "unsure": UNSURE})
 
+DIALOG_ACTS = (
+    "agent_function_calling",
+    "agent_inform_user",
+    "agent_seek_information",
+    "agent_reject_request",
+    "agent_other",
+)
+"""CONFETTI's (Figure 5 of its paper)."""
+
 SCALES: dict[str, Scale] = {
     CORRECT: Scale(PASS_FAIL),
     EQUIVALENT: Scale(PASS_FAIL),
@@ -66,7 +77,7 @@ SCALES: dict[str, Scale] = {
     "correctness": _ZERO_TO_TWO,
     "soft_score": _SHARE,
     "process_accuracy": _SHARE,
-    "dialog_act": Scale(labels=True),
+    "dialog_act": Scale(labels=True, known=DIALOG_ACTS),
 }
 """Criteria known by name."""
 

@@ -36,6 +36,14 @@ class StateDifference:
 
 
 @dataclass(slots=True)
+class Automatic:
+    """A verdict of the benchmark's rules on an item."""
+
+    valid: bool | None
+    error_type: str | None = None
+
+
+@dataclass(slots=True)
 class Extra:
     """All fields may stay as they are: a benchmark sets those it has something for."""
 
@@ -63,6 +71,8 @@ class Extra:
     """Which parts make the item right, as addresses: of every list one must be right; an empty list is never met.
     With it a person's verdict on a part rolls up by the benchmark's own rule, without it by the common one (all call
     pairs of all turns)."""
+    without_errata: Automatic | None = None
+    """The rule verdict by the dataset's own golden answer, where errata changed it."""
     redacted: bool = False
     """The item was read without third-party keys (`fcreview.text.redact`): its raw records are shown without them."""
     more: dict[str, Any] = field(default_factory=dict)
@@ -75,7 +85,9 @@ class Extra:
         `{"failing_turn": 1, "state_differences": {"root": {"golden": "b", "predicted": "c"}},
         "golden_reply": "No tool fits.", "golden_labels": ["inform"], "held_against": {"turn:1/call:9": 5},
         "accepted_answers": ["7"], "final_answer": "8", "score_record": {"file": "a.json", "line": 2, "offset": 9,
-        "length": 4}, "needs": [["turn:1/call:1"]], "redacted": true, "more": {"path": ["a.b"]}}`
+        "length": 4}, "needs": [["turn:1/call:1"]],
+        "without_errata": {"valid": false, "error_type": "value_error:string"}, "redacted": true,
+        "more": {"path": ["a.b"]}}`
         """
         found: dict[str, Any] = {}
         if self.failing_turn is not None:
@@ -100,6 +112,8 @@ class Extra:
             }
         if self.needs is not None:
             found["needs"] = self.needs
+        if (own := self.without_errata) is not None:
+            found["without_errata"] = {"valid": own.valid, "error_type": own.error_type}
         if self.redacted:
             found["redacted"] = True
         if self.more:
@@ -115,4 +129,6 @@ class Extra:
             given["state_differences"] = {name: StateDifference(**one) for name, one in differences}
         if "score_record" in given:
             given["score_record"] = RecordPlace(**given["score_record"])
+        if "without_errata" in given:
+            given["without_errata"] = Automatic(**given["without_errata"])
         return cls(**given)

@@ -15,10 +15,12 @@ from fcreview.model import Run
 
 Unit = Literal["share", "percent", "score", "count", "seconds", "dollars"]
 """0 to 1, 0 to 100, a mean on the criterion's own scale, a number of things, a time, a price."""
-FigureSource = Literal["official", "rule", "corrected"]
+FigureSource = Literal["official", "rule", "errata", "corrected"]
 Key = tuple[str, int, str]
 """(table, level, name)"""
 SOURCES: tuple[FigureSource, ...] = ("official", "rule", "corrected")
+WITH_ERRATA: tuple[FigureSource, ...] = ("official", "rule", "errata", "corrected")
+"""Of runs that are read with errata: `rule` is by the dataset's own golden answers, `errata` by theirs."""
 
 
 @dataclass(slots=True)

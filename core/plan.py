@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from fcreview.errata.file import Errata
 from fcreview.model import ImportIssue, Run
 
 
@@ -36,13 +37,16 @@ class RunPlan:
     """False where verdicts stand in the results, or no program writes any: no score file is missing then."""
     decoder: str = ""
     """What is to read the model's replies, where a person said so (`--decoder`); else the importer decides."""
+    errata: Errata | None = None
+    """What the run's golden answers and rules are read with, where it has any."""
     version: int = 1
     """The importer's version."""
 
     @property
     def reading(self) -> int:
         """What the items hang on besides the files, below 2^31: with another one, the run is read again."""
-        return self.version + 1000 * (crc32(self.decoder.encode()) & 0xFFFFF if self.decoder else 0)
+        besides = self.decoder + (f" {self.errata.digest}" if self.errata else "")
+        return self.version + 1000 * (crc32(besides.encode()) & 0xFFFFF if besides else 0)
 
     @property
     def files(self) -> list[Path]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +13,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from fcreview.exporters.base import ExportError
+
+TEMPORARY = ".part"
+"""What the name of a file or folder ends in that is not whole yet."""
 
 
 @contextlib.contextmanager
@@ -23,8 +28,9 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         with path.open("wb") as file:
             yield file
         return
-    target = path.resolve()
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+    target = Path(os.path.realpath(path))
+    _sweep(target)
+    descriptor, name = tempfile.mkstemp(prefix=_prefix(target, os.getpid()), suffix=TEMPORARY, dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -45,8 +51,9 @@ def new_folder(path: Path) -> Iterator[Path]:
         raise ExportError(f"{path} is no folder, and this format makes one")
     if path.is_dir() and any(path.iterdir()):
         raise ExportError(f"{path} is not empty: name a folder that is not there yet")
-    target = path.resolve()
-    folder = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", dir=target.parent))
+    target = Path(os.path.realpath(path))
+    _sweep(target)
+    folder = Path(tempfile.mkdtemp(prefix=_prefix(target, os.getpid()), suffix=TEMPORARY, dir=target.parent))
     try:
         yield folder
         for file in folder.rglob("*"):
@@ -57,6 +64,45 @@ def new_folder(path: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _prefix(target: Path, process: int | str) -> str:
+    """Of what is being written: whose it is stands in the name, so that a later export knows what is left over."""
+    return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{_host()}.{process}."
+
+
+def _host() -> str:
+    """A folder may be shared by machines: only those of this one can be asked whether they are at work."""
+    return re.sub("[^A-Za-z0-9]", "-", platform.node())[:40] or "here"
+
+
+def _sweep(target: Path) -> None:
+    """Takes away what exports to this place left that were killed: ours by name, of this machine, of no process."""
+    start = _prefix(target, "")[:-1]
+    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in list(entries):
+            process = entry.name.removeprefix(start).partition(".")[0]
+            ours = entry.name.startswith(start) and entry.name.endswith(TEMPORARY) and process.isdigit()
+            if not ours or _is_at_work(int(process)):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    Path(entry.path).unlink()
+
+
+def _is_at_work(process: int) -> bool:
+    """A process of that number, whoever's: rather leave a file than take one that is being written."""
+    if os.name != "posix":
+        return True  # there, the question would end it
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _to_disk(path: Path) -> None:

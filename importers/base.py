@@ -35,6 +35,8 @@ class Importer(Protocol):
     counts: bool
     """Whether its figures look at nothing of an item but its category, verdicts, error type, `more`, tokens and
     latency, in no order, and count a row as `Scored.times` items: then equal ones are given as one."""
+    mends: bool
+    """Whether `read` heeds `RunPlan.errata`."""
     tags: tuple[str, ...]
     """What reviewers are offered to tag an item with: the words of the benchmark's own error taxonomy."""
 
@@ -77,6 +79,17 @@ class Importer(Protocol):
         function documents; None if nothing is. WriteError as above."""
         ...
 
+    def draft(self, run: Run, item: Item) -> dict[str, Any] | None:
+        """The golden answer that an item has, as people would give it: what a correction starts from. None if the item
+        does not hold it in full. WriteError as above."""
+        ...
+
+    def passes(self, run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
+        """The rule verdict with another golden answer, one without a `golden_problem`; `record` is the item's own of
+        the result file, None if it has none. None where the benchmark's verdict is not recomputed. WriteError as
+        above."""
+        ...
+
     def regolden(
         self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
     ) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
@@ -101,6 +114,7 @@ class Plugin:
     combines: bool = False
     """Its `figures` has a function `combined` as well."""
     counts: bool = False
+    mends: bool = False
     tags: tuple[str, ...] = ()
 
     def find(self, files: Sequence[Path], data: Sequence[Path]) -> Found:
@@ -123,6 +137,12 @@ class Plugin:
 
     def golden_problem(self, run: Run, item: Item, fix: dict[str, Any]) -> str | None:
         return cast("str | None", self._writing("golden").problem(run, item, fix))
+
+    def draft(self, run: Run, item: Item) -> dict[str, Any] | None:
+        return cast("dict[str, Any] | None", self._writing("regrade").draft(run, item))
+
+    def passes(self, run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
+        return cast("bool | None", self._writing("regrade").passes(run, item, fix, record))
 
     def regolden(
         self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]

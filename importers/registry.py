@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fcreview.figures import Figure, RunItems, Scored, tag_counts
+from fcreview.figures import Figure, RunItems, Scored, by_category, tag_counts
 from fcreview.importers.base import Importer, Plugin
 from fcreview.importers.common.gather import gather
+from fcreview.importers.common.guard import UNFORESEEN
 from fcreview.importers.taxonomy import TAGS
 from fcreview.model import ImportIssue, Item, Run
 from fcreview.plan import Found, GoldenFixed, NoPlace, Rewritten, RunPlan
@@ -21,6 +22,7 @@ PLUGINS = (
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
         version=4,
         counts=True,
+        mends=True,
         tags=TAGS["bfcl"],
     ),
     Plugin(
@@ -161,7 +163,13 @@ def _nothing(paths: Sequence[Path], importers: Sequence[Importer]) -> ImportIssu
 def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
     """The run's published figures from items as one source sees them, by its benchmark's importer, else by the generic
     one; and how often people gave each tag."""
-    return [*_figuring(run).figures(rows, run), *tag_counts(rows, run.tags)]
+    importer = _figuring(run)
+    try:
+        found = importer.figures(rows, run)
+    except UNFORESEEN as error:  # values of another form than the benchmark's: pass rates can always be told
+        found = by_category(rows)
+        found[0].note = f"its own figures cannot be made: the data is not of the expected form ({error})"[:200]
+    return [*found, *tag_counts(rows, run.tags)]
 
 
 def counts(run: Run) -> bool:
@@ -176,7 +184,10 @@ def _figuring(run: Run) -> Importer:
 def combined(parts: Sequence[RunItems]) -> list[Figure]:
     """Figures over runs of one model and benchmark; none where the benchmark publishes none."""
     importer = IMPORTERS.get(parts[0].run.benchmark) if parts else None
-    return importer.combined(parts) if importer is not None else []
+    try:
+        return importer.combined(parts) if importer is not None else []
+    except UNFORESEEN:  # the figures of each run say why
+        return []
 
 
 def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
@@ -190,7 +201,28 @@ def summaries(plan: RunPlan) -> list[Path]:
 
 def golden_problem(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
     """See `Importer.golden_problem`."""
-    return IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"].golden_problem(run, item, fix)
+    return _of(run).golden_problem(run, item, fix)
+
+
+def golden_draft(run: Run, item: Item) -> dict[str, Any] | None:
+    """See `Importer.draft`."""
+    return _of(run).draft(run, item)
+
+
+def regraded(run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
+    """The rule verdict with another golden answer. None where it is not recomputed, or not so that the golden answer
+    that stands would give the verdict that stands: what the store holds is then not all that the verdict rests on."""
+    draft = golden_draft(run, item)
+    try:
+        if draft is not None and _of(run).passes(run, item, draft, record) != item.rule:
+            return None
+        return _of(run).passes(run, item, fix, record)
+    except UNFORESEEN:
+        return None
+
+
+def _of(run: Run) -> Importer:
+    return IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"]
 
 
 def regolden(

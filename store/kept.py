@@ -22,7 +22,12 @@ def read_object(file: Path) -> dict[str, Any]:
 
 def write_object(file: Path, value: Any) -> None:
     """In the place of what was there, never half. OSError if it cannot be written."""
+    write_whole(file, orjson.dumps(value, option=orjson.OPT_INDENT_2))
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """As `write_object`, of any content."""
     fresh = file.with_suffix(f".{os.getpid()}.tmp")
-    fresh.write_bytes(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+    fresh.write_bytes(content)
     share(fresh)
     fresh.replace(file)

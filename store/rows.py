@@ -104,6 +104,25 @@ class QueueRow:
     question: str = field(default="", metadata=column("i.question"))
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What the rows of a view need, in cells of the longest, and what none of them has. In blind mode nothing of
+    verdicts."""
+
+    item: int = 4
+    category: int = 0
+    model: int = 0
+    """0 where all are of one model."""
+    error: int = 0
+    repeats: bool = False
+    """Every id begins with its category."""
+    same_error: bool = False
+    rule: bool = False
+    judge: bool = False
+    difference: bool = False
+    """Some item has a first difference."""
+
+
 @dataclass(slots=True)
 class RunRow:
     """A run with its counts. Rates are computed by the reader: passes / known."""

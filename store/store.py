@@ -14,6 +14,7 @@ from fcreview.model import ImportIssue, Item
 from fcreview.review import ItemKey, Said
 from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
+from fcreview.store.extent import extent
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
 from fcreview.store.queries.detail import find_items, hide_from, raw_record, read_issues, read_items, score_record
 from fcreview.store.queries.limited import close
@@ -25,7 +26,7 @@ from fcreview.store.queues import second
 from fcreview.store.queues.places import QueuePlaces
 from fcreview.store.queues.presentations import item_of
 from fcreview.store.reviews.tables import ReviewTables, follow
-from fcreview.store.rows import ItemDetail, QueueRow, RunRow, View
+from fcreview.store.rows import Extent, ItemDetail, QueueRow, RunRow, View
 from fcreview.store.suspects.places import SuspectPlaces
 from fcreview.store.told import Told
 from fcreview.store.workspace import Workspace
@@ -116,6 +117,10 @@ class Store:
     def position(self, view: View, item: int) -> int | None:
         """Where the item is in the view, from 0."""
         return self._do(lambda: self._orders.position(view, item))
+
+    def extent(self, view: View) -> Extent:
+        """What room the view's rows need."""
+        return self._do(lambda: extent(self.connection, self._orders.of(view).table, self._models, blind=self.blind))
 
     def row(self, item: int) -> QueueRow | None:
         return self._do(lambda: next(iter(self._rows([item])), None))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked 
     from fcreview.agreement.ratings import Rating
     from fcreview.agreement.repeats import Repeated
     from fcreview.calibration.cases import Case
+    from fcreview.comparison.outcomes import Outcome, VerdictSource
     from fcreview.figures import FigureSource, Scored
     from fcreview.store.estimating.opening import Wanted
     from fcreview.store.estimating.standings import Standings
@@ -45,11 +46,17 @@ class Told:
 
         return self._asked(lambda: judged(self._connection, items))
 
-    def scored(self, run: int) -> dict[FigureSource, list[Scored]]:
-        """What the run's figures are computed from, by source."""
+    def scored(self, run: int, *, errata: bool = False) -> dict[FigureSource, list[Scored]]:
+        """What the run's figures are computed from, by source; with errata as well, where asked."""
         from fcreview.store.queries.scored import scored
 
-        return self._asked(lambda: scored(self._connection, run))
+        return self._asked(lambda: scored(self._connection, run, errata=errata))
+
+    def outcomes(self, view: View, runs: Sequence[int], source: VerdictSource) -> dict[int, list[Outcome]]:
+        """The view's items in each of these runs with this source's verdict, for comparisons."""
+        from fcreview.store.comparing.outcomes import outcomes
+
+        return self._asked(lambda: outcomes(self._connection, view, runs, source))
 
     def counted(self, runs: Sequence[int]) -> Iterator[tuple[int, dict[FigureSource, list[Scored]]]]:
         """The same of each of these runs, with items that are alike as one: for figures that count

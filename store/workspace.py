@@ -42,6 +42,16 @@ class Workspace:
         return self.root / "queues"
 
     @property
+    def errata(self) -> Path:
+        """The errata that runs are read with; none if it is not there."""
+        return self.root / "errata.jsonl"
+
+    @property
+    def rules(self) -> Path:
+        """Equivalence rules that were accepted, and are part of the next errata."""
+        return self.root / "rules.jsonl"
+
+    @property
     def temporary(self) -> Path:
         """Parts of imports under way. Whatever lies there while nobody imports is left from a crash."""
         return self.root / "tmp"
@@ -72,6 +82,9 @@ def find_workspace(path: Path, override: Path | None = None, *, create: bool = T
     `override` is the folder that holds, or will hold, `.fcreview/`; it may also be named itself. WorkspaceError if
     there is none and `create` is false, if `path` is not there, or if none can be made.
     """
+    for each in (path, override or path):
+        if not _is_text(each):
+            raise WorkspaceError(f"{str(each)!a}: the path is not UTF-8: rename it")
     if override is not None:
         folder = override.expanduser().absolute()
         root = folder if folder.name == FOLDER else folder / FOLDER
@@ -90,6 +103,15 @@ def find_workspace(path: Path, override: Path | None = None, *, create: bool = T
     if not create:
         raise WorkspaceError(f"no workspace at or above {path}: import a run first (fcreview import PATH)")
     return _make(folder / FOLDER)
+
+
+def _is_text(path: Path) -> bool:
+    """Python keeps bytes of a name that are no text as lone surrogates, which no table can hold."""
+    try:
+        os.fspath(path.expanduser().resolve()).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def default_annotator() -> str:

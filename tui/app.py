@@ -44,6 +44,7 @@ class FcreviewApp(App[int]):
 
     `open_item` is an item's id or its number in the store: it is opened over the queue. `key_names` are other keys for
     actions, as `keymap` takes them. `adjudicate`: instead of the queue, what annotators differ on in the view.
+    `resume`: the queue opens as this annotator left it.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -64,6 +65,7 @@ class FcreviewApp(App[int]):
         *,
         key_names: Mapping[str, str] | None = None,
         adjudicate: bool = False,
+        resume: bool = False,
     ) -> None:
         super().__init__(ansi_color=True)  # said here, too: NO_COLOR picks its filter before there is a theme
         self.animation_level = "none"
@@ -71,6 +73,9 @@ class FcreviewApp(App[int]):
         self.session = session
         self._message = ""
         self._state = QueueState.of(view or View(), session.blind)
+        self._position = session.position(self._state) if resume else None
+        if self._position is not None:
+            self._state.restore(self._position.setting)
         self._open_item = open_item
         self._adjudicate = adjudicate
         self._ending: Ending | None = None
@@ -82,7 +87,9 @@ class FcreviewApp(App[int]):
     def get_default_screen(self) -> Screen[None]:
         if self._adjudicate:
             return Screen()
-        return QueueScreen(self.session, self._state, open_item=self._open_item, message=self._message)
+        return QueueScreen(
+            self.session, self._state, open_item=self._open_item, message=self._message, position=self._position
+        )
 
     def on_mount(self) -> None:
         if not self.is_headless:
@@ -110,6 +117,11 @@ class FcreviewApp(App[int]):
         if not isinstance(self.screen, HelpScreen | SmallScreen):
             self.push_screen(HelpScreen(key_table(self.screen), blind=self._state.blind))
 
+    def on_key(self, event: events.Key) -> None:
+        """A key typed while a screen opens means nothing yet: it is given to no other, and not dropped silently."""
+        if getattr(self.screen, "opening", False) and event.key not in self.screen.active_bindings:
+            self.bell()
+
     async def action_quit(self) -> None:
         """Not before everything said is on disk; what could not be saved is told first, and quitting again leaves."""
         self._behind_keys(list((self.focused or self.screen).ancestors_with_self))
@@ -123,12 +135,19 @@ class FcreviewApp(App[int]):
 
     async def _leave(self) -> None:
         if await self.session.leave():
+            self._keep_position()
             self.exit(self.session.reviewed)
 
     async def _end(self, code: int) -> None:
         """As `_leave`, but there is nobody to be told."""
         await self.session.leave()
+        self._keep_position()
         self.exit(self.session.reviewed, return_code=code)
+
+    def _keep_position(self) -> None:
+        queue = self.screen_stack[0]
+        if isinstance(queue, QueueScreen):
+            self.session.keep_position(self._state, queue.position)
 
     def on_unmount(self) -> None:
         if self._ending is not None:

@@ -24,8 +24,11 @@ def bindings(*tables: Sequence[Action]) -> list[BindingType]:
 
 
 def _active(screen: Screen[Any]) -> list[Binding]:
-    """What is bound and allowed here, innermost first."""
-    return [each.binding for each in screen.active_bindings.values() if each.binding.key != NO_KEY and each.enabled]
+    """What is bound and allowed here, innermost first. A screen's `idle_keys` are actions that would only say why they
+    do nothing."""
+    idle: frozenset[str] = getattr(screen, "idle_keys", frozenset())
+    every = [each.binding for each in screen.active_bindings.values() if each.enabled]
+    return [binding for binding in every if binding.key != NO_KEY and binding.id not in idle]
 
 
 def key_hints(screen: Screen[Any]) -> list[tuple[str, str]]:

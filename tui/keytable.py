@@ -39,8 +39,10 @@ MOVE = [
     Action("list.up", "k,up", "move(-1)", "previous line", shown=False),
     Action("list.page_down", "pagedown,space", "move_page(1)", "page down", shown=False),
     Action("list.page_up", "pageup", "move_page(-1)", "page up", shown=False),
-    Action("list.first", "home", "move_to(0)", "first line", shown=False),
-    Action("list.last", "end", "move_to(-1)", "last line", shown=False),
+    Action("list.half_down", "d", "move_half(1)", "half a page down", shown=False),
+    Action("list.half_up", "u", "move_half(-1)", "half a page up", shown=False),
+    Action("list.first", "g,home", "move_to(0)", "first line", shown=False),
+    Action("list.last", "G,end", "move_to(-1)", "last line", shown=False),
 ]
 
 QUEUE = [
@@ -54,12 +56,34 @@ QUEUE = [
     Action("queue.issues", "i", "choose('issues')", "issues"),
     Action("queue.agreement", "a", "choose('agreement')", "agreement"),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate"),
-    Action("queue.quit", "q", "app.quit", "quit"),
+    Action("queue.back", "escape", "back(False)", "back", shown=False),
+    Action("queue.quit", "q", "back(True)", "quit"),
 ]
 
 PICKER = [
     Action("picker.take", "enter", "take", "take"),
     Action("picker.close", "q,escape", "close", "back"),
+]
+
+RUNS = [
+    *PICKER,
+    Action("runs.compare", "x", "mark", "compare with another"),
+]
+
+COMPARE = [
+    Action("compare.take", "enter", "take", "look at it"),
+    Action("compare.source", "tab", "source", "other verdicts"),
+    Action("compare.close", "q,escape", "close", "back"),
+]
+
+FLIP = [
+    Action("flip.next", "right_curly_bracket", "step(1)", "next flip"),
+    Action("flip.previous", "left_curly_bracket", "step(-1)", "previous flip"),
+    Action("flip.down", "j,down", "scroll(1)", "line down", shown=False),
+    Action("flip.up", "k,up", "scroll(-1)", "line up", shown=False),
+    Action("flip.page_down", "space,pagedown", "page(1)", "page down", shown=False),
+    Action("flip.page_up", "pageup", "page(-1)", "page up", shown=False),
+    Action("flip.close", "q,escape,enter", "close", "back"),
 ]
 
 CLUSTERS = [
@@ -85,6 +109,9 @@ FILTER_INPUT = [
 ]
 
 FILTER = [
+    Action("filter.complete", "tab", "complete", "complete"),
+    Action("filter.older", "up", "history(-1)", "earlier ones"),
+    Action("filter.newer", "down", "history(1)", "later ones", shown=False),
     Action("filter.cancel", "escape", "cancel", "cancel"),
 ]
 
@@ -97,14 +124,20 @@ ITEM = [
     Action("item.tag", "e", "tag", "tag"),
     Action("item.note", "n", "note", "note"),
     Action("item.undo", "z", "undo", "undo"),
+    Action("item.last_fault", "W", "last('fault')", "who's wrong in the item just judged", shown=False),
+    Action("item.last_tag", "E", "last('tag')", "tag the item just judged", shown=False),
+    Action("item.last_note", "N", "last('note')", "note on the item just judged", shown=False),
+    Action("item.golden", "G", "closer('golden')", "correct the golden answer", shown=False),
     Action("item.score", "0", "score(0)", "score 0", shown=False),
     Action("item.score_1", "1", "score(1)", "score 1", shown=False),
     Action("item.score_2", "2", "score(2)", "score 2", shown=False),
+    Action("item.labels", "l", "closer('labels')", "labels of the response, where it has some", shown=False),
     Action("item.target", "T", "target", "verdict on the item, or on what the cursor is on", shown=False),
     Action("item.next", "right_square_bracket", "step(1)", "next"),
     Action("item.previous", "left_square_bracket", "step(-1)", "previous"),
     Action("item.group_next", "right_curly_bracket", "in_group(1)", "next item of its group", shown=False),
     Action("item.group_previous", "left_curly_bracket", "in_group(-1)", "previous item of its group", shown=False),
+    Action("item.elsewhere", "m", "closer('elsewhere')", "the same item in other runs", shown=False),
     Action("item.search", "slash", "search", "search in the item", shown=False),
     Action("item.raw", "R", "raw", "raw records", shown=False),
     Action("item.copy", "y", "copy", "copy", shown=False),
@@ -125,7 +158,8 @@ ITEM_TEXT = [
     Action("item.bottom", "end", "edge(1)", "to the end", shown=False),
     Action("item.difference", "full_stop", "difference", "first difference", shown=False),
     Action("item.fold", "enter,space", "fold", "fold, unfold or open long text", shown=False),
-    Action("item.again", "N", "search_again", "next match", shown=False),
+    Action("item.again", "s", "search_again(1)", "next match", shown=False),
+    Action("item.before", "S", "search_again(-1)", "previous match", shown=False),
     Action("item.dialogue", "t", "dialogue", "full dialogue", shown=False),
     Action("item.document", "d", "document", "function documents: golden's, predicted's, all", shown=False),
 ]
@@ -148,9 +182,11 @@ ADJUDICATION = [
 PAGER = [
     Action("pager.close", "q,escape", "close", "back"),
     Action("pager.search", "slash", "search", "search"),
-    Action("pager.again", "n,enter", "search_again(1)", "next match"),
-    Action("pager.before", "N", "search_again(-1)", "previous match"),
+    Action("pager.again", "s,n,enter", "search_again(1)", "next match"),
+    Action("pager.before", "S", "search_again(-1)", "previous match"),
     Action("pager.raw", "r", "raw", "as it came"),
+    Action("pager.fold", "left,h", "fold(-1)", "fold JSON a level", shown=False),
+    Action("pager.unfold", "right,l", "fold(1)", "unfold", shown=False),
     Action("pager.down", "j,down", "scroll(1)", "line down", shown=False),
     Action("pager.up", "k,up", "scroll(-1)", "line up", shown=False),
     Action("pager.page_down", "space,pagedown", "page(1)", "page down", shown=False),
@@ -158,6 +194,30 @@ PAGER = [
     Action("pager.top", "home", "edge(-1)", "to the top", shown=False),
     Action("pager.bottom", "end", "edge(1)", "to the end", shown=False),
     Action("pager.copy", "y", "copy", "copy", shown=False),
+]
+
+GOLDEN = [
+    Action("golden.save", "enter", "save", "save"),
+    Action("golden.edit", "tab,i", "edit", "to the text"),
+    Action("golden.editor", "v", "editor", "$EDITOR"),
+    Action("golden.reason", "n", "reason", "reason"),
+    Action("golden.start", "o", "start", "as in the dataset"),
+    Action("golden.cancel", "escape,q", "cancel", "cancel"),
+]
+
+GOLDEN_TEXT = [
+    Action("golden.keys", "tab,escape", "screen.keys", "to the keys: save, $EDITOR, reason, cancel"),
+]
+"""All other keys type."""
+
+COPY = [
+    Action("copy.this", "y,enter", "take('this')", "this"),
+    Action("copy.call", "c", "take('call')", "call"),
+    Action("copy.diff", "d", "take('diff')", "diff"),
+    Action("copy.markdown", "m", "take('markdown')", "Markdown"),
+    Action("copy.json", "j", "take('json')", "reproduction JSON"),
+    Action("copy.command", "l", "take('command')", "command that opens it"),
+    Action("copy.cancel", "escape,q", "cancel", "back"),
 ]
 
 NOTE = [
@@ -191,14 +251,17 @@ TAGS = [
 ]
 
 TABLES = (
-    *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, CLUSTERS, AGREEMENT, ITEM, ITEM_TEXT),
-    *(ADJUDICATION, FAULT, TAGS, NOTE, ASK, PAGER, HELP),
+    *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, RUNS, COMPARE, FLIP, CLUSTERS, AGREEMENT, ITEM, ITEM_TEXT),
+    *(ADJUDICATION, FAULT, TAGS, GOLDEN, GOLDEN_TEXT, COPY, NOTE, ASK, PAGER, HELP),
 )
 ACTIONS: dict[str, Action] = {action.id: action for table in TABLES for action in table}
 TOGETHER: tuple[Sequence[Action], ...] = (
     [*QUEUE, *MOVE, *APP],
     [*FILTER, *FILTER_INPUT, *APP],
     [*PICKER, *MOVE, *APP],
+    [*RUNS, *MOVE, *APP],
+    [*COMPARE, *MOVE, *APP],
+    [*FLIP, *APP],
     [*CLUSTERS, *MOVE, *APP],
     [*AGREEMENT, *MOVE, *APP],
     [*ITEM, *ITEM_TEXT, *APP],
@@ -206,6 +269,9 @@ TOGETHER: tuple[Sequence[Action], ...] = (
     [*PAGER, *APP],
     [*FAULT, *APP],
     [*TAGS, *APP],
+    [*GOLDEN, *APP],
+    [*GOLDEN_TEXT, *APP],
+    [*COPY, *APP],
     [*NOTE, *APP],
     [*ASK, *APP],
     [*HELP, *MOVE, *APP],

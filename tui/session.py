@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, TypeVar
 from fcreview.errors import FcreviewError
 from fcreview.store.queues.presentations import item_of
 from fcreview.tui.in_order import InOrder
+from fcreview.tui.queue.position import Position, file_of, keep, kept
 
 if TYPE_CHECKING:
     from fcreview.review import Event, Said
     from fcreview.store.reviewer import Reviewer
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
+    from fcreview.tui.golden.checking import Golden
+    from fcreview.tui.queue.state import QueueState
 
 T = TypeVar("T")
 AGAIN = 0.05
@@ -39,8 +42,11 @@ class Session:
         reviewer: Reviewer | None = None,
         *,
         blind: bool = False,
+        golden: Golden | None = None,
     ) -> None:
         self.annotator = annotator
+        self.golden = golden
+        """What the benchmarks know of golden answers; None: they are not corrected here."""
         self.acts = InOrder()
         """What was asked for on a screen that reviews: nobody leaves before it is done."""
         self.blind = blind
@@ -64,6 +70,14 @@ class Session:
     def folder(self) -> Path | None:
         """The workspace's own."""
         return self._workspace.root if self._workspace is not None else None
+
+    def position(self, state: QueueState) -> Position | None:
+        """Where this annotator left the queue; None where that was another one."""
+        return kept(file_of(self.folder, self.annotator), state) if self.folder is not None else None
+
+    def keep_position(self, state: QueueState, position: Position) -> None:
+        if self.folder is not None:
+            keep(file_of(self.folder, self.annotator), state, position)
 
     @property
     def reviewed(self) -> int:

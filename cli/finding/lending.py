@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.common import Place, discovered
 from fcreview.cli.config import load_config
@@ -13,8 +14,9 @@ from fcreview.cli.output import note
 
 if TYPE_CHECKING:
     from fcreview.exporters.base import Benchmarks
-    from fcreview.model import Run
+    from fcreview.model import Item, Run
     from fcreview.plan import RunPlan
+    from fcreview.tui.golden.checking import Golden
 
 Named = tuple[str, str, str, str, str]
 
@@ -37,6 +39,28 @@ def lend(place: Place) -> Benchmarks:
     return Benchmarks(plan, registry.rewrite, registry.summaries, registry.golden_problem, registry.regolden, note)
 
 
+def lend_golden() -> Golden:
+    """For the screens. Importers are loaded when the first golden answer is looked at."""
+    from fcreview.tui.golden.checking import Golden
+
+    def draft(run: Run, item: Item) -> dict[str, Any] | None:
+        from fcreview.importers.registry import golden_draft
+
+        return golden_draft(run, item)
+
+    def problem(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
+        from fcreview.importers.registry import golden_problem
+
+        return golden_problem(run, item, fix)
+
+    def regraded(run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
+        from fcreview.importers import registry
+
+        return registry.regraded(run, item, fix, record)
+
+    return Golden(draft, problem, regraded)
+
+
 def tell_lost_datasets(out: Path) -> None:
     """Of runs that were written there: which would open without the dataset they had, and what to say then."""
     for plan in discovered(Place([out]), load_config()).plans:
@@ -45,4 +69,4 @@ def tell_lost_datasets(out: Path) -> None:
 
 
 def _name(run: Run) -> Named:
-    return run.benchmark, run.generation, run.language, run.model, str(Path(run.path).resolve())
+    return run.benchmark, run.generation, run.language, run.model, os.path.realpath(run.path)

@@ -66,7 +66,7 @@ class Seen:
             write_object(_file(workspace), kept)
 
     def _state(self, workspace: Workspace, others: str) -> str:
-        return _digest(self._here, others, _state([workspace.store]))
+        return _digest(self._here, others, _state([workspace.store, workspace.errata]))
 
 
 def _programs() -> list[Path]:

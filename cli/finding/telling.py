@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.output import note
+from fcreview.sanitise import visible
 from fcreview.text.words import count_of
 
 if TYPE_CHECKING:
@@ -46,6 +48,16 @@ def tell_failures(summary: ImportSummary) -> None:
         note(f"fcreview: {reason or 'not imported: ' + row['model']}")
     if len(failed) > TOLD:
         note(f"fcreview: {count_of(len(failed) - TOLD, 'more run')} could not be read: fcreview import shows them")
+
+
+def tell_errata(summary: ImportSummary, errata: Path) -> None:
+    """Entries of these errata that were not applied: a line each, however many runs they concern."""
+    found = {(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)}
+    for line, item, what in sorted(found)[:TOLD]:
+        note(f"fcreview: errata, line {line}, {visible(item)}: {what}")
+    if len(found) > TOLD:
+        more = count_of(len(found) - TOLD, "more erratum", "more errata")
+        note(f"fcreview: {more} not applied: fcreview import --errata")
 
 
 def is_settled(summary: ImportSummary) -> bool:

@@ -29,6 +29,9 @@ class Cluster:
     """Of that filter what is said of error type, function and argument: `error:value_error:string`. Each stands for
     exactly its value among all clusters of the view, so a term alone selects all clusters with that value."""
 
+    difference: str = ""
+    """The first difference of the first item, as it reads."""
+
     @property
     def names(self) -> tuple[str | None, str | None, str | None]:
         """In the order of GROUPINGS."""
@@ -47,6 +50,11 @@ class ClusterGroup:
     @property
     def count(self) -> int:
         return sum(cluster.count for cluster in self.clusters)
+
+    @property
+    def example(self) -> Cluster | None:
+        """The largest of its clusters that has a first difference to show."""
+        return max((each for each in self.clusters if each.difference), key=lambda each: each.count, default=None)
 
 
 def grouped(clusters: Iterable[Cluster], by: int) -> list[ClusterGroup]:
@@ -99,6 +107,13 @@ def mostly(group: ClusterGroup, by: int, between: str = "·") -> str:
         return f"{most:,} {place}"
     different = {cluster.names[outer] for cluster in speaking}
     return count_of(len(different), GROUPINGS[outer]) if different else ""
+
+
+def bar(number: int, total: int, cells: int) -> str:
+    """A share as a bar of eighths of a cell; one at least."""
+    eighths = max(round(8 * cells * number / total), 1) if number else 0
+    whole, rest = divmod(eighths, 8)
+    return "█" * whole + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
 
 def share(number: int, total: int) -> str:

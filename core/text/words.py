@@ -48,4 +48,6 @@ def word(value: Any, criterion: str = CORRECT) -> str:
         return "yes" if value else "no"
     if value is None or isinstance(value, bool):
         return _WORDS[value]
+    if isinstance(value, float):
+        return f"{value:.4g}"
     return visible(", ".join(map(str, value)) if isinstance(value, list) else str(value))

@@ -17,6 +17,7 @@ from fcreview.importers.acebench.figures.rates import MILESTONES, PROCESS
 from fcreview.importers.acebench.history import read_history
 from fcreview.importers.acebench.milestones import best_sequence, in_words, met, pairs_of
 from fcreview.importers.acebench.states import state_differences
+from fcreview.importers.common.jsonl import read_file
 from fcreview.model import Accept, Call, ImportIssue, Item, Message, Verdict
 from fcreview.values import json_safe
 
@@ -107,7 +108,7 @@ def _conversation(item: Item, history: Path) -> list[int]:
     question there is left out.
     """
     try:
-        said, odd = read_history(history.read_text(encoding="utf-8", errors="replace"))
+        said, odd = read_history(read_file(history).decode("utf-8", "replace"))
     except OSError as error:
         item.issues.append(ImportIssue(str(history), None, f"cannot be read: {error.strerror}", item=item.id))
         return []

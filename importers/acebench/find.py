@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fcreview.importers.acebench.files import ORDER, beside, datasets, language, model, recognise
+from fcreview.importers.common.gather import gather
 from fcreview.model import ImportIssue, Run
 from fcreview.plan import Found, RunPlan
 
@@ -35,7 +36,7 @@ def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
         if not kinds["result"]:
             folder = folders[(name, lang)]
             results = [p for place in beside(folder, "result", lang, name) for p in place.glob("data_*_result.json")]
-            kinds["result"] = [p for p in results if recognise(p)]
+            kinds["result"] = [p for p in results if recognise(p) and p.is_file()]
         if not kinds["result"]:
             for path in kinds["score"] + kinds["process"]:
                 text = "a score file without its results: only failures stand in it, so no items were made"
@@ -45,7 +46,8 @@ def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
         found.plans.append(plan)
         found.claimed.update(plan.files)
         if plan.run.dataset:
-            found.claimed.update(Path(plan.run.dataset).rglob("data_*.json"))
+            dataset = gather([Path(plan.run.dataset)], max_depth=2).files
+            found.claimed.update(path for path in dataset if path.name.startswith("data_"))
     return found
 
 
@@ -53,7 +55,7 @@ def _plan(name: str, lang: str, kinds: dict[str, list[Path]], folder: Path, data
     scores = kinds["score"] + kinds["process"]
     if not scores:
         for place in beside(folder, "score", lang, name):
-            scores = [path for path in sorted(place.glob("data_*.json")) if recognise(path)]
+            scores = [path for path in sorted(place.glob("data_*.json")) if recognise(path) and path.is_file()]
             if scores:
                 break
     results = sorted(dict.fromkeys(kinds["result"]), key=lambda path: ORDER[recognise(path)[0]])  # type: ignore[index]
@@ -87,7 +89,7 @@ def _histories(folder: Path, lang: str, name: str, categories: Sequence[str]) ->
         for kind in ("multi_step", "multi_turn"):
             place = root / "data_all" / f"data_{lang}" / "dialogue_history" / kind / name
             if f"agent_{kind}" in categories and place.is_dir():
-                found += sorted(place.glob("*_dialogue_history.txt"))
+                found += sorted(path for path in place.glob("*_dialogue_history.txt") if path.is_file())
         if found:
             break
     return found

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from fcreview.errata.rules import Rule
 from fcreview.model import Call, Message
 
 
@@ -30,6 +31,8 @@ class Case:
     extra: dict[str, Any] = field(default_factory=dict)
     """Fields of the question and the answer that have no other place here, shown under *more*: initial_config,
     involved_classes, missed_function, path, scenario, source ..."""
+    rules: tuple[Rule, ...] = ()
+    """Equivalence rules of errata, that hold for the checker."""
     prepared: dict[str, Any] = field(default_factory=dict)
     """The checker's cache for this case (compiled golden values, parameters by function); filled on first use."""
     judged: dict[str, Any] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from typing import Any
 from fcreview.importers.bfcl import files as names
 from fcreview.importers.bfcl.files import Kind, Named
 from fcreview.importers.bfcl.locate import Categories, CategoryFiles, below, locate
+from fcreview.importers.common.gather import is_text
 from fcreview.importers.common.jsonl import head
 from fcreview.model import ImportIssue, Run
 from fcreview.plan import Found, RunPlan
@@ -182,17 +183,21 @@ def _swapped(name: str, sibling: str, role: Kind) -> bool:
 def _folders(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
-            found = sorted(entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
+            found = sorted(entry.name for entry in entries if _counts(entry) and entry.is_dir())
     except OSError:
         return []
     return [folder / name for name in found[:MAX_SIBLINGS]]
+
+
+def _counts(entry: os.DirEntry[str]) -> bool:
+    return not entry.name.startswith(".") and is_text(entry.name)
 
 
 def _role_files(folder: Path, generation: str, role: Kind, peek: Any, depth: int = 0) -> list[Named]:
     """The result or score files of a model folder, V4's group folders included."""
     try:
         with os.scandir(folder) as entries:
-            listed = sorted((entry.name, entry.is_dir()) for entry in entries if not entry.name.startswith("."))
+            listed = sorted((entry.name, entry.is_dir()) for entry in entries if _counts(entry))
     except OSError:
         return []
     found = []

@@ -9,7 +9,7 @@ from typing import Any
 
 from fcreview.calls.align import align, align_turns
 from fcreview.calls.first_difference import first_difference
-from fcreview.extra import Extra, RecordPlace
+from fcreview.extra import Automatic, Extra, RecordPlace
 from fcreview.importers.bfcl import files, scores, trajectory
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.check.evaluate import Evaluation, decode_display, evaluate
@@ -24,6 +24,8 @@ from fcreview.model import Call, ImportIssue, Item, Message, Pair, Verdict
 
 DECODER = "decoder"
 """Name in `Extra.more` of what read the item's reply."""
+CHECKER, WITH_ERRATA = "checker", "checker with errata"
+"""Who the rule verdict is by."""
 WHOLE = frozenset({"multi_turn:inference_error", "multi_turn:force_terminated"})
 """Failures of a multi-turn item as a whole."""
 KNOWN = frozenset(
@@ -72,6 +74,8 @@ class Known:
     file: str
     stands: Record
     """Line, offset and length in the file."""
+    before: Case | None = None
+    """The case as the dataset has it, where errata make it another."""
     again: Sequence[scores.Entry] = ()
     """Further score entries of the item: what failed after the first cause."""
 
@@ -140,14 +144,12 @@ def _single(item: Item, context: Context, record: dict[str, Any], known: Known) 
     if category == "format_sensitivity" and (parts := files.split_format_id(item.id)):
         config, category = parts[1], files.split_id(parts[2])[0]
         item.extra.more |= {"config": parts[1], "original": parts[2]}
-    found = evaluate(
-        result,
-        case,
-        generation=context.rules,
-        category=category,
-        config=config,
-        decoder=context.decoder,
-    )
+    how = partial(evaluate, result, generation=context.rules, category=category, config=config, decoder=context.decoder)
+    found, by = how(case), CHECKER
+    if known.before is not None:
+        own = how(known.before)
+        if (own.valid, own.error_type) != (found.valid, found.error_type):
+            item.extra.without_errata, by = Automatic(own.valid, own.error_type), WITH_ERRATA
     item.messages = trajectory.single_messages(record, known.opening)
     if found.predicted is None:
         found.predicted = _predicted(found, result, case)
@@ -161,7 +163,7 @@ def _single(item: Item, context: Context, record: dict[str, Any], known: Known) 
     if valid is not None:
         item.rule_error_type = found.error_type
         item.verdicts.append(
-            Verdict("rule", valid, "item", "correct", found.error_type, "\n".join(found.messages) or None, "checker")
+            Verdict("rule", valid, "item", "correct", found.error_type, "\n".join(found.messages) or None, by)
         )
     if item.official is False or valid is False or (item.official is None and valid is None):
         _difference(item, item.pairs, found)

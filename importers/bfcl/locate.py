@@ -18,8 +18,8 @@ from typing import Any
 from fcreview.importers.bfcl import dataset, files
 from fcreview.importers.bfcl.dataset import Dataset, Source
 from fcreview.importers.bfcl.joining.questions import same_answer, same_question
-from fcreview.importers.common.gather import SKIPPED
-from fcreview.importers.common.jsonl import Record, records
+from fcreview.importers.common.gather import SKIPPED, is_text
+from fcreview.importers.common.jsonl import Record, open_file, records
 from fcreview.model import ImportIssue
 from fcreview.plan import RunPlan
 
@@ -140,7 +140,9 @@ def below(root: Path, depth: int = 4) -> Iterator[Path]:
         try:
             with os.scandir(root) as entries:
                 inner = sorted(
-                    e.name for e in entries if not e.name.startswith(".") and e.is_dir(follow_symlinks=False)
+                    e.name
+                    for e in entries
+                    if not e.name.startswith(".") and is_text(e.name) and e.is_dir(follow_symlinks=False)
                 )
         except OSError:
             return
@@ -187,7 +189,7 @@ def _hash(path: Path) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _hash_of(path: Path, mtime: int, size: int) -> bytes:  # noqa: ARG001
-    with path.open("rb") as file:
+    with open_file(path) as file:
         digest = blake2b(digest_size=16)
         while part := file.read(1 << 20):
             digest.update(part)

@@ -12,6 +12,7 @@ from fcreview.importers.bfcl.dataset import Dataset, as_json
 from fcreview.importers.bfcl.decode.chosen import decoder_for, decoder_in
 from fcreview.importers.bfcl.decode.decoder import Decoder
 from fcreview.importers.bfcl.joining.cases import BAD_CONTENT, Category, case_of, question_of
+from fcreview.importers.bfcl.joining.mending import Mending
 from fcreview.importers.bfcl.joining.questions import same_question, same_reply
 from fcreview.importers.bfcl.joining.repeated import scored_one
 from fcreview.importers.bfcl.locate import Categories, CategoryFiles
@@ -29,7 +30,9 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     decoder, issues = decoder_for(plan)
     yield from issues
     for name, parts in categories.items():
-        yield from _category(plan, name, parts, decoder)
+        mending = Mending(plan.errata, plan.run, name)
+        yield from _category(plan, mending, parts, decoder)
+        yield from mending.issues
 
 
 def joined_category(plan: RunPlan, name: str, parts: CategoryFiles, decoder: Decoder | None = None) -> Category:
@@ -49,8 +52,8 @@ def joined_category(plan: RunPlan, name: str, parts: CategoryFiles, decoder: Dec
     return category
 
 
-def _category(plan: RunPlan, name: str, parts: CategoryFiles, decoder: Decoder) -> Iterator[Item | ImportIssue]:
-    category = joined_category(plan, name, parts, decoder)
+def _category(plan: RunPlan, mending: Mending, parts: CategoryFiles, decoder: Decoder) -> Iterator[Item | ImportIssue]:
+    category = joined_category(plan, mending.category, parts, decoder)
     found, scored = category.found, category.scores
     yield from category.data.issues
     yield from found.issues
@@ -59,9 +62,13 @@ def _category(plan: RunPlan, name: str, parts: CategoryFiles, decoder: Decoder) 
     yield from category.issues
     failing = scored.failing if scored is not None else {}
     for item in found.found:
-        yield _item(category, item, failing.get(item))
+        yield _item(category, item, failing.get(item), mending)
     if scored is not None:
-        yield from _without_result(category, [entry for item, entry in failing.items() if item not in found.found])
+        yield from _without_result(
+            category, mending, [entry for item, entry in failing.items() if item not in found.found]
+        )
+    if category.data.cases and not category.renamed:
+        mending.tell_absent(category.data.cases)
     for key, line in category.context.unknown.items():
         what = f"unknown field {key!r}: kept with the items"
         file = str(parts.results[0]) if parts.results else str(plan.run.path)
@@ -162,15 +169,16 @@ def _compare_questions(category: Category, scored: scores.Scores) -> None:
         category.issues.append(ImportIssue(str(scored.path), None, what, severity="error"))
 
 
-def _item(category: Category, name: str, entry: scores.Entry | None) -> Item:
+def _item(category: Category, name: str, entry: scores.Entry | None, mending: Mending) -> Item:
     path, record = category.found.found[name]
     issues: list[ImportIssue] = []
     case, opening = case_of(category, name, entry, str(path), record.line, issues)
+    case, before = mending.mended(name, case, opening)
     official = None
     if category.scores is not None:
         official = False if entry is not None else (True if category.passes else None)
     value = category.found.value(name)
-    known = items.Known(name, case, opening, official, entry, str(path), record)
+    known = items.Known(name, case, opening, official, entry, str(path), record, before)
     if entry is not None and category.scores is not None:
         known.again = category.scores.again.get(name, [])
         issues += _other_reply(category.scores, entry, value)
@@ -203,7 +211,7 @@ def _other_reply(scored: scores.Scores, entry: scores.Entry, value: dict[str, An
             return
 
 
-def _without_result(category: Category, entries: list[scores.Entry]) -> Iterator[Item | ImportIssue]:
+def _without_result(category: Category, mending: Mending, entries: list[scores.Entry]) -> Iterator[Item | ImportIssue]:
     """Items of failing entries whose results are missing: the score file repeats what the model said."""
     scored = category.scores
     if scored is None or not entries:
@@ -216,8 +224,9 @@ def _without_result(category: Category, entries: list[scores.Entry]) -> Iterator
         name = names[id(entry)]
         issues: list[ImportIssue] = []
         case, opening = case_of(category, name, entry, str(scored.path), entry.line, issues)
+        case, before = mending.mended(name, case, opening)
         place = Record(entry.line, entry.offset, entry.length, None)
-        known = items.Known(name, case, opening, False, entry, str(scored.path), place)
+        known = items.Known(name, case, opening, False, entry, str(scored.path), place, before)
         try:
             item = items.build(category.context, known, _as_result(entry))
         except BAD_CONTENT as error:

@@ -15,7 +15,9 @@ SKIPPED = frozenset(
 DATA = (".json", ".jsonl", ".ndjson")
 """Names of which people expect that they are read."""
 MAX_FILES = 200_000
+MAX_FOLDERS = 50_000
 MAX_DEPTH = 16
+NO_TEXT = "its name is not UTF-8: not read; rename it"
 
 
 @dataclass(slots=True)
@@ -26,67 +28,91 @@ class Gathered:
     issues: list[ImportIssue] = field(default_factory=list)
 
 
-def gather(paths: Iterable[Path], *, max_files: int = MAX_FILES, max_depth: int = MAX_DEPTH) -> Gathered:
+def gather(paths: Iterable[Path], *, max_files: int | None = None, max_depth: int = MAX_DEPTH) -> Gathered:
     """The files at and below `paths`. Links to folders are followed, but no folder is entered twice, so loops end.
 
-    A path that does not exist or cannot be listed, and a bound that was reached, is an issue; nothing is raised.
+    A path that does not exist or cannot be listed, a name that is no text, and a bound that was reached, is an issue;
+    nothing is raised. `max_files` is MAX_FILES unless given.
     """
-    found = Gathered()
-    files: dict[Path, None] = {}
-    entered: set[tuple[int, int]] = set()
+    walk = _Walk(MAX_FILES if max_files is None else max_files, max_depth)
+    issues = walk.issues
     for path in paths:
         path = Path(os.path.abspath(path))  # noqa: PTH100 (resolve() would follow links and change names)
-        if path.is_dir():
-            _walk(path, 0, files, entered, found.issues, max_files, max_depth)
+        if not is_text(str(path)):
+            issues.append(ImportIssue(as_text(str(path)), None, NO_TEXT, severity="error"))
+        elif path.is_dir():
+            walk.enter(path, 0)
         elif path.exists():
-            files[path] = None
+            walk.files[path] = None
         else:
-            found.issues.append(ImportIssue(str(path), None, "no such file or folder", severity="error"))
-    if len(files) >= max_files:
-        what = f"more than {max_files:,} files; the rest was not looked at: open a folder further down"
-        found.issues.append(ImportIssue(str(next(iter(files)).parent), None, what))
-    found.files = list(files)
-    return found
+            issues.append(ImportIssue(str(path), None, "no such file or folder", severity="error"))
+    if walk.full and walk.files:
+        what = f"{walk.full}; the rest was not looked at: open a folder further down"
+        issues.append(ImportIssue(os.path.commonpath([path.parent for path in walk.files]), None, what))
+    return Gathered(list(walk.files), issues)
 
 
-def _walk(
-    folder: Path,
-    depth: int,
-    files: dict[Path, None],
-    entered: set[tuple[int, int]],
-    issues: list[ImportIssue],
-    max_files: int,
-    max_depth: int,
-) -> None:
-    if len(files) >= max_files:
-        return
-    try:
-        status = folder.stat()
-        with os.scandir(folder) as entries:
-            listed = sorted(entries, key=lambda entry: entry.name)
-    except OSError as error:
-        issues.append(ImportIssue(str(folder), None, f"cannot be listed: {error.strerror or error}"))
-        return
-    place = (status.st_dev, status.st_ino)
-    if place in entered:
-        return
-    entered.add(place)
-    if depth > max_depth:
-        issues.append(ImportIssue(str(folder), None, f"more than {max_depth} folders deep: not looked at"))
-        return
-    folders: list[str] = []
-    for entry in listed:
+@dataclass(slots=True)
+class _Walk:
+    max_files: int
+    max_depth: int
+    files: dict[Path, None] = field(default_factory=dict)
+    entered: set[tuple[int, int]] = field(default_factory=set)
+    issues: list[ImportIssue] = field(default_factory=list)
+
+    @property
+    def full(self) -> str:
+        """Which bound was reached; empty if none was."""
+        if len(self.files) >= self.max_files:
+            return f"more than {self.max_files:,} files"
+        return f"more than {MAX_FOLDERS:,} folders" if len(self.entered) >= MAX_FOLDERS else ""
+
+    def enter(self, folder: Path, depth: int) -> None:
+        if self.full:
+            return
+        try:
+            status = folder.stat()
+            place = (status.st_dev, status.st_ino)
+            if place in self.entered:
+                return
+            with os.scandir(folder) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            self.issues.append(ImportIssue(str(folder), None, f"cannot be listed: {error.strerror or error}"))
+            return
+        self.entered.add(place)
+        if depth > self.max_depth:
+            what = f"more than {self.max_depth} folders deep: not looked at"
+            self.issues.append(ImportIssue(str(folder), None, what))
+            return
+        for name in [entry.name for entry in listed if self._is_folder(folder, entry)]:
+            self.enter(folder / name, depth + 1)
+
+    def _is_folder(self, folder: Path, entry: os.DirEntry[str]) -> bool:
+        """Whether it is to be entered; a file is kept."""
         if entry.name in SKIPPED or entry.name.startswith("."):
-            continue
+            return False
+        path = folder / entry.name
+        if not is_text(entry.name):
+            self.issues.append(ImportIssue(as_text(str(path)), None, NO_TEXT))
+            return False
         try:
             if entry.is_dir():
-                folders.append(entry.name)
-            elif entry.is_file():
-                if len(files) < max_files:
-                    files[folder / entry.name] = None
+                return True
+            if entry.is_file():
+                if len(self.files) < self.max_files:
+                    self.files[path] = None
             elif entry.name.endswith(DATA):
-                issues.append(ImportIssue(str(folder / entry.name), None, "not a file, and no link to one: not read"))
+                self.issues.append(ImportIssue(str(path), None, "not a file, and no link to one: not read"))
         except OSError as error:  # a link that leads round in a circle
-            issues.append(ImportIssue(str(folder / entry.name), None, f"cannot be read: {error.strerror or error}"))
-    for name in folders:
-        _walk(folder / name, depth + 1, files, entered, issues, max_files, max_depth)
+            self.issues.append(ImportIssue(str(path), None, f"cannot be read: {error.strerror or error}"))
+        return False
+
+
+def is_text(name: str) -> bool:
+    """Whether a name from the disk is UTF-8: Python keeps other bytes as lone surrogates, which nothing can store."""
+    return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
+
+
+def as_text(name: str) -> str:
+    return os.fsencode(name).decode("utf-8", "backslashreplace")

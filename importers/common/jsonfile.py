@@ -8,20 +8,16 @@ from typing import TypeVar
 
 import orjson
 
-from fcreview.importers.common.jsonl import excerpt
+from fcreview.importers.common.jsonl import excerpt, read_file
 from fcreview.model import ImportIssue
 
 T = TypeVar("T", list, dict)  # type: ignore[type-arg]
-LIMIT = 512 * 1024 * 1024
 
 
 def read_json(path: Path, issues: list[ImportIssue], kind: type[T]) -> T | None:
     """The file's value if it is of that kind, else None and an issue that says why."""
     try:
-        if path.stat().st_size > LIMIT:
-            issues.append(ImportIssue(str(path), None, "larger than 512 MB: not read", severity="error"))
-            return None
-        raw = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+        raw = read_file(path).removeprefix(b"\xef\xbb\xbf")
         try:
             value = orjson.loads(raw)
         except orjson.JSONDecodeError:

@@ -32,6 +32,8 @@ VALUES_LIMIT = 1_000_000
 """Values in a large line; one with more is not parsed: as Python objects it would take gigabytes."""
 KEEP = 32 * 1024 * 1024
 """Bytes. Records of larger files are let go after what is needed of all is known, and read again one at a time."""
+FILE_LIMIT = 512 * 1024 * 1024
+"""Bytes of a file that is read as a whole."""
 EXCERPT = 300
 DEPTH_LIMIT = 200
 """Levels of lists and objects; orjson writes 254."""
@@ -65,6 +67,15 @@ def open_file(path: Path, buffering: int = -1) -> BinaryIO:
         return descriptor
 
     return open(path, "rb", buffering, opener=opener)
+
+
+def read_file(path: Path, limit: int = FILE_LIMIT) -> bytes:
+    """The whole of a file. OSError for what is none, and for one of more than `limit` bytes."""
+    with open_file(path) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"larger than {limit >> 20} MB", str(path))
+    return data
 
 
 def records(path: Path) -> Iterator[Record | ImportIssue]:

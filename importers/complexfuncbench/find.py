@@ -59,7 +59,7 @@ def _plan(path: Path, results: list[Path], datasets: list[Path], data: Sequence[
         reason="records with gen_convs, message and count_dict",
         needs_scores=False,
     )
-    plan.logs = sorted(folder.glob("*.log")) if folder.is_dir() else []
+    plan.logs = sorted(path for path in folder.glob("*.log") if path.is_file()) if folder.is_dir() else []
     if not files:
         plan.issues.append(
             ImportIssue(str(path), None, "no ComplexFuncBench.jsonl found: golden calls are missing; give --data")

@@ -9,7 +9,7 @@ from typing import Any
 from fcreview.calls.diff import diff_call
 from fcreview.calls.first_difference import first_difference
 from fcreview.importers.common.guard import digest, documents, guarded
-from fcreview.importers.common.jsonl import Record, records
+from fcreview.importers.common.jsonl import Record, read_file, records
 from fcreview.importers.complexfuncbench.calls import CallVerdict, judge_calls, uncovered
 from fcreview.importers.complexfuncbench.covering import addresses, calls, needs, parameters
 from fcreview.importers.complexfuncbench.log import Log, read_log
@@ -144,7 +144,7 @@ def _log(file: Path | None, item: Item) -> Log | None:
     if file is None:
         return None
     try:
-        log = read_log(file.read_text(encoding="utf-8", errors="replace"))
+        log = read_log(read_file(file).decode("utf-8", "replace"))
     except OSError as error:
         item.issues.append(ImportIssue(str(file), None, f"cannot be read: {error.strerror}", item=item.id))
         return None

@@ -9,17 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from fcreview.criteria import DIALOG_ACTS
 from fcreview.figures import Figure, Scored
 from fcreview.review import OWN
 from fcreview.targets import RESPONSE
 
-LABELS = (
-    "agent_function_calling",
-    "agent_inform_user",
-    "agent_seek_information",
-    "agent_reject_request",
-    "agent_other",
-)
+LABELS = DIALOG_ACTS
 SHORT = dict(zip(LABELS, ("function", "inform", "seek_info", "reject", "other"), strict=True))
 """The paper's words."""
 CRITERION = "dialog_act"

@@ -83,7 +83,7 @@ def _fill(item: Item, record: Record) -> None:
         Verdict(v.source, v.value, v.target, v.criterion, v.error_type, v.rationale, v.by) for v in record.verdicts
     ]
     if record.golden is not None:
-        item.golden = [_golden(call, at) for at, call in _numbered(record.golden)]
+        item.golden = golden_calls(record.golden)
         item.pairs = align_turns(item.golden, item.predicted, ordered=record.ordered)
         found = first_difference(item.pairs, item.golden, item.predicted)
         item.diff_function, item.diff_argument, item.first_difference = found
@@ -102,6 +102,10 @@ def _numbered(calls: list[Any]) -> Iterator[tuple[int, Any]]:
     for call in calls:
         yield counts.setdefault(call.turn, 0), call
         counts[call.turn] += 1
+
+
+def golden_calls(calls: list[GoldenCall]) -> list[Call]:
+    return [_golden(call, at) for at, call in _numbered(calls)]
 
 
 def _golden(call: GoldenCall, index: int) -> Call:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
+
+from fcreview.importers.common.gather import gather
+from fcreview.importers.common.jsonl import open_file
 
 TYPES = ("Based", "mQmA", "mQsA", "sQmA", "SO_case1", "SO_case2", "mSv", "External", "IS")
 SINGLE = ("ST_Perfect", "ST_Imperfect", "ST_External", "ir_ST_Perfect", "ir_ST_Imperfect", "ir_ST_External")
@@ -27,7 +31,7 @@ def split_id(name: str) -> tuple[str, str, int]:
 def array_head(path: Path) -> dict[str, Any] | None:
     """The first object of a JSON array, read from the beginning of the file only; None if it is no such file."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             text = file.read(HEAD).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     except OSError:
         return None
@@ -62,8 +66,16 @@ def dataset_files(folder: Path, language: str, given: Iterable[Path]) -> Iterato
                     else []
                 )
                 yield from found
-            if any(place.rglob("*ST_Perfect.json")) or any(place.rglob("HammerBench_*.json")):
+            if _holds_dataset(place):
                 return
+
+
+def _holds_dataset(place: Path) -> bool:
+    """Looked at within bounds: `data` may be anything that lies above the run, a whole disk too."""
+    if not place.is_dir():
+        return False
+    names = (path.name for path in gather([place], max_files=2000, max_depth=3).files)
+    return any(name.endswith("ST_Perfect.json") or fnmatch(name, "HammerBench_*.json") for name in names)
 
 
 def language_of(path: Path, sample: str) -> str:

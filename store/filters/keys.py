@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from fcreview.criteria import PASS_FAIL
 from fcreview.store.filters.judged import BY_JUDGE
@@ -31,6 +32,8 @@ class Key:
     """Tells, or hints at, what others found: not to be used in blind mode."""
     reviews: bool = False
     """Depends on reviews, so its answer changes while people work."""
+    choices: tuple[str, ...] = ()
+    """The values that it may have, where that is fixed."""
 
 
 ERROR = "coalesce(i.error_type, CASE WHEN i.official IS NULL THEN i.rule_error_type END)"
@@ -51,6 +54,14 @@ def match(column: str, value: Value) -> Sql:
     if "*" in value.text:
         return f"lower({column}) LIKE lower(?) ESCAPE '\\'", [_like(value.text)]
     return f"(lower({column}) = lower(?) OR starts_with(lower({column}), lower(?)))", [value.text, value.text + ":"]
+
+
+def beginning(column: str, value: Value) -> Sql:
+    """As `match`, and up to the next sign that is no letter or digit: `live` also finds `live_simple`."""
+    if value.quoted or "*" in value.text or value.text.lower() == "none":
+        return match(column, value)
+    rest = f"substr({column}, {len(value.text) + 1})"
+    return f"(starts_with(lower({column}), lower(?)) AND NOT regexp_matches({rest}, '^[A-Za-z0-9]'))", [value.text]
 
 
 def any_of(term: Term, one: Callable[[Value], Sql]) -> Sql:
@@ -191,25 +202,39 @@ def scored(term: Term) -> Sql:
 
 
 KEYS: dict[str, Key] = {
-    "official": Key(choice("i.official", _BOOLEANS), "pass, fail or unknown", verdict=True),
-    "rule": Key(choice("i.rule", _BOOLEANS), "pass, fail or unknown", verdict=True),
-    "judge": Key(choice("i.judge", BY_JUDGE), "of the item or a part of it: pass, fail, any or unknown", verdict=True),
+    "official": Key(choice("i.official", _BOOLEANS), "pass, fail or unknown", True, choices=tuple(_BOOLEANS)),
+    "rule": Key(choice("i.rule", _BOOLEANS), "pass, fail or unknown", True, choices=tuple(_BOOLEANS)),
+    "judge": Key(
+        choice("i.judge", BY_JUDGE),
+        "of the item or a part of it: pass, fail, any or unknown",
+        True,
+        choices=tuple(BY_JUDGE),
+    ),
     "criterion": Key(judged_on, "on which there is an automatic verdict: equivalent, dialog_act ...", verdict=True),
     "score": Key(scored, "a number that the benchmark gave, 0 to 2 or 0 to 1", verdict=True),
-    "you": Key(choice("h.you", _YOURS), "your verdict: pass, fail, unsure, part, none or any", reviews=True),
-    "human": Key(choice("h.human", _HUMANS), "of all: pass, fail, unsure, disputed, part, none or any", True, True),
+    "you": Key(
+        choice("h.you", _YOURS), "your verdict: pass, fail, unsure, part, none or any", False, True, tuple(_YOURS)
+    ),
+    "human": Key(
+        choice("h.human", _HUMANS),
+        "of all: pass, fail, unsure, disputed, part, none or any",
+        True,
+        True,
+        tuple(_HUMANS),
+    ),
     "effective": Key(
         choice(EFFECTIVE, _BOOLEANS | {"disputed": DISPUTED}),
         "after review: pass, fail, unknown or disputed",
         True,
         True,
+        (*_BOOLEANS, "disputed"),
     ),
     "error": Key(text_key(ERROR), "official error type", verdict=True),
     "rule_error": Key(text_key("i.rule_error_type"), "recomputed error type", verdict=True),
     "function": Key(text_key("i.diff_function"), "function of the first difference", verdict=True),
     "argument": Key(text_key("i.diff_argument"), "argument of the first difference", verdict=True),
     "calls": Key(called, "name of any golden or predicted call"),
-    "category": Key(text_key("i.category"), "category"),
+    "category": Key(lambda term: any_of(term, partial(beginning, "i.category")), "category, or its first words"),
     "group": Key(text_key('i."group"'), "conversation"),
     "id": Key(text_key("i.id"), "item id"),
     "item": Key(numbered, "number in the store: what agreement's figures open"),

@@ -10,12 +10,13 @@ looked for in id and question. Numbers: `golden>2`, `latency<=2.5`.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fcreview.store.filters.keys import FLAGS, KEYS, BadValueError, Sql
 from fcreview.store.filters.words import FilterError, Mark, Term, quote, words
 
-__all__ = ["Filter", "FilterError", "help_lines", "parse", "quote"]
+__all__ = ["Filter", "FilterError", "choices", "help_lines", "parse", "quote"]
 
 MOST_TERMS = 200
 DEEPEST = 40
@@ -41,6 +42,12 @@ def help_lines(*, blind: bool = False) -> list[tuple[str, str]]:
     """(key or flag, what it means), for help screens and completion."""
     keys = [(f"{name}:", key.help) for name, key in KEYS.items() if not (blind and key.verdict)]
     return keys + [(name, flag[1]) for name, flag in FLAGS.items() if not (blind and flag[2])]
+
+
+def choices(key: str, *, blind: bool = False) -> Sequence[str]:
+    """The values that a key may have, where that is fixed."""
+    found = KEYS.get(key)
+    return found.choices if found is not None and not (blind and found.verdict) else ()
 
 
 class _Parser:

@@ -22,7 +22,7 @@ from fcreview.model import Run
 from fcreview.store.connecting import SCHEMA_VERSION
 from fcreview.store.importing.columns import PLAIN
 from fcreview.store.importing.sources import Source
-from fcreview.store.importing.stage import Part, dump, issue_rows
+from fcreview.store.importing.stage import Part, dump, issue_rows, settings_without_keys
 from fcreview.store.modes import share
 from fcreview.store.workspace import Workspace
 
@@ -164,8 +164,8 @@ class Builder:
                 "needs_dataset": info.needs_dataset,
                 "title": info.title,
                 "tags": info.tags,
-                "settings": info.settings,
-                "official_metrics": info.official_metrics,
+                "settings": settings_without_keys(info.settings),
+                "official_metrics": settings_without_keys(info.official_metrics),
                 "version": version,
                 "n_items": n_items,
                 "imported_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import shutil
@@ -26,6 +27,7 @@ from fcreview.store.modes import make_folder, share
 from fcreview.store.rows import ImportSummary
 from fcreview.store.workspace import Workspace, WorkspaceError
 
+_READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 TOGETHER = 16_000_000
 """Bytes of parts that are loaded by one statement, while others are read."""
 
@@ -48,10 +50,13 @@ def import_runs(
     it is. WorkspaceError if the workspace cannot be written to.
     """
     started = time.perf_counter()
+    asked = _Request(plans, read, issues, progress, jobs, data)
     try:
         with _alone(workspace):
-            summary = _Import(workspace, _Request(plans, read, issues, progress, jobs, data)).run()
+            summary = _Import(workspace, asked).run()
     except (OSError, duckdb.IOException) as error:
+        if getattr(error, "errno", None) in _READ_ONLY and (known := _Import(workspace, asked).known()) is not None:
+            return known
         raise WorkspaceError(
             f"cannot write to {workspace.root} ({_why(error)}):"
             " name a folder that can be written to with --workspace DIR"
@@ -89,6 +94,20 @@ class _Import:
         self._problems: list[dict[str, Any]] = []
 
     def run(self) -> ImportSummary:
+        sorting, todo = self._look()
+        if todo.jobs or todo.touched or not self._index.usable:
+            self._build()
+        sorting.remember(todo)
+        return ImportSummary(list(todo.rows.values()), self._problems)
+
+    def known(self) -> ImportSummary | None:
+        """Where nothing can be written: what `run` would say if there is nothing to bring in; else None."""
+        _, todo = self._look()
+        if todo.jobs or not self._index.usable:
+            return None
+        return ImportSummary(list(todo.rows.values()), self._problems)
+
+    def _look(self) -> tuple[Sorting, Sorted]:
         asked = self._asked
         sorting = Sorting(self._workspace, self._index, asked.data)
         todo = self._todo = sorting.sort(asked.plans)
@@ -96,10 +115,7 @@ class _Import:
         if self._index.problem:
             loose.append(ImportIssue(str(self._workspace.store), None, self._index.problem, severity="notice"))
         self._problems = [asdict(issue) for issue in [*loose, *todo.issues]]
-        if todo.jobs or todo.touched or not self._index.usable:
-            self._build()
-        sorting.remember(todo)
-        return ImportSummary(list(todo.rows.values()), self._problems)
+        return sorting, todo
 
     def _build(self) -> None:
         """Reads what is to be read and writes the new file, unless reading got nothing that is worth one."""

@@ -1,4 +1,5 @@
-"""Items to newline-delimited JSON: the form in which a run reaches DuckDB. Every item of an import passes here.
+"""Items to newline-delimited JSON: the form in which a run reaches DuckDB. Every item of an import passes here, and
+leaves the keys it carries behind: verdicts and differences were made before, of the values as they are.
 
 One `orjson.dumps` an item, straight from the dataclass; only what orjson refuses is rebuilt by hand.
 """
@@ -14,7 +15,9 @@ from typing import IO, Any
 
 import orjson
 
+from fcreview.extra import Extra
 from fcreview.model import ImportIssue, Item
+from fcreview.text.redact import text_without_keys, without_credentials, without_keys
 from fcreview.values import json_safe
 
 REPORT_EVERY = 500
@@ -97,7 +100,7 @@ class FunctionDocuments:
         return known[1]
 
     def _hash(self, document: dict[str, Any]) -> str:
-        text = dump(document)
+        text = without_keys(dump(document))
         digest = blake2b(text, digest_size=8).hexdigest()
         if digest not in self._shared.written:
             self._shared.written.add(digest)
@@ -153,7 +156,7 @@ def item_line(run: int, seq: int, item: Item, functions: FunctionDocuments, shar
     if documents:
         item.functions = functions.hashes(documents)  # type: ignore[assignment]
     item.golden, item.predicted, item.pairs = shared.text(golden), shared.text(predicted), shared.text(pairs)
-    item.extra = extra.as_json()  # type: ignore[assignment]  # only what is set: most items have nothing
+    item.extra = _extra(extra)  # type: ignore[assignment]
     try:
         line = orjson.dumps(item)
     except TypeError:  # orjson.JSONEncodeError: huge integers, lone surrogates, keys that are not text, too deep
@@ -162,7 +165,15 @@ def item_line(run: int, seq: int, item: Item, functions: FunctionDocuments, shar
     finally:
         item.functions, item.golden, item.predicted, item.pairs = documents, golden, predicted, pairs
         item.extra = extra
-    return b'{"run":%d,"seq":%d,%s\n' % (run, seq, line[1:])
+    return b'{"run":%d,"seq":%d,%s\n' % (run, seq, without_keys(line[1:]))
+
+
+def _extra(extra: Extra) -> dict[str, Any]:
+    """Only what is set: most items have nothing."""
+    found = extra.as_json()
+    if extra.more:
+        found["more"] = without_credentials(extra.more)
+    return found
 
 
 def read_line(part: Part, number: int) -> dict[str, Any] | None:
@@ -182,6 +193,11 @@ def dump(value: Any) -> bytes:
         return orjson.dumps(json_safe(value))
 
 
+def settings_without_keys(value: dict[str, Any]) -> Any:
+    """Of a run. What names it (model, benchmark, path) stays as it is: it is known by that."""
+    return orjson.loads(without_keys(dump(without_credentials(value))))
+
+
 def _plain(item: Item) -> dict[str, Any]:
     """The item's own dataclasses as objects; the data in them as it is."""
     return {f.name: _shallow(getattr(item, f.name)) for f in fields(item)}
@@ -197,7 +213,8 @@ def _shallow(value: Any) -> Any:
 
 
 def _issue(issue: ImportIssue, item: str | None, seq: int | None) -> dict[str, Any]:
-    return {**asdict(issue), "item": issue.item or item, "seq": seq}
+    what, raw = text_without_keys(issue.what), issue.raw and text_without_keys(issue.raw)
+    return {**asdict(issue), "what": what, "raw": raw, "item": issue.item or item, "seq": seq}
 
 
 def issue_rows(issues: Iterable[dict[str, Any]], run: int | None, short: Callable[[str], str]) -> Iterator[bytes]:

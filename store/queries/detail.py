@@ -17,7 +17,7 @@ from fcreview.store.importing.columns import PLAIN
 from fcreview.store.queries.pages import hide
 from fcreview.store.rows import ItemDetail
 from fcreview.store.workspace import Workspace
-from fcreview.text.redact import redact
+from fcreview.text.redact import redact, without_keys
 from fcreview.values import accept_from_json
 
 _SELECT = (
@@ -127,8 +127,8 @@ def raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int
 
 
 def _shown(data: bytes, extra: Extra) -> str:
-    """A raw record as text; where the importer left out third-party keys, so does this."""
-    text = data.decode("utf-8", "replace")
+    """A raw record as text without keys; where the importer left out more of third parties, so does this."""
+    text = without_keys(data).decode("utf-8", "replace")
     return redact(text) if extra.redacted else text
 
 

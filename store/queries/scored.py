@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fcreview.agreement.held import Question
-from fcreview.figures import SOURCES, FigureSource, Scored
+from fcreview.figures import SOURCES, WITH_ERRATA, FigureSource, Scored
 from fcreview.review import OWN
 from fcreview.rollup import DecidedBy, alike, automatic, effective
 from fcreview.targets import WHOLE
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 RECORDED: dict[FigureSource, tuple[Source, ...]] = {
     "official": ("judge", "official"),
     "rule": ("judge", "rule"),
+    "errata": ("judge", "rule"),
     "corrected": ("judge", "rule", "official"),
 }
 """Whose values count for a source, later ones over earlier: a judge's are recorded with both. People's come on top."""
@@ -30,8 +31,8 @@ _BESIDES = "list_filter(i.verdicts, lambda v: v.target <> 'item' OR v.criterion 
 """Automatic verdicts that have no column of their own."""
 _ITEMS = f"""
 SELECT i.item, i.run, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type,
-       i.extra->'$.more', i.n_golden, i.n_predicted, i.n_turns, coalesce(len(i.functions), 0),
-       i.tokens_in, i.tokens_out, i.latency,
+       i.extra->'$.more', i.extra->'$.without_errata', i.n_golden, i.n_predicted, i.n_turns,
+       coalesce(len(i.functions), 0), i.tokens_in, i.tokens_out, i.latency,
        list_transform({_BESIDES}, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)])
 FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND {{only}} ORDER BY i.item
 """
@@ -39,8 +40,9 @@ _SPECIAL = f"(i.item IN (SELECT item FROM human_labels) OR len({_BESIDES}) > 0)"
 """What somebody spoke of, or has verdicts besides the one on the whole: not counted together with others."""
 _ALIKE = f"""
 SELECT min(i.item), i.run, arg_min(i.id, i.item), i.category, NULL, i.official, i.rule, i.judge, i.error_type,
-       i.rule_error_type, i.extra->'$.more' AS more, 0, 0, 1, 0, sum(i.tokens_in)::BIGINT, sum(i.tokens_out)::BIGINT,
-       any_value(i.latency), NULL, count(*), list(i.latency) FILTER (i.latency IS NOT NULL)
+       i.rule_error_type, i.extra->'$.more' AS more, NULL, 0, 0, 1, 0,
+       sum(i.tokens_in)::BIGINT, sum(i.tokens_out)::BIGINT, any_value(i.latency),
+       NULL, count(*), list(i.latency) FILTER (i.latency IS NOT NULL)
 FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND NOT {_SPECIAL}
 GROUP BY i.run, i.category, i.official, i.rule, i.judge, i.error_type, i.rule_error_type, more
 """
@@ -74,6 +76,8 @@ class _Stored:
     rule_error_type: str | None
     more: str | None
     """The benchmark's own values, as JSON text."""
+    without_errata: str | None
+    """`Extra.without_errata`, as JSON text."""
     n_golden: int
     n_predicted: int
     n_turns: int
@@ -97,14 +101,15 @@ class _Human:
     decided_by: DecidedBy
 
 
-def scored(connection: DuckDBPyConnection, run: int) -> Sourced:
-    """The run's items in dataset order, as seen officially, by recomputation, and after reviews."""
+def scored(connection: DuckDBPyConnection, run: int, *, errata: bool = False) -> Sourced:
+    """The run's items in dataset order, as seen officially, by recomputation, and after reviews; and with errata."""
     rows = [_Stored(*row) for row in connection.execute(_ITEMS.format(only="true"), [[run]]).fetchall()]
-    return _sourced(rows, _People(connection, [run]))
+    return _sourced(rows, _People(connection, [run]), WITH_ERRATA if errata else SOURCES)
 
 
 def counted(connection: DuckDBPyConnection, runs: Sequence[int]) -> dict[int, Sourced]:
-    """The same by run, but items of which nothing tells them apart as one row: see `Scored.times`."""
+    """The same by run, but items of which nothing tells them apart as one row: see `Scored.times`.
+    Of runs that no errata are applied to."""
     rows: dict[int, list[_Stored]] = {run: [] for run in runs}
     for query in (_ITEMS.format(only=_SPECIAL), _ALIKE):
         for values in connection.execute(query, [list(runs)]).fetchall():
@@ -125,8 +130,8 @@ class _People:
         self.tags: dict[int, list[str]] = dict(connection.execute(_TAGS, [runs]).fetchall())
 
 
-def _sourced(rows: list[_Stored], people: _People) -> Sourced:
-    found = {source: [_row(row, source, people.said.get(row.item, [])) for row in rows] for source in SOURCES}
+def _sourced(rows: list[_Stored], people: _People, sources: Sequence[FigureSource] = SOURCES) -> Sourced:
+    found = {source: [_row(row, source, people.said.get(row.item, [])) for row in rows] for source in sources}
     for row, seen in zip(rows, found["corrected"], strict=True):
         seen.tags = sorted(people.tags.get(row.item, ()))
     return found
@@ -147,10 +152,17 @@ def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
     own = automatic({"official": row.official, "rule": row.rule, "judge": row.judge})
     overruled = _overruled(said | {OWN: own}, people) if source == "corrected" else {}
     said |= {question: value for question, value in overruled.items() if question != OWN}
-    valid = {"official": row.official, "rule": row.rule, "corrected": overruled.get(OWN, own)}[source]
+    without = _json(row.without_errata) or {"valid": row.rule, "error_type": row.rule_error_type}
+    valid = {
+        "official": row.official,
+        "rule": without["valid"],
+        "errata": row.rule,
+        "corrected": overruled.get(OWN, own),
+    }[source]
     kinds = {
         "official": row.error_type,
-        "rule": row.rule_error_type,
+        "rule": without["error_type"],
+        "errata": row.rule_error_type,
         "corrected": row.error_type or row.rule_error_type,
     }
     return Scored(

@@ -138,20 +138,21 @@ def clusters(connection: DuckDBPyConnection, view: View, limit: int | None) -> l
     where, params, _ = condition(view, blind=False)
     found = connection.execute(
         f"SELECT {ERROR} AS error, i.diff_function AS function, i.diff_argument AS argument, count(*) AS n,"
-        f" list(i.id ORDER BY i.item)[:{EXAMPLES}] {FROM} WHERE {where} AND {EFFECTIVE} = false"
+        f" list(i.id ORDER BY i.item)[:{EXAMPLES}], min_by(i.first_difference, i.item)"
+        f" {FROM} WHERE {where} AND {EFFECTIVE} = false"
         " GROUP BY error, function, argument ORDER BY n DESC, error, function, argument",
         params,
     ).fetchall()
     errors, functions, arguments = ({row[place] for row in found} for place in range(3))
     made = []
-    for error, function, argument, count, examples in found if limit is None else found[: max(limit, 0)]:
+    for error, function, argument, count, examples, difference in found if limit is None else found[: max(limit, 0)]:
         terms = (
             exactly("error", error, errors),
             exactly("function", function, functions),
             exactly("argument", argument, arguments),
         )
         only = narrowed(view.where, FAILING, *terms)
-        made.append(Cluster(error or "", function, argument, count, examples, only, terms))
+        made.append(Cluster(error or "", function, argument, count, examples, only, terms, difference or ""))
     return made
 
 

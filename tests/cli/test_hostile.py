@@ -27,6 +27,7 @@ COMMANDS = [
     ["show", "simple_python_0"],
     ["show", "simple_python_0", "--full"],
     ["show", "simple_python_1"],
+    ["review", "--plain"],
     ["open", "--item", "simple_python_0"],
     ["label", "simple_python_0", "--verdict", "fail"],
     ["sql", "SELECT model, raw, arguments FROM runs, calls"],

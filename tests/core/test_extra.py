@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.extra import Extra, RecordPlace, StateDifference
+from fcreview.extra import Automatic, Extra, RecordPlace, StateDifference
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
@@ -26,6 +26,7 @@ EXTRAS = st.builds(
     final_answer=st.none() | st.text(),
     score_record=st.none() | st.builds(RecordPlace, NAMES, SIZES, SIZES, SIZES),
     needs=st.none() | st.lists(st.lists(st.text(max_size=5), max_size=2), max_size=2),
+    without_errata=st.none() | st.builds(Automatic, st.none() | st.booleans(), st.none() | NAMES),
     redacted=st.booleans(),
     more=st.dictionaries(NAMES, VALUES, max_size=3),
 )
@@ -43,14 +44,18 @@ def test_an_item_with_nothing_stores_nothing() -> None:
 
 def test_every_field_is_stored() -> None:
     whole = Extra(
-        1,
-        {"a": StateDifference(1, 2)},
-        ["7"],
-        "8",
-        RecordPlace("s.json", 2, 9, 4),
-        [["turn:1"]],
-        True,
-        {"path": ["a.b"]},
+        failing_turn=1,
+        state_differences={"a": StateDifference(1, 2)},
+        golden_reply="No tool fits.",
+        golden_labels=["inform"],
+        held_against={"turn:1/call:9": 5},
+        accepted_answers=["7"],
+        final_answer="8",
+        score_record=RecordPlace("s.json", 2, 9, 4),
+        needs=[["turn:1"]],
+        without_errata=Automatic(False, "value_error:string"),
+        redacted=True,
+        more={"path": ["a.b"]},
     )
     assert list(whole.as_json()) == [field.name for field in fields(Extra)]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fcreview.cli.commands.reading.report import figures_of
+from fcreview.cli.reporting.parts import figures_of
 from fcreview.exporters.base import Benchmarks
 from fcreview.exporters.export import export
 from fcreview.figures import FigureSource

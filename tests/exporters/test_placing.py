@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from fcreview.errors import WRONG_USAGE
+from fcreview.exporters import placing
 from fcreview.exporters.base import ExportError, FileFormat, FolderFormat, Sink, Source
 from fcreview.exporters.export import export
+from fcreview.exporters.placing import new_file
 from fcreview.exporters.registry import EXPORTERS
 from fcreview.store.filters.language import FilterError
 from fcreview.store.rows import View
@@ -98,6 +100,7 @@ def test_an_export_that_breaks_off_leaves_what_was_there(
 
 
 @pytest.mark.process
+@pytest.mark.usefixtures("formats")
 @pytest.mark.parametrize("name", ["file", "folder"])
 def test_a_killed_export_leaves_what_was_there(store: Store, tmp_path: Path, name: str) -> None:
     out = tmp_path / "out"
@@ -106,7 +109,27 @@ def test_a_killed_export_leaves_what_was_there(store: Store, tmp_path: Path, nam
     arguments = [sys.executable, "-c", KILLED, str(tmp_path / "runs"), name, str(out)]
     assert subprocess.run(arguments, check=False, timeout=60).returncode == -signal.SIGKILL
     assert out.read_text() == "precious" if name == "file" else not out.exists()
-    assert all(path.name.startswith(".out.") for path in tmp_path.iterdir() if path.name not in ("out", "runs"))
+    left = [path for path in tmp_path.iterdir() if path.name not in ("out", "runs")]
+    assert all(path.name.startswith(".out.") for path in left)
+    export(store, "csv" if name == "file" else "dialogues", out)
+    assert names(tmp_path) == ["out", "runs"], "the next export takes away what is left"
+
+
+def test_only_what_is_left_of_our_own_is_taken_away(store: Store, tmp_path: Path) -> None:
+    """Not what a living process writes, nor what another machine or program left."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    host = placing._host()
+    kept = [
+        f".out.fcreview.{host}.{os.getpid()}.a.part", f".out.fcreview.elsewhere.{gone.pid}.a.part",
+        f".out.fcreview.{host}.{gone.pid}.a.txt", f".other.fcreview.{host}.{gone.pid}.a.part",
+        ".out.swp", ".out.1.part",
+    ]  # fmt: skip
+    for name in [*kept, f".out.fcreview.{host}.{gone.pid}.a.part"]:
+        (tmp_path / name).write_text("half")
+    (tmp_path / f".out.fcreview.{host}.{gone.pid}.b.part").symlink_to(tmp_path / ".out.swp")
+    export(store, "csv", tmp_path / "out")
+    assert names(tmp_path) == sorted([*kept, "out", "runs"])
 
 
 @pytest.mark.usefixtures("formats")
@@ -183,3 +206,10 @@ def test_a_pipe_is_written_as_it_is(store: Store, tmp_path: Path) -> None:
         export(store, "jsonl", pipe)
         assert len(reader.communicate(timeout=60)[0].splitlines()) == 5
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_link_that_leads_to_itself_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("out")
+    with new_file(tmp_path / "out") as file:
+        file.write(b"whole")
+    assert (tmp_path / "out").read_bytes() == b"whole"

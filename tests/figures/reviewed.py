@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from fcreview.cli.commands.reading.report import Part as RunPart
-from fcreview.cli.commands.reading.report import combined_of, figures_of, parts_of
+from fcreview.cli.reporting.parts import Part as RunPart
+from fcreview.cli.reporting.parts import combined_of, figures_of, parts_of
 from fcreview.figures import FigureSource, Key
 from fcreview.review import OWN, Event, ItemKey
 from fcreview.rollup import SCORING

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.commands.reading.report import figures_of
+from fcreview.cli.reporting.parts import figures_of
 from fcreview.figures import SOURCES, Scored
 from fcreview.importers.registry import counts
 from fcreview.review import OWN

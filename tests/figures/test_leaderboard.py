@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.commands.reading.report import figures_of
+from fcreview.cli.reporting.parts import figures_of
 from fcreview.figures import Key
 from tests.figures.reviewed import Reviewed
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from fcreview.figures import Scored
 from fcreview.importers import registry
-from fcreview.importers.registry import IMPORTERS, discover, read_plan
+from fcreview.importers.registry import IMPORTERS, discover, figures, read_plan
 from fcreview.model import ImportIssue, Item, Run
 from fcreview.plan import Found, RunPlan
 
@@ -102,3 +103,11 @@ def test_every_importer_keeps_the_contract(name: str) -> None:
     assert importer.title
     assert importer.version >= 1
     assert importer.find([], []) == Found()
+
+
+def test_values_of_another_form_cost_a_benchmark_its_figures_and_not_the_report() -> None:
+    rows = [Scored("a", "dialogacts", None, True, values={"dialog_act": [{"not": "a label"}]}, more={"chain": 5})]
+    rows += [Scored("b", "conversationsclean", None, False, values={"soft_score": 1.0}, more={"chain": {}})]
+    found = figures(rows, Run("confetti", "v1", "en", "m", "/runs"))
+    assert (found[0].name, found[0].value) == ("all items", 0.5)
+    assert "not of the expected form" in found[0].note

@@ -262,3 +262,25 @@ async def test_keys_before_the_item_is_there_say_nothing_of_it(workspace: Worksp
         await slow.handled("f")
         await slow.done()
         assert said(workspace) == [("simple_0", False)]
+
+
+@pytest.mark.parametrize("key", ["p", "f", "c", "j"])
+async def test_a_key_in_the_instant_of_opening_is_dropped_with_a_bell(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    """It was meant for the item: neither the queue takes it, nor any item that comes later."""
+    store = Store.open(workspace, "alice")
+    app = FcreviewApp(Session(None, "alice", store, Reviewer(store, Journal(workspace, "alice"))))
+    rung: list[bool] = []
+    monkeypatch.setattr(app, "bell", lambda: rung.append(True))
+    async with app.run_test() as pilot:
+        await until(lambda: isinstance(app.screen, QueueScreen) and bool(app.screen.list.total))
+        await pilot.pause()
+        press(app, "enter", key)
+        await until(lambda: isinstance(app.screen, ItemScreen) and app.screen.reviewing.begun)
+        await pilot.pause()
+        assert [type(screen) for screen in app.screen_stack[-2:]] == [QueueScreen, ItemScreen]
+        assert not app.screen_stack[-2]._filter_line.display
+        assert said(workspace) == [] or key == "p"
+        assert rung or said(workspace)
+    store.close()

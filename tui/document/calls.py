@@ -6,10 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fcreview.calls.alike import hidden_difference
 from fcreview.calls.table import ArgumentRow, argument_rows
 from fcreview.model import Call, Pair, Side
 from fcreview.sanitise import visible, width
 from fcreview.tui.document.blocks import Options
+from fcreview.tui.document.changed import ALTERNATIVES, Stretch, marked, shifted, stretches
 from fcreview.tui.text.lines import Line, Part, column, fit, fold_text, line, rule, wrap
 from fcreview.tui.text.theme import STATE_STYLES
 
@@ -78,9 +80,9 @@ def argument_lines(row: ArgumentRow, of: Columns) -> list[Line]:
         lines = _stacked(row, golden, predicted, of)
     else:
         lines = _columned(row, left, right, changes(row, golden, predicted), of)
-    if row.reason and row.state in "!~" and not PLAIN_TO_SEE.match(row.reason):
-        indent = " " * (of.name + 4 if of.name <= 12 else 6)
-        lines += [((indent, ""), (piece, "dim")) for piece in wrap(visible(row.reason), of.total - len(indent), 2)]
+    indent = " " * (of.name + 4 if of.name <= 12 else 6)
+    for said in why(row):
+        lines += [((indent, ""), (piece, "dim")) for piece in wrap(said, of.total - len(indent), 2)]
     return lines
 
 
@@ -92,11 +94,21 @@ def absent(row: ArgumentRow) -> tuple[str, str]:
     return golden, predicted
 
 
-def changes(row: ArgumentRow, golden: str, predicted: str) -> tuple[int, int]:
-    """The part of the predicted text to underline; empty where there is nothing to compare."""
+def changes(row: ArgumentRow, golden: str, predicted: str) -> list[Stretch]:
+    """What to underline in the predicted text; nothing where there is nothing to compare."""
     if row.state not in "!~" or row.golden is None or row.predicted is None:
-        return (0, 0)
-    return changed(golden, predicted)
+        return []
+    return stretches(golden, predicted)
+
+
+def why(row: ArgumentRow) -> list[str]:
+    """What is said of it below: the reason, unless it is plain to see, and what cannot be seen."""
+    if row.state not in "!~":
+        return []
+    said = [visible(row.reason)] if row.reason and not PLAIN_TO_SEE.match(row.reason) else []
+    alternatives = (row.golden or "").split(" or ")[:ALTERNATIVES] if row.predicted is not None else []
+    hidden = next(filter(None, (hidden_difference(each, row.predicted or "") for each in alternatives)), None)
+    return [*said, visible(hidden)] if hidden else said
 
 
 def changed_style(row: ArgumentRow) -> str:
@@ -104,7 +116,7 @@ def changed_style(row: ArgumentRow) -> str:
     return "near" if row.state == "~" else "diff"
 
 
-def _columned(row: ArgumentRow, left: list[str], right: list[str], change: tuple[int, int], of: Columns) -> list[Line]:
+def _columned(row: ArgumentRow, left: list[str], right: list[str], change: list[Stretch], of: Columns) -> list[Line]:
     unimportant = row.state == "=" or (row.state == "-" and row.optional)
     looks = ("dim", "dim", "dim") if unimportant else ("", "golden", "predicted")
     no_golden, no_predicted = absent(row)
@@ -113,7 +125,7 @@ def _columned(row: ArgumentRow, left: list[str], right: list[str], change: tuple
     for at in range(max(len(left), len(right))):
         piece = right[at] if at < len(right) else ""
         gold = column((left[at] if at < len(left) else "").rstrip(), of.golden + 2, looks[1])
-        value = marked(piece, change[0] - seen, change[1] - seen, looks[2], changed_style(row))
+        value = marked(piece, seen, change, looks[2], changed_style(row))
         lines.append(
             (
                 ((row.state if at == 0 else " ") + " ", STATE_STYLES[row.state]),
@@ -129,7 +141,8 @@ def _columned(row: ArgumentRow, left: list[str], right: list[str], change: tuple
 
 def _stacked(row: ArgumentRow, golden: str, predicted: str, of: Columns) -> list[Line]:
     room = max(of.total - SIDE, 8)
-    start, end = changes(row, golden, predicted)
+    change = changes(row, golden, predicted)
+    start = change[0][0] if change else 0
     head: list[Part] = [(row.state + " ", STATE_STYLES[row.state]), (label(row), "dim" if row.state == "=" else "")]
     if row.state in "!~" and golden != predicted and row.golden is not None and row.predicted is not None:
         head.append((f"   differs from character {start + 1} on", "dim"))
@@ -140,11 +153,11 @@ def _stacked(row: ArgumentRow, golden: str, predicted: str, of: Columns) -> list
     for side, text, missing in zip(("golden", "predicted"), (golden, predicted), absent(row), strict=True):
         shown, cut = around(text, start, room * WIDE_ROWS)
         style = "dim" if row.state == "=" or missing else side
-        first, last = (start - cut, end - cut) if side == "predicted" else (0, 0)
+        of_this = shifted(change, cut) if side == "predicted" else []
         seen = 0
         for at, piece in enumerate(wrap(shown or missing, room)):
             name = f"    {side if at == 0 else '':<{SIDE - 4}}"
-            lines.append(((name, "dim"), *marked(piece, first - seen, last - seen, style, changed_style(row))))
+            lines.append(((name, "dim"), *marked(piece, seen, of_this, style, changed_style(row))))
             seen += len(piece)
     return lines
 
@@ -159,50 +172,6 @@ def around(text: str, at: int, room: int) -> tuple[str, int]:
     shown = wrap(text[start:], room - 2, 1)[0]
     tail = "…" if start + len(shown) < len(text) else ""
     return head + shown + tail, start - len(head)
-
-
-def changed(golden: str, predicted: str) -> tuple[int, int]:
-    """Where `predicted` leaves the golden text and where both run together again, as positions in `predicted`.
-
-    Of golden alternatives (`"a" or "b"`), the one that agrees longest is taken.
-    """
-    candidates = [golden]
-    at = golden.find(" or ")
-    while at >= 0 and len(candidates) < 50:
-        candidates.append(golden[at + 4 :])
-        at = golden.find(" or ", at + 4)
-    starts = [_agree(each, predicted) for each in candidates]
-    start = max(starts)
-    tail_of = candidates[starts.index(start)]
-    stop = tail_of.find(" or ", start)
-    tail_of = tail_of if stop < 0 else tail_of[:stop]
-    same = 0
-    while same < min(len(tail_of), len(predicted)) - start and tail_of[-1 - same] == predicted[-1 - same]:
-        same += 1
-    return start, len(predicted) - same
-
-
-def _agree(a: str, b: str) -> int:
-    """Length of the common start; compared in halves, so that long equal texts cost little."""
-    low, high = 0, min(len(a), len(b))
-    if a[:high] == b[:high]:
-        return high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def marked(piece: str, start: int, end: int, style: str, mark: str = "diff") -> tuple[Part, ...]:
-    """The piece with [start, end) underlined. Positions may lie outside of it."""
-    start, end = min(max(start, 0), len(piece)), min(max(end, 0), len(piece))
-    if start >= end:
-        return ((piece, style),)
-    parts = ((piece[:start], style), (piece[start:end], mark), (piece[end:], style))
-    return tuple(part for part in parts if part[0])
 
 
 def pair_heading(pair: Pair, number: int, count: int, cells: int, also: Sequence[str] = ()) -> Line:

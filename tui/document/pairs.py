@@ -24,10 +24,12 @@ from fcreview.tui.document.calls import (
     pair_heading,
     side_lines,
     undecoded,
+    why,
 )
 from fcreview.tui.document.offer.documents import document_blocks
 from fcreview.tui.document.said.target import refused, said_block
 from fcreview.tui.document.scene import Scene
+from fcreview.tui.text.json_text import laid_out_text
 from fcreview.tui.text.lines import Line, line, rule, wrap
 
 NOT_DECODED = "(not decoded)"
@@ -185,11 +187,15 @@ def _argument(row: ArgumentRow, rows: list[ArgumentRow], pair: Pair, position: i
         differs=row.state in "!-+",
         parent=parent,
         title=f"turn {pair.turn + 1} call {position + 1} · {visible(row.path)}",
-        full=lambda: (
-            f"golden\n{row.golden or '(none)'}\n\npredicted\n{row.predicted or '(none)'}\n\n{row.reason or ''}"
-        ),
+        full=lambda: _whole(row),
         copy=lambda: {"argument": row.path, "golden": row.golden, "predicted": row.predicted},
     )
+
+
+def _whole(row: ArgumentRow) -> str:
+    """Both values, JSON laid out; golden alternatives stay on their line."""
+    golden, predicted = (laid_out_text(value) if value else "(none)" for value in (row.golden, row.predicted))
+    return "\n".join(["golden", golden, "", "predicted", predicted, "", *why(row)])
 
 
 def _equal(key: str, rows: list[ArgumentRow], parent: str | None) -> Block:

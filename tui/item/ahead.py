@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from fcreview.store.filters.narrowing import narrowed
 from fcreview.store.queues.presentations import presentation_of, presented
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.queue.walk import Left, Walk
@@ -109,6 +110,11 @@ class LookAhead:
 
     async def left(self, of: Shown) -> Left:
         return await self._session.ask(lambda store: of.walk.left(store))
+
+    async def unjudged(self) -> int:
+        """Items of the queue without a verdict of this annotator."""
+        view = replace(self.view, where=narrowed(self.view.where, "you:none"))
+        return await self._session.ask(lambda store: store.count(view))
 
     async def used_tags(self) -> list[str]:
         """Tags of earlier reviews, most used first."""

@@ -192,15 +192,16 @@ class Cursor:
         here = [target, *(block.target or "" for block in self.blocks)]
         return next((call for each in here if (call := call_of(each))), None)
 
-    def search(self, wanted: str, cells: int) -> Match | None:
-        """To the next match, going round. What is folded away is searched too, and unfolded where it has to be."""
+    def search(self, wanted: str, cells: int, by: int = 1) -> Match | None:
+        """To the next (1) or previous (-1) match, going round. What is folded away is searched too, and unfolded where
+        it has to be."""
         if wanted != self.sought:
             self._hit = None
         self.sought = wanted
         options = replace(self.options, hidden=self.hidden, open_all=True)
         opened = document(self.detail, self.annotator, options)
         hits = find(opened, wanted, cells)
-        hit = self._hit = next_hit(hits, self._hit, self.block.key, opened)
+        hit = self._hit = next_hit(hits, self._hit, self.block.key, opened, by)
         if hit is None:
             return None
         self.options = replace(self.options, folds={**self.options.folds, **unfolded_for(hit, opened)})

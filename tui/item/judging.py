@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fcreview.review import CORRECT, UNSURE, Event, Fault, Opinion, Said
 from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
-from fcreview.targets import ITEM, words
+from fcreview.targets import ITEM, RESPONSE, words
 from fcreview.text.words import word
 from fcreview.tui.item.asked import Asked, asked, judged_open
 
@@ -94,6 +94,8 @@ class Judging:
     def __init__(self, reviews: Reviews, key: KeyOf, *, judged: bool = False) -> None:
         """`judged`: the item is left when everything that a judge said of it is answered."""
         self._reviews, self._key, self._judged = reviews, key, judged
+        self._scored: tuple[int, str] | None = None
+        """The item and the criterion that were scored last."""
 
     def mine(self, about: About, criterion: str | None = None) -> Opinion | None:
         """What this annotator said of it; on what is asked there, if no criterion is named."""
@@ -109,7 +111,8 @@ class Judging:
         asked, said = about.asked, "golden wrong, so pass" if key == "golden" else key
         value = asked.value(verdict)
         if value is None:
-            return Outcome(f"name the right labels: fcreview label --criterion {asked.criterion}", style="warn")
+            keys = " ".join(self._named("item.labels"))
+            return Outcome(f"name the right labels{keys and ': ' + keys}", style="warn")
         if asked.criterion != CORRECT:
             said = f"{visible(asked.criterion)} {word(value, asked.criterion)}"
         review = Said(target=about.target, criterion=asked.criterion, verdict=value, fault=fault)
@@ -120,22 +123,42 @@ class Judging:
         return replace(outcome, said=said, goes_on=self._goes_on(about, asked.criterion, about.target == ITEM))
 
     async def score(self, about: About, value: int) -> Outcome:
-        """A value from 0 to 2 for the first criterion that has none of this annotator yet."""
-        criteria = score_criteria(about.detail)
-        if not criteria:
+        """A value from 0 to 2 for what `next_score` names."""
+        wanted = self.next_score(about)
+        if wanted is None:
             keys = " or ".join(self._named("item.pass", "item.fail"))
             return Outcome(f"items of this benchmark pass or fail{keys and ': ' + keys}", style="warn")
-        target, criterion = next((each for each in criteria if self._open(about, *each)), criteria[0])
+        target, criterion = wanted
         said = Said(target=target, criterion=criterion, verdict=value)
         outcome = await self._save(about, said, f"{visible(criterion)} {value}")
         if not outcome.done:
             return outcome
-        others = [each for each in criteria if each[1] != criterion]
-        left = next((name for at, name in others if self.mine(replace(about, target=at), name) is None), None)
-        if left is not None:
-            return replace(outcome, about=f"now {visible(left)}")
+        self._scored = about.item, criterion
+        criteria = score_criteria(about.detail)
+        left = [each for each in criteria if each != wanted and self._open(about, *each)]
+        if not left and not any(self._open(about, *each) for each in criteria):
+            left = criteria[criteria.index(wanted) + 1 :]  # all were given: each can be given anew, one after the other
+        if left:
+            return replace(outcome, about=f"now {visible(left[0][1])}")
         goes_on = self._goes_on(replace(about, target=target), criterion, True)
         return replace(outcome, about=visible(about.detail.row.id), goes_on=goes_on)
+
+    def next_score(self, about: About) -> tuple[str, str] | None:
+        """(target, criterion) of the first that has no score of this annotator yet; where all have one, of that behind
+        the one scored last. None where nothing is scored."""
+        criteria = score_criteria(about.detail)
+        names = [criterion for _, criterion in criteria]
+        item, last = self._scored or (None, "")
+        behind = names.index(last) + 1 if item == about.item and last in names else 0
+        opened = (each for each in criteria if self._open(about, *each))
+        return next(opened, criteria[behind % len(criteria)] if criteria else None)
+
+    async def labels(self, about: About, criterion: str, labels: list[str]) -> Outcome:
+        """The labels that a response should have: a verdict on it, whatever the cursor is on."""
+        response = replace(about, target=RESPONSE)
+        said = Said(target=RESPONSE, criterion=criterion, verdict=labels)
+        outcome = await self._save(response, said, f"{visible(criterion)} {word(labels, criterion)}")
+        return replace(outcome, goes_on=outcome.done and self._goes_on(response, criterion, True))
 
     def _goes_on(self, about: About, criterion: str, whole: bool) -> bool:
         """Whether the item is done: `whole`, or in the queue of what judges said, if nothing of that is left."""
@@ -155,6 +178,16 @@ class Judging:
 
     async def note(self, about: About, note: str) -> Outcome:
         return await self._save(about, about.says(note=note), "note")
+
+    async def golden(self, about: About, fix: dict[str, Any], reason: str | None) -> Outcome:
+        """The golden answer is wrong, and what it should be: of the whole item, whatever the cursor is on. A verdict is
+        another matter: the prediction may be wrong, too."""
+        whole = replace(about, target=ITEM)
+        mine = self.mine(whole)
+        keys = " ".join(self._named("item.pass", "item.fail", "item.unsure"))
+        open_ = f" (no verdict yet{keys and ': ' + keys})" if mine is None or mine.verdict is None else ""
+        said = Said(fault="golden", golden_fix=fix, note=reason)
+        return await self._save(whole, said, f"golden answer corrected, golden is wrong{open_}")
 
     async def undo(self) -> Outcome:
         try:

@@ -10,14 +10,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fcreview.sanitise import visible
+from fcreview.store.queues.presentations import item_of
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.in_order import Act
 from fcreview.tui.item.acting import Acting
 from fcreview.tui.item.ahead import LookAhead, Shown
 from fcreview.tui.item.judging import About, Judging, KeyOf, Outcome
+from fcreview.tui.item.pace import Pace
 from fcreview.tui.item.status import SILENT, Remark
 
 if TYPE_CHECKING:
@@ -61,6 +64,9 @@ class Reviewing:
         self._shown: Shown | None = None
         self._stale = False
         """Something was said of the item since it was read."""
+        self._last: int | None = None
+        """The item that was judged last."""
+        self.pace = Pace()
         self._due: tuple[int, Remark] | None = None
         """The item to go to, and what is said there, as soon as nothing more is asked of this one."""
 
@@ -83,6 +89,17 @@ class Reviewing:
 
     def undo(self) -> None:
         self._do(self._undo)
+
+    def of_last(self, take: Callable[[About], None]) -> None:
+        """What is asked is about the item judged last: behind the verdict that may be on its way."""
+        self._do(partial(self._of_last, take))
+
+    async def _of_last(self, take: Callable[[About], None]) -> bool:
+        if self._last is None:
+            self._say("no item was judged yet", "warn")
+        else:
+            take(About(self._last, await self._ahead.detail(self._last)))
+        return True
 
     def step(self, by: int) -> None:
         """To the next (1) or previous (-1) item of the queue."""
@@ -109,6 +126,7 @@ class Reviewing:
     async def _open(self, item: int) -> bool:
         await self._session.ready()
         self._begin(await self._ahead.read(item), SILENT)
+        self.pace.begin(monotonic())
         return True
 
     def _begin(self, shown: Shown, remark: Remark) -> None:
@@ -140,6 +158,9 @@ class Reviewing:
         if not outcome.done:
             self._say(outcome.said, outcome.style)
             return outcome.style != "bad"
+        if outcome.goes_on:
+            self._last = about.item
+            self.pace.judged(item_of(about.item), monotonic())
         if not here:
             self._ahead.forget()
             self._say(f"{outcome.said} · {visible(about.detail.row.id)}")
@@ -176,7 +197,7 @@ class Reviewing:
         """What is said behind the last item."""
         left = await self._ahead.left(self.shown)
         if not left.count:
-            return "none left to review"
+            return "none left to review: fcreview export, fcreview report"
         key = self._key("item.next")
         return f"end of the queue, {left} left unreviewed{key and f': {key} goes there'}"
 
@@ -187,6 +208,8 @@ class Reviewing:
             return outcome.style != "bad"
         self._ahead.forget()
         item = await self._ahead.number(outcome.undone, outcome.presentation)
+        if item is not None:
+            self.pace.undone(item_of(item))
         if item is None:
             await self._renew(f"{outcome.message} (an item that is not in this workspace)")
         elif item == self.shown.item:

@@ -30,10 +30,10 @@ def find(blocks: Sequence[Block], needle: str, cells: int) -> list[Hit]:
     return hits
 
 
-def next_hit(hits: Sequence[Hit], last: Hit | None, here: str, blocks: Sequence[Block]) -> Hit | None:
-    """The hit behind the last one, or from the block `here` on if there is none yet; round at the end."""
+def next_hit(hits: Sequence[Hit], last: Hit | None, here: str, blocks: Sequence[Block], by: int = 1) -> Hit | None:
+    """The hit behind (-1: before) the last one, or from the block `here` on if there is none yet; round at the end."""
     if last in hits and last is not None:
-        return hits[(hits.index(last) + 1) % len(hits)]
+        return hits[(hits.index(last) + by) % len(hits)]
     order = {block.key: at for at, block in enumerate(blocks)}
     start = order.get(here, 0)
     return next((hit for hit in hits if order[hit.key] >= start), hits[0] if hits else None)

@@ -46,11 +46,17 @@ HINTS = (
 
 
 def status_line(
-    remark: tuple[str, str], asked: Asked, share: int, inside: bool, cells: int, keys: Mapping[str, str] | None = None
+    remark: tuple[str, str],
+    asked: Asked,
+    share: int,
+    inside: bool,
+    cells: int,
+    keys: Mapping[str, str] | None = None,
+    pace: str = "",
 ) -> Line:
     """` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`; hints where there is no remark.
 
-    `share`: per cent of the document that lies above; `keys`: of actions, by their ids.
+    `share`: per cent of the document that lies above; `keys`: of actions, by their ids; `pace`: how far the session is.
     """
     keys = keys or {}
     target = asked.target
@@ -62,6 +68,10 @@ def status_line(
     if not text:
         return spread(((" " + hints(keys, cells - line_width(right) - 2), "dim"),), right, cells)
     left: Line = ((" " + text, style),)
+    if pace:
+        own = (f" · {pace}", "dim")
+        right = (own, *right[-1:]) if line_width((*left, own, *right)) >= cells and target == ITEM else (own, *right)
+        right = right if line_width((*left, *right)) < cells else tuple(part for part in right if part is not own)
     if line_width(left) + line_width(right) >= cells and target == ITEM:
         right = right[-1:] if line_width(left) + line_width(right[-1:]) < cells else ()
     elif line_width(left) + line_width(right) >= cells and line_width(right) * 2 > cells:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fcreview.calls.clusters import ERROR, GROUPINGS, Cluster, ClusterGroup, mostly, others, share
+from fcreview.calls.clusters import ERROR, GROUPINGS, Cluster, ClusterGroup, bar, mostly, others, share
 from fcreview.sanitise import visible
+from fcreview.text.error_words import error_words
 from fcreview.tui.text.format import cut_middle, cut_type
 from fcreview.tui.text.lines import Part
 from fcreview.tui.text.table import Column
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.theme import ASCII, symbols
 
 TITLES_FROM = 80
+BAR = 6
 EXAMPLES_FROM = 100
-"""Cells from which there is room for long titles, and for example ids."""
+"""Cells from which there is room for long titles and bars, and for example ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,35 @@ def can_unfold(group: ClusterGroup) -> bool:
     return len(group.clusters) > 1
 
 
+def _bar(number: int, failures: int) -> str:
+    drawn = bar(number, failures, BAR)
+    return ("#" * len(drawn) if symbols() is ASCII else drawn).ljust(BAR)
+
+
+def taught(row: Row, by: int) -> tuple[str, str]:
+    """What the line under the cursor means: its error type in plain words, and a first difference as it reads."""
+    shown = row.group.example if row.cluster is None else row.cluster
+    error = (row.cluster or row.group.clusters[0]).error_type
+    alike = row.cluster is not None or by == ERROR or len({each.error_type for each in row.group.clusters}) == 1
+    words = error_words(error) if alike else ""
+    says = f"{visible(error)}: {words}" if words else ""
+    if shown is None or not shown.difference:
+        return says, ""
+    return says, f"{visible(shown.examples[0])}: {visible(shown.difference)}"
+
+
+def _cut_name(text: str, cells: int) -> str:
+    """The error type behind the sign of its fold, which stays."""
+    return text[:2] + cut_type(text[2:], max(cells - 2, 1))
+
+
 def columns(by: int, cells: int) -> list[Column]:
     outer, inner = others(by)
-    cut = cut_type if by == ERROR else cut_middle
+    cut = _cut_name if by == ERROR else cut_middle
     made = [
         Column("items", right=True),
         Column("share", right=True),
+        *([Column("", least=BAR)] if cells >= TITLES_FROM else []),
         Column(f"  {GROUPINGS[by]}", cut=cut, least=20),
         Column(
             f"mostly: {GROUPINGS[outer]} {symbols().between} {GROUPINGS[inner]}" if cells >= TITLES_FROM else "mostly",
@@ -69,11 +94,13 @@ def parts(row: Row, by: int, failures: int, unfolded: set[str], cells: int) -> l
         name = visible(row.group.name) if row.group.name else f"(no {GROUPINGS[by]} given)"
         examples = [cluster.examples[0] for cluster in row.group.clusters[:3] if cluster.examples]
         made: list[Part] = [(f"{row.count:,}", "strong"), (share(row.count, failures), "")]
+        made += [(_bar(row.count, failures), "dim")] if cells >= TITLES_FROM else []
         made += [(mark + name, "strong"), (mostly(row.group, by, symbols().between), "")]
     else:
         outer, inner = (row.cluster.names[place] for place in others(by))
         first = visible(outer) if outer else f"(no {GROUPINGS[others(by)[0]]} given)"
         made = [(f"{row.count:,}", ""), (share(row.count, failures), "dim")]
+        made += [(_bar(row.count, failures), "dim")] if cells >= TITLES_FROM else []
         made += [("    " + first, "" if outer else "dim"), (visible(inner or ""), "")]
         examples = row.cluster.examples
     return [*made, (visible(" ".join(examples)), "dim")] if cells >= EXAMPLES_FROM else made

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from fcreview.sanitise import visible, width
-from fcreview.store.rows import QueueRow
+from fcreview.sanitise import visible
+from fcreview.store.rows import Extent, QueueRow
 from fcreview.text.columns import filled
 from fcreview.tui.text.format import centre, cut, cut_middle, cut_type
 from fcreview.tui.text.lines import Line, Part
@@ -14,72 +13,49 @@ from fcreview.tui.text.theme import symbols, verdict_style
 
 VERDICTS = (("official", "off"), ("rule", "rule"), ("judge", "judge"), ("you", "you"))
 DIFFERENCE = "first difference"
-LEAST_DIFFERENCE = 16
+LEAST_DIFFERENCE = 20
 COMFORTABLE_DIFFERENCE = 24
 """Cells it keeps when the category, which ids mostly begin with, wants room."""
 LEAST_NAME = 8
+LEAD = 3
+"""Cells before the first column: cursor, flag and a blank."""
 WIDE = 90
 """Cells from which the category is shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Widths:
-    """What the rows seen so far need, in cells; it only grows, so that columns do not jump back and forth."""
-
-    item: int = 4
-    category: int = 0
-    model: int = 0
-    error: int = 0
-    judge: bool = False
-    """Some row has a judge's verdict: without one the column is left out."""
-    models: bool = False
-    """Rows of several runs are shown."""
-    blind: bool = False
-
-    def with_rows(self, rows: Iterable[QueueRow]) -> Widths:
-        item, category, model, error, judge = self.item, self.category, self.model, self.error, self.judge
-        for row in rows:
-            item = max(item, width(visible(row.id)))
-            category = max(category, width(visible(row.category)))
-            model = max(model, width(visible(row.model)))
-            error = max(error, width(visible(error_of(row))))
-            judge = judge or row.judge is not None
-        return replace(self, item=item, category=category, model=model, error=error, judge=judge)
-
-
-@dataclass(frozen=True, slots=True)
 class QueueColumns:
-    """Names and widths of the columns, in order. All but the first stand behind one blank."""
+    """Names and widths of the columns, in order, each behind one blank."""
 
     columns: tuple[tuple[str, int], ...]
 
+    question: bool = False
+    """In the place of the first difference, where there is none."""
+
     @classmethod
-    def fitted(cls, cells: int, widths: Widths) -> QueueColumns:
-        """The columns for a list of this width; its first two cells hold the cursor and a flag."""
+    def fitted(cls, cells: int, extent: Extent, *, blind: bool = False) -> QueueColumns:
+        """The columns for a list of this width, behind cursor, flag and a blank. The first difference goes before the
+        error type; what is the same in every row is left out, and what an id says already."""
         size = 0 if cells < 100 else 1 if cells < 140 else 2
-        columns = [("item", min(max(widths.item, 4), (22, 30, 34)[size]))]
-        if widths.models:
-            columns.append(("model", min(max(widths.model, 5), (16, 24, 30)[size])))
-        verdicts = [
-            (name, len(title))
-            for name, title in VERDICTS
-            if name == "you" or not (widths.blind or (name == "judge" and not widths.judge))
-        ]
-        rest = cells - 2 - sum(size + 1 for _, size in columns + verdicts)
-        error = 0 if widths.blind or not widths.error else min(max(widths.error, 5), (18, 28, 34)[size])
-        category = min(max(widths.category, 8), (14, 20, 22)[size], rest - error - COMFORTABLE_DIFFERENCE - 3)
-        if cells >= WIDE and widths.category and category >= LEAST_NAME:
+        columns = [("item", min(max(extent.item, 4), (22, 30, 34)[size]))]
+        if extent.model:
+            columns.append(("model", min(max(extent.model, 5), (16, 24, 30)[size])))
+        left_out = {name for name, shown in (("rule", extent.rule), ("judge", extent.judge)) if not shown}
+        verdicts = [(name, len(title)) for name, title in VERDICTS if name == "you" or not (blind or name in left_out)]
+        rest = cells - LEAD - sum(size + 1 for _, size in columns + verdicts)
+        error = 0 if blind or not extent.error or extent.same_error else min(max(extent.error, 5), (18, 28, 34)[size])
+        category = min(max(extent.category, 8), (14, 20, 22)[size], rest - error - COMFORTABLE_DIFFERENCE - 3)
+        if cells >= WIDE and extent.category and not extent.repeats and category >= LEAST_NAME:
             columns.append(("category", category))
             rest -= category + 1
         columns += verdicts
-        if error and rest - error - 2 < LEAST_DIFFERENCE:
-            error = rest - 1 if rest > LEAST_NAME else 0
-        if error:
+        error = min(error, rest - LEAST_DIFFERENCE - 2)
+        if error >= LEAST_NAME:
             columns.append(("error", error))
             rest -= error + 1
-        if rest - 1 >= LEAST_DIFFERENCE:
+        if rest - 1 >= LEAST_NAME:
             columns.append(("difference", rest - 1))
-        return cls(tuple(columns))
+        return cls(tuple(columns), question=blind or not extent.difference)
 
 
 EMPTY_COLUMNS = QueueColumns(())
@@ -90,24 +66,23 @@ def error_of(row: QueueRow) -> str:
     return row.error_type or (row.rule_error_type or "" if row.rule is False else "")
 
 
-def queue_heading(columns: QueueColumns, blind: bool = False) -> Line:
-    titles = {**dict(VERDICTS), "difference": "question" if blind else DIFFERENCE}
+def queue_heading(columns: QueueColumns) -> Line:
+    titles = {**dict(VERDICTS), "difference": "question" if columns.question else DIFFERENCE}
     cells = "".join(" " + filled(cut(titles.get(name, name), size), size) for name, size in columns.columns)
-    return ((" " + cells, "dim"),)
+    return ((" " * (LEAD - 1) + cells, "dim"),)
 
 
 def queue_line(row: QueueRow, columns: QueueColumns) -> Line:
     """The row's cells behind one cell for a flag: `i` for import issues, or the sign of a stale review."""
     flag: Part = ("i", "warn") if row.n_issues else (symbols().stale, "warn") if row.stale else (" ", "")
     parts: list[Part] = [flag]
-    blind = not any(name == "official" for name, _ in columns.columns)
-    for at, (name, size) in enumerate(columns.columns):
-        text, style = _cell(row, name, size, blind)
-        parts.append((text if at == 0 else " " + text, style))
+    for name, size in columns.columns:
+        text, style = _cell(row, name, size, columns.question)
+        parts.append((" " + text, style))
     return tuple(parts)
 
 
-def _cell(row: QueueRow, name: str, size: int, blind: bool) -> Part:
+def _cell(row: QueueRow, name: str, size: int, question: bool) -> Part:
     match name:
         case "item":
             return filled(cut_middle(visible(row.id), size), size), ""
@@ -118,9 +93,9 @@ def _cell(row: QueueRow, name: str, size: int, blind: bool) -> Part:
         case "error":
             return filled(cut_type(visible(error_of(row)), size), size), ""
         case "difference":
-            if row.first_difference and not blind:
-                return filled(cut(visible(row.first_difference), size), size), ""
-            return filled(cut(visible(row.question), size), size), "dim"
+            if question:
+                return filled(cut(visible(row.question), size), size), "dim"
+            return filled(cut(visible(row.first_difference or ""), size), size), ""
         case _:
             value = getattr(row, name)
             sign = symbols().yours(value, row.your_parts) if name == "you" else symbols().verdict(value)

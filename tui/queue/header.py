@@ -12,7 +12,7 @@ from fcreview.store.rows import CHOOSING, RunRow, View
 from fcreview.text.words import NO_DATASET, count_of, recomputed
 from fcreview.tui.queue.state import SHUFFLED
 from fcreview.tui.text.format import cut, cut_middle, rate_of
-from fcreview.tui.text.lines import Line, Part, line_width, spread
+from fcreview.tui.text.lines import Line, Part, line_width, rule, spread
 from fcreview.tui.text.theme import symbols
 
 if TYPE_CHECKING:
@@ -53,6 +53,10 @@ def rates(runs: Sequence[RunRow]) -> Rates:
         yours=sum(run.yours for run in runs),
         issues=sum(run.n_issues for run in runs),
     )
+
+
+UNREVIEWED = ("-reviewed", "you:none", "you:unknown")
+"""Terms of filters that hold what is still to be judged."""
 
 
 def run_title(run: RunRow) -> str:
@@ -160,6 +164,19 @@ def view_line(view: View, where: str, search: str, standing: Standing, cells: in
     if line_width(tuple(left)) + line_width(tuple(right)) >= cells:
         right = right[2 if not standing.done else 0 :]  # what is selected matters more than in which order
     return spread(tuple(left), tuple(right), cells)
+
+
+def message_line(message: str, cells: int) -> Line:
+    """The rule above the list, with what there is to say in it."""
+    line = symbols().rule
+    return rule(((visible(message), "warn"),), cells, line) if message else ((line * cells, "dim"),)
+
+
+def nothing_line(where: str, done: int) -> Line:
+    """In the place of rows. `done`: items reviewed in this session."""
+    if done and any(term in where.split() for term in UNREVIEWED):
+        return ((f" all {done:,} done: fcreview export writes the labels, fcreview report the figures", "good"),)
+    return ((" no item matches the filter", "warn"),)
 
 
 def order_name(view: View) -> str:

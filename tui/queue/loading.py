@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fcreview.store.rows import QueueRow, RunRow, View
+from fcreview.store.rows import Extent, QueueRow, RunRow, View
+from fcreview.tui.queue.completing import Facets
+from fcreview.tui.queue.levels import Standing
 
 if TYPE_CHECKING:
     from fcreview.estimate.share import Share
@@ -25,9 +27,8 @@ class Request:
     """A view, and where the cursor is to stand in it."""
 
     view: View
-    item: int | None = None
-    """On this item, if it is in the view; else on `line`, or as near as there is one."""
-    line: int = 0
+    standing: Standing
+    """On its item, if that is in the view; else on its line, or as near as there is one."""
     anew: bool = False
     """Takes in what was reviewed since the last time."""
 
@@ -39,6 +40,7 @@ class Loaded:
     window: int
     """The one the cursor is in, from 0; its rows are there already."""
     rows: Sequence[QueueRow]
+    extent: Extent = field(default_factory=Extent)
     done: str = ""
     """Of a queue file, how far this annotator is: `12 of 80`."""
 
@@ -46,6 +48,7 @@ class Loaded:
 class Loading:
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._facets: dict[tuple[int, ...], Facets] = {}
         self._estimated: tuple[int, ...] = ()
         """The state of reviews that `_share` is of."""
         self._share: Share | None = None
@@ -59,6 +62,12 @@ class Loading:
 
     async def runs(self) -> list[RunRow]:
         return await self._session.ask(lambda store: store.runs())
+
+    async def facets(self, view: View) -> Facets:
+        """Of the runs that are shown, whatever filter is set: asked once for each choice of them."""
+        if view.runs not in self._facets:
+            self._facets = {view.runs: await self._session.ask(lambda store: store.facets(View(runs=view.runs)))}
+        return self._facets[view.runs]
 
     async def share(self, run: RunRow) -> Share | None:
         """Of the items of a run that pass, with an interval; None without a random sample of them, and of a run so
@@ -90,11 +99,15 @@ def _load(request: Request, store: Store) -> Loaded:
     if request.anew:
         store.refresh_reviews()
     total = store.count(view)
-    place = None if request.item is None else store.position(view, request.item)
-    cursor = max(0, min(request.line, total - 1)) if place is None else place
+    item, name = request.standing.item, request.standing.name
+    if item is None and name is not None:
+        item = next(iter(store.find(*name)), None)
+    place = None if item is None else store.position(view, item)
+    cursor = max(0, min(request.standing.line, total - 1)) if place is None else place
     window = cursor // WINDOW
     own = store.progress(view.file, store.annotator) if view.file else []
-    return Loaded(total, cursor, window, store.page(view, window * WINDOW, WINDOW), own[0].said if own else "")
+    rows = store.page(view, window * WINDOW, WINDOW)
+    return Loaded(total, cursor, window, rows, store.extent(view), own[0].said if own else "")
 
 
 def _share(run: int, store: Store) -> Share | None:

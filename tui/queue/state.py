@@ -32,6 +32,17 @@ def orders(blind: bool, file: str | None = None) -> dict[str, str]:
     return {file: SHARE, **shown} if file else shown
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is set at one level of the queue; see `QueueState`."""
+
+    where: str = ""
+    search: str = ""
+    queue: str = "failures"
+    seed: int = 0
+    run: int | None = None
+
+
 @dataclass(slots=True)
 class QueueState:
     where: str = ""
@@ -55,6 +66,16 @@ class QueueState:
     def view(self) -> View:
         runs = self.scope if self.run is None else (self.run,)
         return View(self.combined(), self.queue, self.seed, runs, share=self.queue == self.file)
+
+    @property
+    def setting(self) -> Setting:
+        return Setting(self.where, self.search, self.queue, self.seed, self.run)
+
+    def restore(self, setting: Setting) -> None:
+        """An order that is not offered now, such as a queue file of another time, stays what it is."""
+        if setting.queue in orders(self.blind, self.file):
+            self.queue, self.seed = setting.queue, setting.seed
+        self.where, self.search, self.run = setting.where, setting.search, setting.run
 
     def combined(self) -> str:
         """Filter and search as one filter: both must hold."""

@@ -4,14 +4,15 @@ screen: the screens to choose from, and how an answer changes the queue."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 
 from fcreview.calls.clusters import Cluster
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.choices import issue_choices, order_choices, run_choices
+from fcreview.tui.queue.levels import Levels, Standing
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.clusters import ClustersScreen
 from fcreview.tui.screens.pick import PickScreen
@@ -24,23 +25,58 @@ class Choice:
     ask: Callable[[], ModalScreen[Any]]
     take: Callable[[Any], None]
     """Changes the state; not called if nothing was chosen."""
-    offered: Callable[[], bool] = lambda: True
-    """Whether there is anything to choose."""
+    why_not: Callable[[], str] = lambda: ""
+    """Why there is nothing to choose, if that is so."""
+    level: bool = True
+    """What is chosen leads further in: `esc` comes back to the list."""
 
 
 class Choosing:
-    def __init__(self, session: Session, state: QueueState) -> None:
-        self._session, self._state = session, state
+    def __init__(self, session: Session, state: QueueState, levels: Levels) -> None:
+        self._session, self._state, self._levels = session, state, levels
         self.runs: Sequence[RunRow] | None = None
         """Those that were opened, once they are known."""
         self.choices = {
-            "order": Choice(lambda: PickScreen(order_choices(state)), state.take_order),
-            "clusters": Choice(lambda: ClustersScreen(self._clusters), state.take_terms, lambda: not state.blind),
-            "agreement": Choice(self._ask_agreement, state.take_items, lambda: not state.blind),
-            "issues": Choice(lambda: PickScreen(load=self._issues), state.take_issue, lambda: not state.blind),
-            "runs": Choice(self._ask_run, state.take_run, lambda: len(self.runs or ()) > 1),
+            "order": Choice(lambda: PickScreen(order_choices(state)), state.take_order, level=False),
+            "clusters": Choice(self._ask_clusters, state.take_terms, self._blind("clusters")),
+            "agreement": Choice(self._ask_agreement, state.take_items, self._blind("agreement")),
+            "issues": Choice(lambda: PickScreen(load=self._issues), state.take_issue, self._blind("import issues")),
+            "runs": Choice(self._ask_run, state.take_run, self._why_no_runs),
         }
         """By the names that the key table has for them."""
+
+    def take(self, what: str, answer: Any, here: Standing) -> Standing:
+        """What was chosen is set. Where the cursor is to stand then."""
+        choice, before = self.choices[what], self._state.setting
+        self._levels.places.taken[what] = answer
+        choice.take(answer)
+        if not choice.level:
+            return here
+        self._levels.go_in(before, here, what)
+        return Standing()
+
+    @property
+    def shown_runs(self) -> Sequence[RunRow] | None:
+        """The one that was chosen, or all."""
+        if self.runs is None or self._state.run is None:
+            return self.runs
+        return [run for run in self.runs if run.run == self._state.run]
+
+    @property
+    def idle(self) -> frozenset[str]:
+        """Keys that would only say why there is nothing to choose."""
+        return frozenset(f"queue.{name}" for name, choice in self.choices.items() if choice.why_not())
+
+    def _blind(self, name: str) -> Callable[[], str]:
+        return lambda: f"{name}: hidden in blind mode, they tell what others found" if self._state.blind else ""
+
+    def _why_no_runs(self) -> str:
+        if self.runs is None:
+            return "runs are still being read"
+        return "" if len(self.runs) > 1 else "there is only this one run"
+
+    def _ask_clusters(self) -> ModalScreen[Any]:
+        return ClustersScreen(self._clusters, self._levels.places.clusters)
 
     async def _clusters(self) -> Sequence[Cluster]:
         return await self._session.ask(lambda store: store.clusters(self._state.view))
@@ -51,7 +87,24 @@ class Choosing:
         return AgreementScreen(self._session, self._state.view)
 
     async def _issues(self) -> Choices[str]:
-        return issue_choices(await self._session.ask(lambda store: store.issues()))
+        made = issue_choices(await self._session.ask(lambda store: store.issues()))
+        last = self._levels.places.taken.get("issues")
+        return replace(made, cursor=made.values.index(last)) if last in made.values else made
 
     def _ask_run(self) -> ModalScreen[Any]:
-        return PickScreen(run_choices(self.runs or [], self._state.run, self._state.blind))
+        from fcreview.tui.screens.comparing.runs import RunsScreen
+
+        choices = run_choices(self.runs or [], self._run_there(), self._state.blind)
+        return RunsScreen(choices, None if self._state.blind else self._compare)
+
+    def _compare(self, a: int, b: int) -> Screen[Any]:
+        """Of the items that the queue's filter selects."""
+        from fcreview.tui.screens.comparing.compare import CompareScreen
+
+        rows = {row.run: row for row in self.runs or ()}
+        return CompareScreen(self._session, self._state.view, (rows[a], rows[b]))
+
+    def _run_there(self) -> int | None:
+        """The run that the list opens at."""
+        taken: int | None = self._levels.places.taken.get("runs")
+        return taken if self._state.run is None else self._state.run

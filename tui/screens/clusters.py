@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import ClassVar
 
 from textual.binding import BindingType
+from textual.widget import Widget
 
 from fcreview.calls.clusters import GROUPINGS, Cluster, grouped
 from fcreview.text.words import count_of
 from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import CLUSTERS
-from fcreview.tui.queue.clusters import Row, can_unfold, columns, parts, rows_of
+from fcreview.tui.queue.clusters import Row, can_unfold, columns, parts, rows_of, taught
+from fcreview.tui.queue.levels import ClusterPlace
 from fcreview.tui.screens.pick import PickScreen
 from fcreview.tui.text.choices import Choices
+from fcreview.tui.text.lines import fit
+from fcreview.tui.widgets.document import LineBar
 
 
 class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
@@ -21,21 +25,51 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(CLUSTERS)
 
-    def __init__(self, load: Callable[[], Awaitable[Sequence[Cluster]]]) -> None:
-        super().__init__(load=self._first)
+    def __init__(self, load: Callable[[], Awaitable[Sequence[Cluster]]], place: ClusterPlace) -> None:
+        super().__init__(load=self._counted)
         self._ask = load
-        self._clusters: Sequence[Cluster] = ()
-        self._by = 0
-        self._unfolded: set[str] = set()
+        self._place = place
+        """As the list was left, and as it is left now. What was counted then is there at once."""
         self._rows: list[Row] = []
 
-    async def _first(self) -> Choices[tuple[str, ...]]:
-        self._clusters = await self._ask()
+    def on_mount(self) -> None:
+        if self._place.clusters:
+            self._choices = self._made()
+            self._draw()
+        self.watch(self.list, "cursor", self._moved, init=False)
+        super().on_mount()
+
+    def below(self) -> Iterable[Widget]:
+        yield LineBar(id="means")
+        yield LineBar(id="difference")
+
+    def _teach(self) -> None:
+        says = taught(self._rows[self.list.cursor], self._by) if self._rows else ("", "")
+        for name, text in zip(("means", "difference"), says, strict=True):
+            self.query_one(f"#{name}", LineBar).show(fit((("  ", ""), (text, "" if name == "means" else "dim")),
+                                                         self.size.width))  # fmt: skip
+
+    @property
+    def _by(self) -> int:
+        return self._place.by
+
+    @property
+    def _unfolded(self) -> set[str]:
+        return self._place.unfolded
+
+    def _moved(self) -> None:
+        if self._rows:
+            self._place.terms = self._rows[self.list.cursor].terms
+            self._teach()
+
+    async def _counted(self) -> Choices[tuple[str, ...]]:
+        self._place.clusters = list(await self._ask())
         return self._made()
 
     def _made(self) -> Choices[tuple[str, ...]]:
-        groups = grouped(self._clusters, self._by)
+        groups = grouped(self._place.clusters, self._by)
         self._rows = rows_of(groups, self._unfolded)
+        values = [row.terms for row in self._rows]
         failures = sum(group.count for group in groups)
         cells = self.size.width
         return Choices(
@@ -44,9 +78,20 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
             amount=len(groups),
             columns=columns(self._by, cells),
             rows=[parts(row, self._by, failures, self._unfolded, cells) for row in self._rows],
-            values=[row.terms for row in self._rows],
+            values=values,
+            cursor=values.index(self._place.terms) if self._place.terms in values else 0,
             empty="no failures here",
         )
+
+    def _draw(self) -> None:
+        super()._draw()
+        if self._choices is not None:
+            self.list.move_cursor(self._choices.cursor)
+            self._teach()
+
+    def action_take(self) -> None:
+        self._moved()
+        super().action_take()
 
     def _again(self, cursor: int) -> None:
         self._choices = self._made()
@@ -67,10 +112,10 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
         term = row.group.term
         if (term in self._unfolded) == wanted or not can_unfold(row.group):
             return
-        self._unfolded ^= {term}
+        self._place.unfolded ^= {term}
         at = next(at for at, each in enumerate(self._rows) if each.group is row.group)
         self._again(at if not wanted else self.list.cursor)
 
     def action_grouping(self) -> None:
-        self._by = (self._by + 1) % len(GROUPINGS)
+        self._place.by = (self._by + 1) % len(GROUPINGS)
         self._again(0)

@@ -17,6 +17,7 @@ from textual.screen import ModalScreen, Screen
 
 from fcreview.sanitise import visible
 from fcreview.store.rows import View
+from fcreview.targets import ITEM as WHOLE_ITEM
 from fcreview.targets import words
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.header import header_line
@@ -36,10 +37,11 @@ from fcreview.tui.screens.note import NoteScreen
 from fcreview.tui.screens.pager import PagerScreen, Text
 from fcreview.tui.screens.tags import TagsScreen, tag_choices
 from fcreview.tui.session import Session
-from fcreview.tui.text.copying import copied
 from fcreview.tui.text.lines import Line
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.item_text import ItemText
+
+DISARMED = Remark("verdicts are about the whole item again", "warn")
 
 
 class ItemScreen(Screen[int]):
@@ -72,7 +74,13 @@ class ItemScreen(Screen[int]):
     def on_resize(self) -> None:
         self.call_after_refresh(self._draw_bars)
 
+    @property
+    def opening(self) -> bool:
+        """Its item is not there yet: keys that would judge it are dropped, and the app rings for each."""
+        return not self.reviewing.begun
+
     def on_screen_resume(self) -> None:
+        self._session.queue = self._ahead.view.file  # another item screen may have lain over this one
         self.reviewing.resume()
 
     @property
@@ -143,6 +151,8 @@ class ItemScreen(Screen[int]):
     @work(exclusive=True, group="ahead")
     async def _look_ahead(self) -> None:
         await self._ahead.look(self.reviewing.shown, self.reviewing.direction)
+        if self.reviewing.pace.left is None:
+            self.reviewing.pace.counted(await self._ahead.unjudged())
 
     def _draw_bars(self) -> None:
         cells, keys = self.app.size.width, key_names(self.app)
@@ -152,13 +162,16 @@ class ItemScreen(Screen[int]):
             header = header_line(shown.detail, shown.walk.position, shown.walk.count, cells, hidden=reader.hidden)
             self.query_one("#item-header", LineBar).show(header)
             asked = self._about().asked
-            status = status_line(self._remark, asked, self.text.share, reader.inside, cells, keys)
+            share, pace = self.text.share, self.reviewing.pace.said
+            status = status_line(self._remark, asked, share, reader.inside, cells, keys, pace)
         self.query_one("#item-status", LineBar).show(status)
         self.query_one("#item-keys", LineBar).show(key_line(key_hints(self), cells))
 
     def _moved(self) -> None:
         if self.text.remark is not None:
             self._remark = self.text.remark
+        if self._on_cursor and self.reader.target == WHOLE_ITEM:
+            self._on_cursor, self._remark = False, DISARMED
         self._draw_bars()
 
     def on_document_view_scrolled(self) -> None:
@@ -170,23 +183,41 @@ class ItemScreen(Screen[int]):
         self._judge(partial(self._judging.verdict, key=key))
 
     def action_score(self, value: int) -> None:
-        self._judge(partial(self._judging.score, value=value))
+        """Only where it is asked: elsewhere the key leads there."""
+        target, criterion = self._judging.next_score(self._about()) or ("", "")
+        if target and self.reader.target != target and self.text.go_to(target):
+            self.say(Remark(f"{criterion} of the {words(target)} is asked here: 0 1 2", "warn"))
+        else:
+            self._judge(partial(self._judging.score, value=value))
 
     def action_fault(self) -> None:
-        self._ask(FaultScreen(), self._judging.fault)
+        self._ask_fault(self._about())
 
     def action_tag(self) -> None:
-        about = self._about()
-        row, mine = about.detail.row, self._judging.mine(about)
-        chosen = (mine.tags if mine else None) or []
-        errors = [] if self.reader.hidden else [row.error_type, row.rule_error_type]
-        tags = tag_choices(errors, about.detail.run.tags, chosen)
-        self._ask(TagsScreen(tags, chosen, self._ahead.used_tags), self._judging.tags)
+        self._ask_tag(self._about())
 
     def action_note(self) -> None:
-        mine = self._judging.mine(self._about())
+        self._ask_note(self._about())
+
+    def action_last(self, what: str) -> None:
+        """The same of the item that was judged last, which the prompt names."""
+        asks = {"fault": self._ask_fault, "tag": self._ask_tag, "note": self._ask_note}
+        self.reviewing.of_last(lambda about: asks[what](about, about.name))
+
+    def _ask_fault(self, about: About, name: str = "") -> None:
+        self._ask(about, FaultScreen(name), self._judging.fault)
+
+    def _ask_tag(self, about: About, name: str = "") -> None:
+        row, mine = about.detail.row, self._judging.mine(about)
+        chosen = (mine.tags if mine else None) or []
+        errors = [] if self._session.blind and row.you is None else [row.error_type, row.rule_error_type]
+        tags = tag_choices(errors, about.detail.run.tags, chosen)
+        self._ask(about, TagsScreen(tags, chosen, self._ahead.used_tags, name), self._judging.tags)
+
+    def _ask_note(self, about: About, name: str = "") -> None:
+        mine = self._judging.mine(about)
         before = (mine.note if mine else None) or ""
-        self._ask(NoteScreen(visible(words(self.target)), before), self._judging.note)
+        self._ask(about, NoteScreen(name or visible(words(about.target)), before), self._judging.note)
 
     def action_undo(self) -> None:
         self.reviewing.undo()
@@ -198,9 +229,10 @@ class ItemScreen(Screen[int]):
     def _judge(self, judgement: Judgement) -> None:
         self.reviewing.judge(self._about(), judgement)
 
-    def _ask(self, prompt: ModalScreen[Any], judgement: Callable[[About, Any], Awaitable[Outcome]]) -> None:
+    def _ask(
+        self, about: About, prompt: ModalScreen[Any], judgement: Callable[[About, Any], Awaitable[Outcome]]
+    ) -> None:
         """What is answered is about what was on screen when the key was pressed."""
-        about = self._about()
 
         def take(answer: Any) -> None:
             if answer is not None:
@@ -209,8 +241,11 @@ class ItemScreen(Screen[int]):
         self.app.push_screen(prompt, take)
 
     def action_target(self) -> None:
+        if not self._on_cursor and self.reader.target == WHOLE_ITEM:
+            self.say(Remark("there is nothing to judge by itself under the cursor", "warn"))
+            return
         self._on_cursor = not self._on_cursor
-        self._draw_bars()
+        self.say(SILENT if self._on_cursor else DISARMED)
 
     # -- where to go, and a closer look
 
@@ -248,5 +283,17 @@ class ItemScreen(Screen[int]):
     def action_search(self) -> None:
         self.app.push_screen(AskScreen("/", self.reader.sought), lambda text: self.text.search(text) if text else None)
 
+    @work(group="closer", exclusive=True)
+    async def action_closer(self, what: str) -> None:
+        """What lies over the item: the golden answer, labels, other runs."""
+        from fcreview.tui.screens.closer.opening import CLOSER
+
+        await CLOSER[what](self, self._session, self._about())
+
+    def another(self, view: View, item: int) -> ItemScreen:
+        return ItemScreen(self._session, view, item)
+
     def action_copy(self) -> None:
-        self.say(Remark(copied(self.text.copied, self._session.folder, self.app._driver)))
+        from fcreview.tui.screens.closer.copying import ask_copy
+
+        ask_copy(self, self._session)

@@ -12,12 +12,13 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from fcreview.sanitise import visible
+from fcreview.text.words import count_of
 from fcreview.tui.keys import bindings, key_hints
 from fcreview.tui.keytable import PAGER
 from fcreview.tui.screens.ask import AskScreen
 from fcreview.tui.text.copying import copied
 from fcreview.tui.text.lines import Line, size_text, spread
-from fcreview.tui.text.text_source import TextSource, find_from, pretty
+from fcreview.tui.text.text_source import TextSource, deepest, find_from, folded_at, pretty
 from fcreview.tui.widgets.document import DocumentView, LineBar
 
 
@@ -42,6 +43,8 @@ class PagerScreen(Screen[None]):
         self._load_text = None if isinstance(text, str) else text
         self._text = Text(text, pretty(text)) if isinstance(text, str) else Text("", "")
         self._raw = False
+        self._depth: int | None = None
+        """Levels of indented JSON that are shown; None: all."""
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="pager-title")
@@ -66,7 +69,9 @@ class PagerScreen(Screen[None]):
 
     @property
     def _shown(self) -> str:
-        return self._text.raw if self._raw else self._text.indented
+        if self._raw:
+            return self._text.raw
+        return self._text.indented if self._depth is None else folded_at(self._text.indented, self._depth)
 
     def _open(self) -> None:
         self._view.show(TextSource(self._shown))
@@ -80,6 +85,7 @@ class PagerScreen(Screen[None]):
         share = layout.share if layout else 0
         left: Line = ((f" {visible(self._title)}", "strong"), (f"  {message}" if message else "", "warn"))
         state = "as it came" if self._raw or self._text.indented is self._text.raw else "indented"
+        state += f", {count_of(self._depth, 'level')}" if self._depth is not None and not self._raw else ""
         right: Line = ((f"{size_text(self._text.raw)} · {state} · {share:3} % ", "dim"),)
         self.query_one("#pager-title", LineBar).show(spread(left, right, self.app.size.width))
         keys: Line = ()
@@ -111,6 +117,17 @@ class PagerScreen(Screen[None]):
         self._view.show(TextSource(self._shown))
         self._say()
 
+    def action_fold(self, by: int) -> None:
+        """One level less (-1) or more (1) of what is indented."""
+        most = deepest(self._text.indented)
+        if self._raw or not most:
+            self._say("nothing is indented here")
+            return
+        depth = min(max((most if self._depth is None else self._depth) + by, 1), most)
+        self._depth, self._hit = depth if depth < most else None, -1
+        self._view.show(TextSource(self._shown))
+        self._say()
+
     def action_search(self) -> None:
         self.app.push_screen(AskScreen("/", self._find), lambda text: self._search(text) if text else None)
 
@@ -121,6 +138,9 @@ class PagerScreen(Screen[None]):
     def _search(self, text: str, step: int = 1) -> None:
         if text != self._find:
             self._hit = -1
+        if self._depth is not None:  # what is searched is all of it
+            self._depth = None
+            self._view.show(TextSource(self._shown))
         self._find = text
         self._view.find = text.casefold()
         hit = find_from(self._shown, text, self._hit, step)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import ClassVar, TypeVar
 
 from textual import work
@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
+from textual.widget import Widget
 
 from fcreview.text.words import count_of
 from fcreview.tui.keys import bindings
@@ -40,7 +41,12 @@ class PickScreen(ModalScreen[T | None]):
             yield LineBar(id="pick-title")
             yield LineBar(id="pick-heading")
             yield TextList(id="pick-list")
+            yield from self.below()
             yield KeyLine()
+
+    def below(self) -> Iterable[Widget]:
+        """What stands between the list and the keys."""
+        return ()
 
     def on_mount(self) -> None:
         self.list.focus()

@@ -53,10 +53,19 @@ class TagsScreen(ModalScreen[list[str] | None]):
     """
 
     def __init__(
-        self, tags: Sequence[str], chosen: Sequence[str], used: Callable[[], Awaitable[Sequence[str]]]
+        self,
+        tags: Sequence[str],
+        chosen: Sequence[str],
+        used: Callable[[], Awaitable[Sequence[str]]] | None = None,
+        name: str = "",
+        *,
+        what: str = "tags",
     ) -> None:
+        """`name`: of the item that is not on screen. `what` they are: of labels, which are a verdict, those that were
+        there are given too when they are saved."""
         super().__init__()
-        self._tags, self._before, self._used = list(tags), list(chosen), used
+        self._about = name
+        self._tags, self._before, self._used, self._what = list(tags), list(chosen), used, what
         self._source = TagSource(self._tags, set(chosen))
 
     def compose(self) -> ComposeResult:
@@ -70,14 +79,14 @@ class TagsScreen(ModalScreen[list[str] | None]):
         self._source = TagSource(self._tags, set(self._before), names.get("tags.new", ""), keys)
         self._draw(0)
         self._load()
-        parts: Line = ((" tags ", "strong"),)
+        parts: Line = ((f" {visible(self._what)} ", "strong"), (f"{self._about} " if self._about else "", "warn"))
         for key, name in key_hints(self):
             parts += ((f" {key}", "key"), (f" {name} ", ""))
         self.query_one(LineBar).show(parts)
 
     @work
     async def _load(self) -> None:
-        used = await self._used()
+        used = await self._used() if self._used is not None else []
         self._tags += [tag for tag in used if tag not in self._tags]
         self._draw(self._cursor)
 
@@ -119,7 +128,7 @@ class TagsScreen(ModalScreen[list[str] | None]):
 
     def action_save(self) -> None:
         chosen = [tag for tag in self._tags if tag in self._source.chosen]
-        self.dismiss(chosen if set(chosen) != set(self._before) else None)
+        self.dismiss(chosen if self._what != "tags" or set(chosen) != set(self._before) else None)
 
     def action_cancel(self) -> None:
         self.dismiss(None)

@@ -24,12 +24,20 @@ class Terminal(Protocol):
 
 def copied(text: str, folder: Path | None, terminal: Terminal | None) -> str:
     """Copies to the clipboard, as far as the terminal allows, and to a file; says where."""
-    path = visible(str(write_copy(text, folder)))
+    path = visible(shortest(write_copy(text, folder)))
     sequence = osc52(text, os.environ)
     if sequence is None or terminal is None:
         return f"too long for the clipboard: in {path}"
     terminal.write(sequence)
     return f"copied, also to {path}"
+
+
+def shortest(path: Path) -> str:
+    """The path as it is shortest to type from here: from the current folder, from home, or whole."""
+    names = [str(path), os.path.relpath(path)]
+    if path.is_relative_to(Path.home()):
+        names.append(f"~/{path.relative_to(Path.home())}")
+    return min(names, key=len)
 
 
 def osc52(text: str, env: Mapping[str, str]) -> str | None:

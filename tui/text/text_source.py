@@ -10,6 +10,7 @@ from fcreview.tui.text.lines import Line, wrap_text
 
 PIECE = 4096
 """Characters laid out at a time. A longer line is cut, behind a blank or comma if there is one near."""
+INDENT = 2
 PRETTY_LIMIT = 3_000_000
 """Characters up to which JSON is indented."""
 
@@ -78,9 +79,34 @@ def pretty(text: str) -> str:
     if len(text) > PRETTY_LIMIT or text.lstrip()[:1] not in ("{", "["):
         return text
     try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+        return json.dumps(json.loads(text), indent=INDENT, ensure_ascii=False)
     except (ValueError, RecursionError):
         return text
+
+
+def deepest(text: str) -> int:
+    """How many levels an indented text has below its first; 0 for other texts."""
+    return max((_level(line) for line in text.split("\n")), default=0) if len(text) <= PRETTY_LIMIT else 0
+
+
+def folded_at(text: str, depth: int) -> str:
+    """An indented text without the lines that lie deeper than `depth`; how many there are stands where they were."""
+    shown: list[str] = []
+    hidden = 0
+    for line in text.split("\n"):
+        if _level(line) > depth:
+            hidden += 1
+            continue
+        if hidden:
+            shown[-1] += f" … {hidden} {'line' if hidden == 1 else 'lines'} … {line.lstrip()}"
+            hidden = 0
+        else:
+            shown.append(line)
+    return "\n".join(shown)
+
+
+def _level(line: str) -> int:
+    return (len(line) - len(line.lstrip(" "))) // INDENT
 
 
 def find_from(text: str, needle: str, hit: int, step: int) -> int | None:

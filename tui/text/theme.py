@@ -40,6 +40,7 @@ class Symbols:
     arrow: str = "→"
     between: str = "·"
     plus_minus: str = "±"
+    blank: str = "␣"
 
     def yours(self, value: Any, parts: int) -> str:
         """As `verdict`, of an annotator; of an item of which only parts were judged, that."""
@@ -77,6 +78,7 @@ ASCII = Symbols(
     arrow=">",
     between="-",
     plus_minus="~",
+    blank="_",
 )
 UNICODE = Symbols()
 

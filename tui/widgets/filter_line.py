@@ -14,9 +14,12 @@ from textual.widgets import Input
 from fcreview.sanitise import visible, width
 from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import FILTER, FILTER_INPUT
+from fcreview.tui.queue.completing import Candidate, Facets, candidates, offered, replaced, word_at
 from fcreview.tui.text.format import cut
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.typed import SafeInput
+
+MOST_HISTORY = 50
 
 
 class FilterInput(SafeInput):
@@ -28,6 +31,10 @@ class FilterLine(Vertical):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(FILTER)
 
+    FILTER = ' such as official:fail -reviewed error:value_error text:"celsius"'
+    SEARCH = " items whose texts contain these words"
+    """What is said until something is typed."""
+
     @dataclass
     class Submitted(Message):
         kind: str
@@ -38,11 +45,23 @@ class FilterLine(Vertical):
     class Cancelled(Message):
         pass
 
+    @dataclass
+    class Completing(Message):
+        """Whoever knows what there is calls `complete`."""
+
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
         self.display = False
         self.kind = ""
         self._hint = ""
+        self._facets: Facets = {}
+        self._blind = False
+        self._offered: tuple[str, list[Candidate], int] | None = None
+        """What stands there since the last completion, what else was offered, and which of it was taken."""
+        self._history: dict[str, list[str]] = {}
+        """What was typed, by kind, the latest last."""
+        self._at = 0
+        """Place in the history, from its end."""
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -58,10 +77,9 @@ class FilterLine(Vertical):
         prompt.styles.width = len(kind) + 2
         prompt.show(((f" {kind} ", "dim"),))
         self.display = True
-        line = self.query_one(FilterInput)
-        line.value = text
-        line.cursor_position = len(text)
-        line.focus()
+        self._offered, self._at = None, 0
+        self._put(text, len(text))
+        self.query_one(FilterInput).focus()
         self._say(hint, "dim")
 
     def close(self) -> None:
@@ -88,9 +106,59 @@ class FilterLine(Vertical):
         cells = self.size.width or self.screen.size.width
         self.query_one("#filter-says", LineBar).show(((cut(text, cells), style),))
 
+    def _put(self, text: str, cursor: int) -> None:
+        line = self.query_one(FilterInput)
+        with line.prevent(Input.Changed):
+            line.value = text
+        line.cursor_position = cursor
+
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.post_message(self.Submitted(self.kind, event.value.strip()))
+        text = event.value.strip()
+        typed = self._history.setdefault(self.kind, [])
+        if text:
+            typed[:] = [*(each for each in typed if each != text), text][-MOST_HISTORY:]
+        self.post_message(self.Submitted(self.kind, text))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """What the word may become, while it is typed."""
+        event.stop()
+        self._offered = None
+        if self.kind != "filter" or not self.display:
+            return
+        cursor = self.query_one(FilterInput).cursor_position
+        _, word = word_at(event.value, cursor)
+        found = candidates(event.value, cursor, self._facets, blind=self._blind) if word else []
+        self._say(offered(found, 0) if found else self._hint, "dim")
+
+    def action_complete(self) -> None:
+        if self.kind == "filter":
+            self.post_message(self.Completing())
+
+    def complete(self, facets: Facets, *, blind: bool) -> None:
+        """The word at the cursor as the first candidate has it; again, as the next one does."""
+        self._facets, self._blind = facets, blind
+        line = self.query_one(FilterInput)
+        if self._offered is not None and self._offered[0] == line.value:
+            _, found, at = self._offered
+            at = (at + 1) % len(found)
+        else:
+            found, at = candidates(line.value, line.cursor_position, facets, blind=blind), 0
+        if not found:
+            self._say(offered(found, 0), "dim")
+            return
+        text, cursor = replaced(line.value, line.cursor_position, found[at])
+        self._put(text, cursor)
+        self._offered = (text, found, at) if len(found) > 1 else None
+        self._say(offered(found, at), "dim")
+
+    def action_history(self, by: int) -> None:
+        typed = self._history.get(self.kind, [])
+        at = max(-len(typed), min(self._at + by, 0))
+        if at != self._at:
+            self._at = at
+            text = typed[at] if at else ""
+            self._put(text, len(text))
 
     def action_cancel(self) -> None:
         self.close()

@@ -192,14 +192,16 @@ class ItemText(DocumentView):
         self.reveal(self.reading.blocks.index(block))
         self.reveal(self.reading.at, whole=False)
 
-    def action_search_again(self) -> None:
+    def action_search_again(self, by: int) -> None:
         if self.reading.sought:
-            self.search(self.reading.sought)
+            self.search(self.reading.sought, by)
+        else:
+            self._say(f"nothing was searched yet: {key_names(self.app).get('item.search', '')} searches")
 
-    def search(self, wanted: str) -> None:
+    def search(self, wanted: str, by: int = 1) -> None:
         before = self._top()
         self.find = wanted.casefold()
-        match = self.reading.search(wanted, self.cells)
+        match = self.reading.search(wanted, self.cells, by)
         if match is None:
             self.redraw()
             self._say(f"no match for {visible(wanted)}")

@@ -98,11 +98,16 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             self._scroll(int(self.scroll_offset.y) + by)
 
     def action_move_page(self, by: int) -> None:
-        page = max(1, self.size.height - 1)
-        top = int(self.scroll_offset.y) + by * page
-        self._scroll(top)
+        self._move_lines(by * max(1, self.size.height - 1))
+
+    def action_move_half(self, by: int) -> None:
+        self._move_lines(by * max(1, self.size.height // 2))
+
+    def _move_lines(self, lines: int) -> None:
+        """The text and the cursor together."""
+        self._scroll(int(self.scroll_offset.y) + lines)
         if self._has_cursor:
-            self.move_cursor(self.cursor + by * page)
+            self.move_cursor(self.cursor + lines)
             self.refresh()
 
     def action_move_to(self, index: int) -> None:

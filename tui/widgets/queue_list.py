@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from textual.message import Message
 
-from fcreview.store.rows import QueueRow
-from fcreview.tui.queue.columns import QueueColumns, Widths, queue_line
+from fcreview.store.rows import Extent, QueueRow
+from fcreview.tui.queue.columns import QueueColumns, queue_line
 from fcreview.tui.queue.loading import WINDOW
 from fcreview.tui.text.lines import Line
 from fcreview.tui.text.theme import symbols
@@ -34,22 +34,24 @@ class QueueList(LineList):
 
     @dataclass
     class Widened(Message):
-        """Rows came that need other columns."""
+        """Other columns are shown."""
 
     def __init__(self, columns: QueueColumns, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.columns = columns
         self.age = 0
-        self._widths = Widths()
+        self._extent = Extent()
+        self._blind = False
         self._windows: OrderedDict[int, list[QueueRow]] = OrderedDict()
         self._asked: set[int] = set()
 
-    def reset(self, total: int, cursor: int = 0) -> None:
-        """Another view: everything is forgotten."""
+    def reset(self, total: int, cursor: int, extent: Extent) -> None:
+        """Another view: everything is forgotten. Its columns are those of all its rows."""
         self.age += 1
         self._windows.clear()
         self._asked.clear()
-        self._widths = Widths(models=self._widths.models, blind=self._widths.blind)
+        self._extent = extent
+        self._lay_out()
         self.set_total(total, cursor)
 
     def fill(self, window: int, age: int, rows: Sequence[QueueRow]) -> None:
@@ -60,10 +62,6 @@ class QueueList(LineList):
         self._windows.move_to_end(window)
         while len(self._windows) > KEPT:
             self._windows.popitem(last=False)
-        widths = self._widths.with_rows(rows)
-        if widths != self._widths:
-            self._widths = widths
-            self._lay_out()
         self.refresh()
 
     def row_at(self, index: int) -> QueueRow | None:
@@ -87,8 +85,8 @@ class QueueList(LineList):
             if 0 <= neighbour < self.total and neighbour // WINDOW not in self._windows:
                 self._want(neighbour // WINDOW)
 
-    def set_columns(self, **changes: bool) -> None:
-        self._widths = replace(self._widths, **changes)
+    def set_blind(self, blind: bool) -> None:
+        self._blind = blind
         self._lay_out()
 
     def on_resize(self) -> None:
@@ -96,7 +94,7 @@ class QueueList(LineList):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        columns = QueueColumns.fitted(self.size.width, self._widths)
+        columns = QueueColumns.fitted(self.size.width, self._extent, blind=self._blind)
         if columns != self.columns:
             self.columns = columns
             self.refresh()

@@ -6,7 +6,7 @@ import locale
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 PACKAGES = ("fcreview", "textual", "rich", "duckdb", "orjson", "pydantic", "typer", "bfcl-eval")
 FOUND_ISSUES = 20
+FOLDED = ("missing", "dataset", "notice", "warning", "error")
+"""Kinds of which many runs or files may say the same."""
 Fact = dict[str, Any]
 """{kind, name, value, problem}: `problem` is true if something is damaged or missing."""
 
@@ -58,7 +60,7 @@ def doctor(
     facts += _runs(found, place)
     facts += [_fact("dataset folder", str(folder)) for folder in data_folders(place, config)]
     facts += [_fact("configuration", f"{config.file}{'' if config.file.exists() else ' (not there)'}"), *_machine()]
-    for fact in facts:
+    for fact in facts if as_json else _folded(facts):
         if as_json:
             emit_json(fact)
         else:
@@ -70,6 +72,18 @@ def doctor(
 
 def _fact(kind: str, value: str, name: str = "", *, problem: bool = False) -> Fact:
     return {"kind": kind, "name": name, "value": value, "problem": problem}
+
+
+def _folded(facts: Iterable[Fact]) -> list[Fact]:
+    """What is the same of many runs or files as one line with their number."""
+    alike: dict[tuple[object, ...], list[Fact]] = {}
+    for at, fact in enumerate(facts):
+        key = (fact["kind"], fact["value"], fact["problem"]) if fact["kind"] in FOLDED else (at,)
+        alike.setdefault(key, []).append(fact)
+    return [
+        first | {"name": f"{first['name']} and {len(others):,} more"} if others else first
+        for first, *others in alike.values()
+    ]
 
 
 def _journals(home: Workspace) -> Iterator[Fact]:

@@ -12,7 +12,7 @@ from fcreview.cli.config import load_config
 from fcreview.cli.errors import FAILED, CommandError
 from fcreview.cli.finding.decoders import checked
 from fcreview.cli.finding.telling import tell_missing
-from fcreview.cli.options import AsJson, Data, DecoderOption, Format, PathArguments, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, DecoderOption, ErrataOption, Format, PathArguments, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_json, text_of
 from fcreview.text.words import count_of, official_rate
 
@@ -28,6 +28,7 @@ SEVERITIES = ("error", "warning", "notice")
 def import_(
     paths: PathArguments,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     format: Format = None,  # noqa: A002
     decoder: DecoderOption = None,
@@ -48,7 +49,7 @@ def import_(
 
     Example: fcreview import runs/gpt4o --data bfcl/data --json
     """
-    place = Place(paths, data, workspace, format, forget_data=forget_data, decoder=checked(decoder))
+    place = Place(paths, data, workspace, format, forget_data=forget_data, decoder=checked(decoder), errata=errata)
     home, summary = bring_in(place, discovered(place, load_config()))
     scores = _scores(home)
     rows = [{"kind": "run", **row, **scores.get(row["run"], UNSCORED)} for row in summary.runs]
@@ -87,7 +88,7 @@ def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, 
     if rows:
         table = [
             [
-                f"{row['benchmark']} {row['generation']}".strip(), text_of(row["model"]), f"{row['items']:,}",
+                text_of(f"{row['benchmark']} {row['generation']}".strip()), text_of(row["model"]), f"{row['items']:,}",
                 _official(row), f"{row['issues']:,}", row["status"],
             ]
             for row in rows

@@ -14,6 +14,7 @@ from fcreview.cli.options import (
     Annotator,
     Data,
     DecoderOption,
+    ErrataOption,
     Format,
     PathArguments,
     RunOption,
@@ -37,6 +38,7 @@ def open_(
         bool, typer.Option("--blind", help="Hide every verdict on an item until you have given yours.")
     ] = False,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     format: Format = None,  # noqa: A002
     decoder: DecoderOption = None,
@@ -49,5 +51,5 @@ def open_(
 
     Example: fcreview open runs/gpt4o --where 'official:fail -reviewed' --queue random
     """
-    place = Place(paths, data, workspace, format, annotator, decoder=checked(decoder))
+    place = Place(paths, data, workspace, format, annotator, decoder=checked(decoder), errata=errata)
     open_place(place, item=item, queue=queue, seed=seed, where=where, run=run, blind=blind)

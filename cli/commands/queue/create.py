@@ -9,7 +9,7 @@ import typer
 from fcreview.cli.commands.queue.list_ import summary
 from fcreview.cli.commands.queue.show import lines_of
 from fcreview.cli.common import Place, opened
-from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, RunOption, WhereOption, WorkspaceOption
 from fcreview.cli.output import emit, emit_json, note
 from fcreview.sanitise import visible
 from fcreview.text.words import count_of
@@ -48,6 +48,7 @@ def create(
     ] = 0,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="The same seed draws the same.")] = 0,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -64,7 +65,7 @@ def create(
     from fcreview.store.queues.file import write_queue
 
     names = [each.strip() for each in annotators.split(",") if each.strip()]
-    with opened(Place([path], data, workspace)) as session:
+    with opened(Place([path], data, workspace, errata=errata)) as session:
         sharing = Sharing(names, overlap, repeats, seed)
         wanted = Wanted(name, session.view(where, run=run), size, stratify, sharing)
         queue = session.store.drawn(wanted)

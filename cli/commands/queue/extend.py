@@ -12,7 +12,7 @@ from fcreview.cli.commands.queue.show import lines_of
 from fcreview.cli.commands.reading.estimate import HALF_WIDTH, HalfWidth, run_of
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, RunOption, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, PolicyOption, RunOption, WorkspaceOption
 from fcreview.cli.output import emit, emit_json, note
 from fcreview.sanitise import visible
 from fcreview.text.words import count_of
@@ -52,6 +52,7 @@ def extend(
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="The same seed draws the same.")] = 0,
     policy: PolicyOption = "unanimous",
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -69,7 +70,7 @@ def extend(
     if not 0 < half_width < 100:
         raise UsageError(f"--half-width {half_width:g}: points between 0 and 100")
     names = [each.strip() for each in annotators.split(",") if each.strip()]
-    with opened(Place([path], data, workspace, policy=policy)) as session:
+    with opened(Place([path], data, workspace, policy=policy, errata=errata)) as session:
         row, known, sample = _sampled(session, name, run)
         draws, figure = _drawn(session, row, known, target)
         points = {"share": 0.01, "percent": 1.0}.get(figure.unit)

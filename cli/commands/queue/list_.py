@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.common import Place, opened
-from fcreview.cli.options import AsJson, Data, PathArgument, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_json, note, text_of
 from fcreview.text.words import count_of
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def list_(
     path: PathArgument,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -26,7 +27,7 @@ def list_(
     """
     from fcreview.store.queues.file import QueueError, read_queues
 
-    with opened(Place([path], data, workspace)) as session:
+    with opened(Place([path], data, workspace, errata=errata)) as session:
         found = list(read_queues(session.workspace))
         for broken in found:
             if isinstance(broken, QueueError):

@@ -9,7 +9,7 @@ import typer
 
 from fcreview.cli.commands.queue.list_ import summary
 from fcreview.cli.common import Place, opened
-from fcreview.cli.options import AsJson, Data, PathArgument, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_json, text_of
 from fcreview.sanitise import visible
 from fcreview.text.words import count_of
@@ -23,6 +23,7 @@ def show(
     path: PathArgument,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The queue's name.", show_default=False)],
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -32,7 +33,7 @@ def show(
 
     Example: fcreview queue show runs/gpt4o pilot
     """
-    with opened(Place([path], data, workspace)) as session:
+    with opened(Place([path], data, workspace, errata=errata)) as session:
         queue = session.store.take_queue(name)
         if as_json:
             emit_json(summary(session, queue) | {"strata": strata_of(queue), "runs": queue.design.runs})

@@ -12,7 +12,16 @@ import typer
 from fcreview.calibration.cases import SCOPES, Case, Scope
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, RunOption, WhereOption, WorkspaceOption
+from fcreview.cli.options import (
+    AsJson,
+    Data,
+    ErrataOption,
+    PathArgument,
+    PolicyOption,
+    RunOption,
+    WhereOption,
+    WorkspaceOption,
+)
 from fcreview.cli.output import aligned, emit, emit_json, text_of
 from fcreview.text.numbers import number
 from fcreview.text.words import count_of, word
@@ -49,6 +58,7 @@ def calibrate(
     ] = None,
     policy: PolicyOption = "unanimous",
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -64,7 +74,7 @@ def calibrate(
     if unknown:
         raise UsageError(f"no --by {unknown[0]!r}: there are {', '.join(SCOPES)}")
     scopes = [scope for scope in SCOPES if not by or scope in by]
-    with opened(Place([path], data, workspace, policy=policy)) as session:
+    with opened(Place([path], data, workspace, policy=policy, errata=errata)) as session:
         session.head(as_json=as_json)
         cases = session.store.told.cases(session.view(where, run=run, queue="dataset"))
         shown = _Shown(session, where, run)

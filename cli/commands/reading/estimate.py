@@ -9,7 +9,7 @@ import typer
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, RunOption, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, PolicyOption, RunOption, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_json, note, text_of
 from fcreview.text.numbers import number
 from fcreview.text.words import count_of
@@ -34,6 +34,7 @@ def estimate(
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the draws.")] = 0,
     policy: PolicyOption = "unanimous",
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -47,7 +48,7 @@ def estimate(
     """
     if not 0 < half_width < 100:
         raise UsageError(f"--half-width {half_width:g}: points between 0 and 100")
-    with opened(Place([path], data, workspace, policy=policy)) as session:
+    with opened(Place([path], data, workspace, policy=policy, errata=errata)) as session:
         session.head(as_json=as_json)
         chosen = session.run(run) if run is not None else None
         told: list[str] = []

@@ -14,6 +14,7 @@ from fcreview.cli.options import (
     Annotator,
     AsJson,
     Data,
+    ErrataOption,
     PathArgument,
     PolicyOption,
     Queue,
@@ -47,14 +48,15 @@ def items(
     annotator: Annotator = None,
     policy: PolicyOption = "unanimous",
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
     """List items with the verdicts on them.
 
-    Example: fcreview items runs/gpt4o --where 'official:fail rule:pass' --limit 20
+    Example: fcreview items runs/gpt4o --where 'official:fail -reviewed' --limit 20
     """
-    with opened(Place([path], data, workspace, annotator=annotator, policy=policy)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, policy=policy, errata=errata)) as session:
         view = session.view(where, queue=queue, seed=seed, run=run)
         session.head(as_json=as_json)
         if as_json:
@@ -65,6 +67,8 @@ def items(
                     emit_json(fields_of(row, runs[row.run]) | {"judged": judged.get(row.item, [])})
         else:
             print_rows(session, view, limit)
+        if limit != 0 and not session.store.count(view):
+            note(f"fcreview: {session.why_none(view)}")
 
 
 def rows_of(session: Opened, view: View, limit: int | None) -> Iterator[QueueRow]:

@@ -2,191 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fcreview.cli.common import Place, opened
-from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
-from fcreview.cli.output import alert, aligned, emit, emit_json, text_of
-from fcreview.cli.progress import Progress
-from fcreview.figures import SOURCES, Figure, FigureSource, Key, RunItems, Scored, Unit
+from fcreview.cli.errors import UsageError
+from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, PolicyOption, WorkspaceOption
+from fcreview.cli.output import alert, aligned, emit, emit_data, emit_json, note, text_of
+from fcreview.cli.reporting.parts import told
+from fcreview.reporting.lines import FigureLine, basis, shown_value, sources_of
 from fcreview.text.numbers import number
-from fcreview.text.words import NO_DATASET, count_of
+from fcreview.text.words import NO_DATASET
 
 if TYPE_CHECKING:
-    from fcreview.model import Run
-    from fcreview.store.rows import RunRow
-    from fcreview.store.told import Told
+    from fcreview.cli.opened import Opened
 
 RunOption = Annotated[int | None, typer.Option("--run", help="Only this run (its number in `fcreview runs`).")]
-
-
-@dataclass(slots=True)
-class FigureLine:
-    """One figure with its value from every source."""
-
-    table: str
-    name: str
-    unit: Unit
-    level: int
-    note: str
-    digits: int
-    counted: str
-    of: int | None = None
-    """How many verdicts there would be."""
-    n: dict[FigureSource, int | None] = field(default_factory=dict)
-    """How many there are, by source."""
-    values: dict[FigureSource, float | None] = field(default_factory=dict)
-
-
-Sourced = dict[FigureSource, list[Scored]]
-
-
-@dataclass(slots=True)
-class Part:
-    """A run with its items, read once: for its own tables and for those over several runs."""
-
-    row: RunRow
-    rows: Sourced
 
 
 def report(
     path: PathArgument,
     run: RunOption = None,
     policy: PolicyOption = "unanimous",
+    annotator: Annotator = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html", metavar="FILE", help="Write all of it as one page that needs no network.", show_default=False
+        ),
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print all of it as Markdown.")] = False,
 ) -> None:
     """Show each run's tables as the benchmark publishes them: official, recomputed, and corrected by reviews.
 
     Runs of one model that the benchmark publishes figures of together (ACEBench: both languages) follow at the end.
+    --html and --markdown add why items fail, suspect golden answers, agreement, progress and how items were chosen.
+    Where errata are applied (--errata), a column says what the rules make of the runs with them; corrected figures
+    start from the official verdict as ever.
 
-    Example: fcreview report runs/gpt4o --json
+    Example: fcreview report runs/gpt4o --html report.html
     """
-    from fcreview.importers.registry import IMPORTERS
-
+    if html is not None or markdown:
+        if as_json or (html is not None and markdown):
+            raise UsageError("--json, --html and --markdown are three forms of the report: choose one")
+        with opened(Place([path], data, workspace, annotator=annotator, policy=policy, errata=errata)) as session:
+            write_page(session, run, html)
+        return
     show_it = show_json if as_json else show
-    with opened(Place([path], data, workspace, policy=policy)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, policy=policy, errata=errata)) as session:
         session.head(as_json=as_json)
-        together: dict[tuple[str, str, str], list[Part]] = {}
-        for part in parts_of(session.store.told, [row for row in session.runs if run is None or row.run == run]):
-            row = part.row
-            show_it(_head(row), figures_of(part.rows, row.info))
-            if row.info.lacks_dataset:
-                alert(f"run {row.run}: {NO_DATASET}")
-            importer = IMPORTERS.get(row.info.benchmark)
-            if importer is not None and importer.combines:
-                together.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
-        for parts in together.values():
-            if lines := combined_of(parts):
-                show_it(_head_of(parts), lines)
+        for found in told(session, run):
+            show_it(found.head, found.lines)
+            if found.row is not None and found.row.info.lacks_dataset:
+                alert(f"run {found.row.run}: {NO_DATASET}")
 
 
-def parts_of(told: Told, runs: Sequence[RunRow]) -> Iterator[Part]:
-    """The runs with their items, in order; of those whose figures count, with items that are alike as one."""
-    from fcreview.importers.registry import counts
+def write_page(session: Opened, run: int | None, html: Path | None) -> None:
+    """As one page of HTML in that file, or as Markdown on standard output."""
+    from fcreview.cli.reporting.page import page_of
 
-    progress = Progress("counting", lambda count: count_of(count, "item"))
-    total, done = sum(row.n_items for row in runs), 0
-    counted = told.counted([row.run for row in runs if counts(row.info)])
-    try:
-        for row in runs:
-            progress(row.info.model, done, total)
-            rows = next(counted)[1] if counts(row.info) else told.scored(row.run)
-            progress.close()
-            yield Part(row, rows)
-            done += row.n_items
-    finally:
-        progress.close()
+    page = page_of(session, run)
+    if html is None:
+        from fcreview.exporters.page.markdown import markdown
 
+        emit_data(markdown(page).encode())
+        return
+    from fcreview.exporters.page.writing import write_html
 
-def figures_of(rows: Sourced, info: Run) -> list[FigureLine]:
-    """The lines of a run in the order of its benchmark's tables."""
-    from fcreview.importers.registry import figures
-
-    return _lines(lambda source: figures(rows[source], info))
-
-
-def combined_of(parts: list[Part]) -> list[FigureLine]:
-    """The lines over several runs of one model; none if its benchmark publishes none for these."""
-    from fcreview.importers.registry import combined
-
-    return _lines(lambda source: combined([RunItems(part.row.info, part.rows[source]) for part in parts]))
-
-
-def _lines(figures: Callable[[FigureSource], Iterable[Figure]]) -> list[FigureLine]:
-    lines: dict[Key, FigureLine] = {}
-    for source in SOURCES:
-        for one in figures(source):
-            line = lines.get(one.key)
-            if line is None:
-                line = FigureLine(one.table, one.name, one.unit, one.level, one.note, one.digits, one.counted, one.of)
-                lines[one.key] = line
-            line.values[source], line.n[source] = one.value, one.n
-    return list(lines.values())
-
-
-def _head(row: RunRow) -> dict[str, Any]:
-    info = row.info
-    return {
-        "run": row.run, "benchmark": info.benchmark, "generation": info.generation, "language": info.language,
-        "model": info.model, "n_items": row.n_items,
-    }  # fmt: skip
-
-
-def _head_of(parts: list[Part]) -> dict[str, Any]:
-    """Of several runs together: `run` is null, languages are joined by `+`."""
-    languages = "+".join(dict.fromkeys(part.row.info.language for part in parts))
-    return _head(parts[0].row) | {
-        "run": None,
-        "language": languages,
-        "n_items": sum(part.row.n_items for part in parts),
-    }
+    write_html(html, page)
+    note(f"fcreview: {html} written")
 
 
 def show_json(head: dict[str, Any], lines: list[FigureLine]) -> None:
     shown = {name: value for name, value in head.items() if name != "n_items"}
+    sources = sources_of(lines)
     for line in lines:
         fields = asdict(line)
         values, n = fields.pop("values"), fields.pop("n")
-        counts = {"n": {source: n.get(source) for source in SOURCES}}
-        emit_json(shown | fields | counts | {source: values.get(source) for source in SOURCES})
+        counts = {"n": {source: n.get(source) for source in sources}}
+        emit_json(shown | fields | counts | {source: values.get(source) for source in sources})
 
 
 def show(head: dict[str, Any], lines: list[FigureLine]) -> None:
     words = [text_of(head[name]) for name in ("benchmark", "generation", "language", "model") if head[name]]
     first = f"run {head['run']}" if head["run"] is not None else "together"
     emit(f"{first}   {'  '.join(words)}   {head['n_items']:,} items")
+    sources = sources_of(lines)
     for table in dict.fromkeys(line.table for line in lines):
         part = [line for line in lines if line.table == table]
         cells = [
             [
                 "  " * line.level + text_of(line.name),
-                *(number(shown_value(line, source), line.unit, line.digits) for source in SOURCES),
-                "; ".join(filter(None, (_basis(line), text_of(line.note)))),
+                *(number(shown_value(line, source), line.unit, line.digits) for source in sources),
+                "; ".join(filter(None, (basis(line), text_of(line.note)))),
             ]
             for line in part
         ]
         emit()
-        for text in aligned([text_of(table), *SOURCES, ""], cells, right=(1, 2, 3), widest=44):
+        for text in aligned([text_of(table), *sources, ""], cells, right=range(1, len(sources) + 1), widest=44):
             emit(text.rstrip())
     emit()
-
-
-def shown_value(line: FigureLine, source: FigureSource) -> float | None:
-    """None for what is recomputed of a part only: which part is no accident, so that it is not to be compared."""
-    n = line.n.get(source)
-    partial = source == "rule" and n is not None and line.of is not None and n < line.of
-    return None if partial else line.values.get(source)
-
-
-def _basis(line: FigureLine) -> str:
-    """`400 items`, and of which sources' verdicts there are fewer: `400 items (rule 380)`."""
-    if line.of is None:
-        return ""
-    fewer = [f"{s} {n:,}" for s in SOURCES if (n := line.n.get(s)) is not None and n < line.of]
-    return count_of(line.of, line.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")

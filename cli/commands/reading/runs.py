@@ -10,7 +10,7 @@ import typer
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
+from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import alert, aligned, emit, emit_json, text_of
 from fcreview.text.words import NO_DATASET, count_of, rate_of, recomputed
 
@@ -48,7 +48,9 @@ def runs(
     sort: SortOption = "run",
     only: OnlyOption = "",
     policy: PolicyOption = "unanimous",
+    annotator: Annotator = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -61,7 +63,7 @@ def runs(
     """
     if sort not in SORTED_BY:
         raise UsageError(f"no --sort {sort!r}: there are {', '.join(SORTED_BY)}")
-    with opened(Place([path], data, workspace, policy=policy)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, policy=policy, errata=errata)) as session:
         session.head(as_json=as_json)
         shown = sorted((row for row in session.runs if only.lower() in _words(row).lower()), key=SORTED_BY[sort])
         if as_json:

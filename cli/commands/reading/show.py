@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fcreview.cli.commands.reading.items import rows_of
 from fcreview.cli.common import Place, opened
-from fcreview.cli.errors import CommandError
+from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.opened import Opened
-from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WorkspaceOption
-from fcreview.cli.output import cells, emit, emit_json
+from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, RunOption, WorkspaceOption
+from fcreview.cli.output import cells, emit, emit_json, note
 from fcreview.sanitise import visible
 from fcreview.text.words import word
 
@@ -34,22 +35,44 @@ def show(
     ],
     run: RunOption = None,
     full: Annotated[bool, typer.Option("--full", help="All messages, and long texts whole.")] = False,
+    annotator: Annotator = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write it as a page instead: one file.", show_default=False),
+    ] = None,
 ) -> None:
     """Show one item.
 
     The dialogue, golden beside predicted calls argument by argument, the verdicts and the reviews.
 
-    Example: fcreview show runs/gpt4o live_simple_3-2-1 --full
+    Example: fcreview show runs/gpt4o live_simple_3-3-0 --full
     """
-    with opened(Place([path], data, workspace)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, errata=errata)) as session:
         chosen = one_item(session, item, run)
-        if as_json:
+        if html is not None:
+            if as_json:
+                raise UsageError("--html and --json are two forms: name one")
+            _write_page(session, chosen, html)
+        elif as_json:
             emit_json(item_json(session.store.detail(chosen)))
         else:
             print_item(session, chosen, full=full)
+
+
+def _write_page(session: Opened, item: int, file: Path) -> None:
+    """ExportError or OSError if it cannot be written; what was there before then stays."""
+    from fcreview.cli.commands.reading.page import item_page
+    from fcreview.exporters.placing import new_file
+
+    detail = session.store.detail(item)
+    page = item_page(detail, session.annotator, heading(detail))
+    with new_file(file) as stream:
+        stream.write(page.encode("utf-8", "replace"))
+    note(f"written: {file}")
 
 
 def one_item(session: Opened, named: str, run: str | None) -> int:

@@ -11,7 +11,7 @@ import typer
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import AsJson, Data, PathArgument, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_data, emit_json, note, text_of
 from fcreview.text.words import count_of
 
@@ -20,6 +20,7 @@ def sql(
     path: PathArgument,
     query: Annotated[str, typer.Argument(metavar="SQL", help="One statement that only reads.", show_default=False)],
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values with a header.")] = False,
@@ -37,7 +38,7 @@ def sql(
     """
     if as_json and as_csv:
         raise UsageError("--json or --csv, not both")
-    with opened(Place([path], data, workspace)) as session:
+    with opened(Place([path], data, workspace, errata=errata)) as session:
         columns, rows = session.store.sql(query, seconds)
         if as_json:
             for row in rows:

@@ -10,7 +10,7 @@ import typer
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.opened import Opened
-from fcreview.cli.options import AsJson, Data, PathArgument, WhereOption, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, WhereOption, WorkspaceOption
 from fcreview.cli.output import cells, emit, emit_json
 from fcreview.sanitise import visible
 from fcreview.text.words import count_of
@@ -38,6 +38,7 @@ def suspects(
         ),
     ] = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -50,7 +51,7 @@ def suspects(
 
     Example: fcreview suspects result/ --where category:live_simple
     """
-    with opened(Place([path], data, workspace)) as session:
+    with opened(Place([path], data, workspace, errata=errata)) as session:
         found = ranked(session, where)
         if as_json:
             for rank, suspect in enumerate(found[:limit], 1):

@@ -22,9 +22,19 @@ from fcreview.calls.clusters import (
 )
 from fcreview.cli.common import Place, opened
 from fcreview.cli.opened import Opened
-from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
-from fcreview.cli.output import cut, emit, emit_json, laid_out
+from fcreview.cli.options import (
+    Annotator,
+    AsJson,
+    Data,
+    ErrataOption,
+    PathArgument,
+    RunOption,
+    WhereOption,
+    WorkspaceOption,
+)
+from fcreview.cli.output import cut, emit, emit_json, laid_out, note
 from fcreview.sanitise import clip, visible, width
+from fcreview.text.error_words import error_words
 from fcreview.text.words import count_of, rate
 
 if TYPE_CHECKING:
@@ -55,7 +65,9 @@ def triage(
         int | None,
         typer.Option("--limit", metavar="N", min=1, help="At most N error types, or N clusters with --json."),
     ] = None,
+    annotator: Annotator = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -67,10 +79,12 @@ def triage(
 
     Example: fcreview triage runs/gpt4o --where category:live_simple
     """
-    with opened(Place([path], data, workspace)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, errata=errata)) as session:
         view = session.view(where, run=run)
         clusters = session.store.clusters(view)
         failing = sum(cluster.count for cluster in clusters)
+        if not clusters and not session.store.count(view):
+            note(f"fcreview: {session.why_none(view)}")
         if as_json:
             for cluster in clusters[:limit]:
                 emit_json(_fields(cluster, failing))
@@ -79,7 +93,8 @@ def triage(
 
 
 def _fields(cluster: Cluster, failing: int) -> dict[str, object]:
-    """{error_type, function, argument, count, share, examples, where}; `share` of the failing items, 0 to 1."""
+    """{error_type, function, argument, count, share, examples, difference, where}; `share` of the failing items, 0 to
+    1; `difference`: the first one of the first example."""
     return {
         "error_type": cluster.error_type or None,
         "function": cluster.function,
@@ -87,6 +102,7 @@ def _fields(cluster: Cluster, failing: int) -> dict[str, object]:
         "count": cluster.count,
         "share": cluster.count / failing,
         "examples": cluster.examples,
+        "difference": cluster.difference or None,
         "where": cluster.where,
     }
 
@@ -132,8 +148,12 @@ def summary(session: Opened, view: View, failing: int) -> list[str]:
 def lines_of(group: ClusterGroup, failing: int) -> list[str]:
     """The error type, and below it the functions and arguments that several of its items share."""
     name = visible(group.name or "") or "(no error type given)"
+    words, example = error_words(group.name or ""), group.example
+    taught = [f"{'':15}{words}"] if words else []
+    if example is not None:
+        taught.append(f"{'':15}{visible(example.examples[0])}: {visible(example.difference)}")
     lines = [_row(group.count, f"{100 * group.count / failing:.0f} %", name, examples_of(group))]
-    return lines + [_row(place.count, "", "  " + place.where, place.examples) for place in places(group)]
+    return [*lines, *taught, *(_row(place.count, "", "  " + place.where, place.examples) for place in places(group))]
 
 
 def examples_of(group: ClusterGroup) -> list[str]:

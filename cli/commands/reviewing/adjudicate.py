@@ -12,7 +12,16 @@ from fcreview.agreement.disputes import letter
 from fcreview.calls.first_difference import first_difference
 from fcreview.cli.common import Place, opened
 from fcreview.cli.opening import show_app
-from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, RunOption, WhereOption, WorkspaceOption
+from fcreview.cli.options import (
+    Annotator,
+    AsJson,
+    Data,
+    ErrataOption,
+    PathArgument,
+    RunOption,
+    WhereOption,
+    WorkspaceOption,
+)
 from fcreview.cli.output import cells, emit, emit_json, note, on_terminal
 from fcreview.model import Call, Item, Pair
 from fcreview.review import CORRECT
@@ -35,6 +44,7 @@ def adjudicate(
     where: WhereOption = "",
     run: RunOption = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     annotator: Annotator = None,
     as_json: AsJson = False,
@@ -47,7 +57,7 @@ def adjudicate(
 
     Example: fcreview adjudicate runs/gpt4o --where category:live_simple
     """
-    with opened(Place([path], data, workspace, annotator=annotator)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, errata=errata)) as session:
         view = session.view(where, run=run)
         if on_terminal() and not as_json:
             show_app(session, view, adjudicate=True)

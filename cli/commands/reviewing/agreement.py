@@ -13,7 +13,16 @@ from fcreview.agreement.wording import HEADINGS, HOW, METRICS, group_of, name_of
 from fcreview.cli.commands.reviewing.repeats import show_repeats
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import AsJson, Data, PathArgument, Queue, RunOption, WhereOption, WorkspaceOption
+from fcreview.cli.options import (
+    AsJson,
+    Data,
+    ErrataOption,
+    PathArgument,
+    Queue,
+    RunOption,
+    WhereOption,
+    WorkspaceOption,
+)
 from fcreview.cli.output import aligned, cells, emit, emit_json, text_of
 from fcreview.review import UNSURE
 from fcreview.text.words import count_of
@@ -52,6 +61,7 @@ def agreement(
         ),
     ] = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -69,7 +79,7 @@ def agreement(
     if unknown:
         raise UsageError(f"no --by {unknown[0]!r}: there are {', '.join(TABLES)}")
     scopes = [scope for name, scope in TABLES.items() if not by or name in by]
-    with opened(Place([path], data, workspace)) as session:
+    with opened(Place([path], data, workspace, errata=errata)) as session:
         view = session.view(where, run=run, queue=queue)
         ratings, twice = session.store.told.agreement_rows(view), session.store.told.repeated(view)
     pools = _pools(ratings, given)

@@ -9,7 +9,7 @@ import typer
 
 from fcreview.cli.commands.reading.show import one_item
 from fcreview.cli.common import Place, opened
-from fcreview.cli.options import AsJson, Data, PathArgument, RunOption, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, RunOption, WorkspaceOption
 from fcreview.cli.output import cells, emit, emit_json, note
 from fcreview.opinions import is_stale, retractions
 from fcreview.review import CORRECT
@@ -34,6 +34,7 @@ def audit(
     ],
     run: RunOption = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -42,9 +43,9 @@ def audit(
     Every act in the order of time: whether it was given blind, what was taken back, and what is about another
     prediction or golden answer (stale).
 
-    Example: fcreview audit runs/gpt4o live_simple_3-2-1
+    Example: fcreview audit runs/gpt4o live_simple_3-3-0
     """
-    with opened(Place([path], data, workspace)) as session:
+    with opened(Place([path], data, workspace, errata=errata)) as session:
         detail = session.store.detail(one_item(session, item, run))
     if as_json:
         for act in acts(detail):

@@ -9,7 +9,7 @@ import typer
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import Data, PathArgument, PolicyOption, WhereOption, WorkspaceOption
+from fcreview.cli.options import Annotator, Data, ErrataOption, PathArgument, PolicyOption, WhereOption, WorkspaceOption
 from fcreview.cli.output import note, printed
 from fcreview.cli.program import UNWRAPPED
 from fcreview.exporters.registry import FORMATS
@@ -52,7 +52,9 @@ def export(
         ),
     ] = None,
     policy: PolicyOption = "unanimous",
+    annotator: Annotator = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
 ) -> None:
     """Export labels.
@@ -70,7 +72,7 @@ def export(
     choice = _choice(only, with_)
     if format in WHOLE and (where or only != "all" or with_ or queue):
         raise UsageError(f"{format} writes whole runs: --where, --queue, --only and --with do not go with it")
-    place = Place([path], data, workspace, policy=policy)
+    place = Place([path], data, workspace, annotator=annotator, policy=policy, errata=errata)
     with opened(place) as session:
         view = session.view(where, queue=_choosing(queue) or "dataset")
         counts = exports.export(session.store, format, out, view, printed, choice, lend(place))
@@ -105,6 +107,6 @@ def _why(session: Opened, view: View, choice: Choice) -> str:
     """The likely reason for an export without rows."""
     count = session.store.count(view)
     if not count:
-        return f"no item matches {view.where}" if view.where.strip() else "there are no items"
+        return session.why_none(view)
     reviewed = f"{choice.only} by nobody yet" if choice.only != "all" else "judged by nobody"
     return f"{count_of(count, 'item')}, {reviewed}"

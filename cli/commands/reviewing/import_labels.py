@@ -10,7 +10,7 @@ import typer
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.options import AsJson, Data, PathArgument, WorkspaceOption
+from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, WorkspaceOption
 from fcreview.cli.output import emit, emit_json
 from fcreview.exporters.base import FileFormat
 from fcreview.exporters.registry import FORMATS
@@ -36,6 +36,7 @@ def import_labels(
         typer.Option("--said-by", metavar="NAME", help="Their name in the file, if another.", show_default=False),
     ] = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -47,7 +48,7 @@ def import_labels(
     """
     if format not in READABLE:
         raise UsageError(f"no format {format!r} to take in: there are {', '.join(READABLE)}")
-    with opened(Place([path], data, workspace, annotator=annotator)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, errata=errata)) as session:
         take_in(session, file, format, said_by, as_json=as_json)
 
 

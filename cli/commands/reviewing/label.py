@@ -15,7 +15,7 @@ from fcreview.cli.commands.reading.show import one_item
 from fcreview.cli.commands.reviewing.import_labels import take_in
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.options import Annotator, AsJson, Data, PathArgument, RunOption, WorkspaceOption
+from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, RunOption, WorkspaceOption
 from fcreview.cli.output import emit, emit_json, note
 from fcreview.criteria import ASKED, Scale, scale_of
 from fcreview.review import CORRECT, FAULTS, OWN, UNSURE, Act, Fault, Said
@@ -96,6 +96,7 @@ def label(
     annotator: Annotator = None,
     run: RunOption = None,
     data: Data = None,
+    errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -106,12 +107,12 @@ def label(
     With --adjudicate it settles what `fcreview adjudicate` lists. A golden fix is checked against the benchmark's form
     of golden answers and the functions; `fcreview export --format golden-patch` makes a patch of those that hold.
 
-    Example: fcreview label runs/gpt4o live_simple_3-2-1 --verdict fail --fault model --tag unit --reason 'wrong unit'
+    Example: fcreview label runs/gpt4o live_simple_3-3-0 --verdict fail --fault model --tag unit --reason 'wrong unit'
     """
     if from_ is not None and (item is not None or undo or verdict or fault or tag or reason or golden_fix):
         raise UsageError("--from says which items and what of them: it goes with no ITEM, no verdict and no --undo")
     if from_ is not None:
-        with opened(Place([path], data, workspace, annotator=annotator)) as session:
+        with opened(Place([path], data, workspace, annotator=annotator, errata=errata)) as session:
             take_in(session, from_, "jsonl", as_json=as_json, adjudicate=adjudicate)
         return
     said = {"verdict": verdict, "fault": fault, "tag": tag, "reason": reason, "golden-fix": golden_fix}
@@ -123,7 +124,7 @@ def label(
     if adjudicate and (verdict == UNSURE or (verdict is None and fault is None)):
         raise UsageError(f"--adjudicate settles something: {SETTLING}")
     who = _fault(fault)
-    with opened(Place([path], data, workspace, annotator=annotator)) as session:
+    with opened(Place([path], data, workspace, annotator=annotator, errata=errata)) as session:
         if undo:
             event = session.reviewer().undo()
             if event is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from fcreview.importers.bfcl.check.lenient import accepted_by_rule
 from fcreview.importers.bfcl.check.prepare import Golden
 from fcreview.importers.bfcl.check.value import check_value
 from fcreview.importers.bfcl.decode.decoder import Spelling
@@ -39,7 +40,7 @@ def check_call(golden: Golden, name: str, arguments: dict[str, Any], spelling: S
         if parameter.at_once and type(value) is parameter.expected and value in parameter.accepted:
             continue
         finding = check_value(parameter, value, v1)
-        if finding is not None:
+        if finding is not None and not (parameter.lenient and accepted_by_rule(parameter, value)):
             return Failure(finding[0], golden.name, key, f"{key}: {finding[1]}")
     for key in golden.needed:
         if key not in arguments:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fcreview.errata.rules import Rule
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.check import convert_java, convert_js
+from fcreview.importers.bfcl.check.lenient import covering, omittable
 from fcreview.importers.bfcl.check.texts import normalise, normalise_list
 
 PYTHON_TYPES: dict[str, type] = {
@@ -48,6 +50,8 @@ class Parameter:
     language: str
     to_float: bool
     to_list: bool
+    lenient: tuple[Rule, ...] = ()
+    """Equivalence rules of errata."""
     _texts: frozenset[str] | None = None
     _lists: list[list[Any]] | None = None
 
@@ -129,7 +133,7 @@ def _prepare(case: Case, category: str, v1: bool) -> list[Golden]:
             document = find_document(case.functions, name, v1)
         if document is None and not v1:
             raise Unusable(f"no function document for {name}")
-        prepared.append(_golden(document, parameters, language) if document else _undescribed(name))
+        prepared.append(_golden(document, parameters, language, case.rules) if document else _undescribed(name))
     return prepared
 
 
@@ -145,23 +149,24 @@ def _undescribed(name: str) -> Golden:
     return Golden(name, name, (), {}, (), described=False)
 
 
-def _golden(document: dict[str, Any], accepted: dict[str, list[Any]], language: str) -> Golden:
+def _golden(document: dict[str, Any], accepted: dict[str, list[Any]], language: str, rules: Sequence[Rule]) -> Golden:
+    free = omittable(rules, document, accepted)
     schema = document.get("parameters") or {}
     properties = schema.get("properties") or {}
     return Golden(
         name=document["name"],
         flat_name=document["name"].replace(".", "_"),
-        required=tuple(schema.get("required") or ()),
+        required=tuple(name for name in schema.get("required") or () if name not in free),
         parameters={
-            name: _parameter(properties[name], values, language)
+            name: _parameter(properties[name], values, language, covering(rules, document["name"], name))
             for name, values in accepted.items()
             if name in properties
         },
-        needed=tuple(name for name, values in accepted.items() if "" not in values),
+        needed=tuple(name for name, values in accepted.items() if "" not in values and name not in free),
     )
 
 
-def _parameter(schema: dict[str, Any], accepted: list[Any], language: str) -> Parameter:
+def _parameter(schema: dict[str, Any], accepted: list[Any], language: str, lenient: tuple[Rule, ...]) -> Parameter:
     kind = schema["type"]
     types = PYTHON_TYPES
     nesting: tuple[str, ...] = ("array", "tuple")
@@ -193,4 +198,5 @@ def _parameter(schema: dict[str, Any], accepted: list[Any], language: str) -> Pa
         language=language,
         to_float=language == "python" and kind == "float",
         to_list=kind == "tuple",
+        lenient=lenient,
     )

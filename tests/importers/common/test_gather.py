@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from fcreview.importers.common.gather import gather
 
 
@@ -64,3 +66,21 @@ def test_what_is_named_like_data_and_is_no_file_is_told(tmp_path: Path) -> None:
     found = gather([tmp_path])
     assert [path.name for path in found.files] == ["x.json"]
     assert sorted(Path(issue.file).name for issue in found.issues) == ["gone.json", "pipe.json", "round.jsonl"]
+
+
+def test_names_that_are_no_text_are_told_and_not_read(tmp_path: Path) -> None:
+    touch(tmp_path / "x.json", tmp_path / os.fsdecode(b"\xff.json"), tmp_path / os.fsdecode(b"\xfe") / "y.json")
+    found = gather([tmp_path, tmp_path / os.fsdecode(b"\xfe")])
+    assert [path.name for path in found.files] == ["x.json"]
+    assert ["UTF-8" in issue.what for issue in found.issues] == [True] * 3
+    assert all(issue.file.encode() for issue in found.issues)
+
+
+def test_folders_without_files_are_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    touch(tmp_path / "a" / "x.json", tmp_path / "z" / "y.json")
+    for number in range(20):
+        (tmp_path / "b" / str(number)).mkdir(parents=True)
+    monkeypatch.setattr("fcreview.importers.common.gather.MAX_FOLDERS", 10)
+    found = gather([tmp_path])
+    assert [path.name for path in found.files] == ["x.json"]
+    assert "more than 10 folders" in found.issues[0].what

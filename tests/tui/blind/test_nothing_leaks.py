@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from fcreview.cli.finding.lending import lend_golden
 from fcreview.store.filters.keys import FLAGS, KEYS
 from fcreview.store.filters.language import FilterError
 from fcreview.store.rows import QUEUES, View
@@ -48,14 +49,16 @@ QUEUE_WALK: list[Step] = [
     (),
     *[("o", *["down"] * at, "enter") for at in range(len(QUEUES))],
     *[(key, "escape") for key in ("c", "i", "r", "a", "x", "question_mark")],
-    *[(key, "escape") for key in ("j", "end", "home", "pagedown")],
+    *[(key, "escape") for key in ("j", "end", "home", "pagedown", "d", "u", "G", "g")],
     ("slash", *"zaphod", "enter"), ("F",), ("slash", *"quokka", "enter"), ("F",), ("slash", *"Please", "enter"), ("F",),
 ]  # fmt: skip
 ITEM_WALK: list[Step] = [
-    *[(key,) for key in ("full_stop", "a", "j", "k", "J", "K", "t", "d", "enter", "end", "home", "R", "y", "T", "T")],
-    ("slash", *"zaphod", "enter"), ("slash", *"quokka", "enter"), ("N",), ("slash", *"vellum", "enter"),
+    *[(key,) for key in ("full_stop", "a", "j", "k", "J", "K", "t", "d", "enter", "end", "home", "R", "m", "T", "T")],
+    ("y",), ("y",), *[("y", what) for what in "cdmj"], ("y", "escape"), ("G",), ("tab", "escape"), ("l", "escape"),
+    ("slash", *"zaphod", "enter"), ("slash", *"quokka", "enter"), ("s",), ("S",), ("slash", *"vellum", "enter"),
     ("e",), ("j", "escape"), ("w",), ("escape",), ("n", *"odd", "enter"), ("z",), ("question_mark",), ("escape",),
     ("0",), ("z",), ("right_curly_bracket",), ("left_curly_bracket",),
+    ("W",), ("escape",), ("E",), ("escape",), ("N",), ("escape",),
 ]  # fmt: skip
 
 
@@ -65,8 +68,9 @@ WALKED = 3
 
 async def walked(workspace: Workspace, size: tuple[int, int]) -> list[str]:
     """What was on screen, step by step."""
-    app = FcreviewApp(Session(workspace, "alice", blind=True), View(queue="failures"))
+    app = FcreviewApp(Session(workspace, "alice", blind=True, golden=lend_golden()), View(queue="failures"))
     kept: list[str] = []
+    copied = workspace.root / "copied.txt"
     async with app.run_test(size=size) as pilot:
 
         async def do(*steps: Step) -> None:
@@ -75,6 +79,8 @@ async def walked(workspace: Workspace, size: tuple[int, int]) -> list[str]:
                     await pilot.press(key)
                     await settle()
                 kept.append(f"{' '.join(keys)}\n" + "\n".join(screen_lines(app)))
+                if keys[:1] == ("y",):
+                    kept.append(copied.read_text() if copied.exists() else "")
 
         async def settle() -> None:
             for _ in range(2):
@@ -90,8 +96,6 @@ async def walked(workspace: Workspace, size: tuple[int, int]) -> list[str]:
                 await do(("enter",))
             await do(*ITEM_WALK, ("right_square_bracket",))
         await do(("q",), ("o", "enter"))
-        said = [copied.read_text() for copied in [workspace.root / "copied.txt"] if copied.exists()]
-        kept.append(f"copied: {said}")
     kept.append(f"left with: {app.return_value!r} {app.return_code}")
     return kept
 

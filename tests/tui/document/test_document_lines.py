@@ -9,7 +9,8 @@ from fcreview.extra import Extra, RecordPlace
 from fcreview.model import Accept, Call, Message, Verdict
 from fcreview.review import Opinion
 from fcreview.sanitise import visible, width
-from fcreview.tui.document.calls import around, changed
+from fcreview.tui.document.calls import around
+from fcreview.tui.document.changed import changed
 from fcreview.tui.document.header import header_line
 from fcreview.tui.text.lines import plain
 from tests.tui.document.shown import HOSTILE, WEATHER, detail, golden, item, predicted, text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.calls.clusters import Cluster, grouped, mostly, share
-from fcreview.tui.queue.clusters import columns, parts, rows_of
+from fcreview.calls.clusters import ERROR, Cluster, bar, grouped, mostly, share
+from fcreview.tui.queue.clusters import Row, columns, parts, rows_of, taught
 from fcreview.tui.text.lines import line_width, plain
 from fcreview.tui.text.table import table
 
@@ -78,3 +78,20 @@ def test_rows_fit_and_hostile_names_are_made_visible(cells, by):
 
 def test_shares():
     assert (share(17, 100), share(1, 1000), share(1, 1)) == ("17 %", "<1 %", "100 %")
+
+
+def test_a_cluster_says_what_its_error_means_and_shows_a_difference_as_it_reads() -> None:
+    large = Cluster("value_error:string", "f", "city", 3, ["a_1"], "", ("e", "f", "c"), 'city "x" (golden "y")')
+    small = Cluster("value_error:string", "g", "day", 1, ["a_2"], "", ("e", "g", "d"), "day 3 (golden 4)")
+    (group,) = grouped([large, small], ERROR)
+    assert taught(Row(group), ERROR) == (
+        "value_error:string: a text is none of the accepted ones",
+        'a_1: city "x" (golden "y")',
+    )
+    assert taught(Row(group, small), ERROR)[1] == "a_2: day 3 (golden 4)"
+    assert taught(Row(grouped([Cluster("odd", None, None, 1, ["a"], "")], ERROR)[0]), ERROR) == ("", "")
+
+
+def test_a_bar_is_as_long_as_its_share() -> None:
+    assert [bar(n, 48, 6) for n in (48, 24, 1, 0)] == ["██████", "███", "▏", ""]
+    assert bar(1, 10_000, 6) == "▏"

@@ -158,14 +158,15 @@ async def test_a_store_that_is_not_there_ends_with_a_reason(tmp_path, settled, c
 
 
 async def test_wide_terminals_get_the_category_and_resizing_keeps_the_cursor(make_app, settled):
-    async with make_app(some(100, 0)).run_test(size=NARROW) as pilot:
+    rows = [row | {"category": "weather"} for row in some(100, 0)]
+    async with make_app(rows).run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("end")
         assert "category" not in (await settled(pilot))[4]
         await pilot.resize_terminal(*WIDE)
         lines = await settled(pilot)
         assert "category" in lines[4]
-        assert row_under_cursor(lines).split()[1:3] == ["simple_99", "simple"]
+        assert row_under_cursor(lines).split()[1:3] == ["simple_99", "weather"]
         await pilot.resize_terminal(*NARROW)
         assert row_under_cursor(await settled(pilot)).split()[1] == "simple_99"
 
@@ -193,6 +194,7 @@ async def test_hostile_text_is_drawn_as_text(make_app, settled):
 
 async def test_wide_characters_keep_the_columns_aligned(make_app, settled):
     rows = [{"id": "简单_1", "first_difference": "city 杭州"}, {"id": "simple_2", "first_difference": "city x"}]
+    rows[1]["error_type"] = "value_error:others"
     async with make_app(rows).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
     starts = {width(line.partition("value_error")[0]) for line in lines[5:7]}
@@ -236,7 +238,7 @@ async def test_blind_shows_no_verdict_of_others(make_app, settled):
         assert "✓" not in text
         for word in ("official", "corrected", "value_error", "failures", "Hangzhou"):
             assert word not in text
-        assert lines[4].split() == ["item", "category", "you", "question"]
+        assert lines[4].split() == ["item", "you", "question"]
         assert row_under_cursor(lines).split()[1] == "simple_0", "dataset order, not failing first"
         await pilot.press("f", *"official:fail", "enter")
         assert "hidden in blind mode" in (await settled(pilot))[-2]

@@ -19,7 +19,7 @@ def some() -> list[dict[str, Any]]:
 
 
 def items(lines: list[str]) -> list[str]:
-    return [line[2:].split()[0] for line in lines[5:-1] if line[2:].startswith("simple_")]
+    return [line[3:].split()[0] for line in lines[5:-1] if line[3:].startswith("simple_")]
 
 
 async def test_a_filter_narrows_the_queue_and_f_shows_all_again(make_app, settled):
@@ -132,7 +132,7 @@ async def test_failures_are_listed_by_error_type_and_become_the_filter(make_app,
         await pilot.press("c")
         lines = await settled(pilot)
         assert lines[0].startswith(" 8 failures by error type · 2 groups")
-        assert lines[2].split() == ["▸", "5", "62", "%", "value_error:string", "get_weather", "·", "city"]
+        assert lines[2].split() == ["▸", "5", "62", "%", "███▊", "value_error:string", "get_weather", "·", "city"]
         assert "enter show its items" in lines[-1] and "right unfold" in lines[-1]
         await pilot.press("j", "enter")
         lines = await settled(pilot)

@@ -27,10 +27,10 @@ OBSERVATION = json.dumps({"rows": [f"row {n} of the answer" for n in range(12_00
 class Host(App[None]):
     """Only the screen under test."""
 
-    def __init__(self, workspace: Workspace, item: str, **fields: Any) -> None:
+    def __init__(self, workspace: Workspace, item: str, *, store_blind: bool = False, **fields: Any) -> None:
         super().__init__()
         self.animation_level = "none"
-        self.store = Store.open(workspace, "alice")
+        self.store = Store.open(workspace, "alice", blind=store_blind)
         reviewer = Reviewer(self.store, Journal(workspace, "alice"))
         self.session = Session(None, "alice", self.store, reviewer, **fields)
         self.item = self.store.find(item)[0]

@@ -134,3 +134,36 @@ async def test_blind_shows_verdicts_only_after_ones_own(workspace: Workspace) ->
         assert "✗" not in bar(app, "header") + "".join(rows(app))
         await pilot.press("p", "[")
         assert "official ✗" in bar(app, "header")
+
+
+async def test_what_has_no_target_of_its_own_is_not_armed_and_disarming_is_said(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        screen = app.screen
+        screen.text.reading.at = 0
+        screen.text.action_scroll(0)
+        await pilot.press("T")
+        assert "nothing to judge by itself" in bar(app, "status") and screen.target == "item"
+        screen.text.reading.difference()
+        await pilot.press("T")
+        assert screen.target != "item"
+        screen.text.reading.at = 0
+        screen.text.action_scroll(0)
+        assert screen.target == "item" and "about the whole item again" in bar(app, "status")
+        await pilot.press("s")
+        assert "nothing was searched yet: / searches" in bar(app, "status")
+
+
+async def test_capitals_speak_to_the_item_just_judged(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        await pilot.press("W")
+        assert "no item was judged yet" in bar(app, "status")
+        await pilot.press("f", "W")
+        assert shown_id(app) == "simple_1"
+        await pilot.press("g", "N", *"why", "enter")
+        said = [(e["key"]["id"], e.get("verdict"), e.get("fault"), e.get("note")) for e in events(workspace)]
+        assert said == [
+            ("simple_0", False, None, None),
+            ("simple_0", None, "golden", None),
+            ("simple_0", None, None, "why"),
+        ]
+        assert shown_id(app) == "simple_1" and "1 done" in bar(app, "status")

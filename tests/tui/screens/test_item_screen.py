@@ -106,8 +106,10 @@ async def test_search_goes_to_matches_in_folded_turns(workspace: Workspace) -> N
         await pilot.pause()
         assert "match 1 of 2" in bar(app, "status")
         assert any("Please do part 3." in row for row in rows(app))
-        await pilot.press("N")
+        await pilot.press("s")
         assert any(row.startswith("▸") and "Part 3 is done." in row for row in rows(app))
+        await pilot.press("S")
+        assert "match 1 of 2" in bar(app, "status")
         await pilot.press("slash", *"nowhere", "enter")
         await pilot.pause()
         assert "no match for nowhere" in bar(app, "status")
@@ -115,7 +117,7 @@ async def test_search_goes_to_matches_in_folded_turns(workspace: Workspace) -> N
 
 async def test_copy_writes_the_calls_under_the_cursor_to_the_workspace(workspace: Workspace) -> None:
     async with opened(workspace) as (app, pilot):
-        await pilot.press("y")
+        await pilot.press("y", "y")
         copied = json.loads((workspace.root / "copied.txt").read_text())
         assert copied == {
             "golden": {"get_weather": {"unit": ["C"], "city": ["Hangzhou", "杭州"]}},

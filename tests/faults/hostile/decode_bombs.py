@@ -1,5 +1,5 @@
-"""Decodes every bomb in one way: python -m tests.faults.decode_bombs WAY. A line a bomb: seconds and name, once it is
-decoded or refused; whoever starts this sees by the last line where it hung or fell."""
+"""Decodes every bomb in one way: python -m tests.faults.hostile.decode_bombs WAY. A line a bomb: seconds and name,
+once it is decoded or refused; whoever starts this sees by the last line where it hung or fell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fcreview.importers.bfcl.decode.choose import decode
 from fcreview.importers.bfcl.decode.decoding import Undecodable
 from fcreview.importers.complexfuncbench import log
 from fcreview.importers.hammerbench import parse as hammerbench
-from tests.faults.bombs import BOMBS
+from tests.faults.hostile.bombs import BOMBS
 
 MODELS = [
     "maple", "maple-FC", "hermes-2", "granite-20b-FC", "granite-4", "falcon3", "xlam", "hammer", "glm-4-9b", "raven",

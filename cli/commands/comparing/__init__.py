@@ -1,0 +1,1 @@
+"""Commands that lay runs beside each other."""

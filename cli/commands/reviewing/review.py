@@ -1,0 +1,55 @@
+"""`fcreview review`: the screens, or the same line by line."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fcreview.cli.common import Place, opened
+from fcreview.cli.opening import show_queue
+from fcreview.cli.options import (
+    QUEUE_OPTION,
+    Annotator,
+    Data,
+    PathArguments,
+    RunOption,
+    Seed,
+    WhereOption,
+    WorkspaceOption,
+)
+from fcreview.cli.output import on_terminal
+
+
+def review(
+    paths: PathArguments,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Line by line: for screen readers and terminals that only print.")
+    ] = False,
+    queue: Annotated[str | None, QUEUE_OPTION] = None,
+    seed: Seed = 0,
+    where: WhereOption = "",
+    run: RunOption = None,
+    annotator: Annotator = None,
+    blind: Annotated[
+        bool, typer.Option("--blind", help="Hide every verdict on an item until you have given yours.")
+    ] = False,
+    data: Data = None,
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Review item by item.
+
+    With --plain, and where no full-screen program can run: an item as text, a question, one letter and Enter for an
+    answer, and the next item. An answer is on disk before the program says so. Letters may also come from a pipe.
+
+    Example: fcreview review runs/gpt4o --plain --where 'official:fail -reviewed'
+    """
+    with opened(Place(paths, data, workspace, annotator=annotator)) as session:
+        if on_terminal() and not plain:
+            show_queue(session, queue=queue, seed=seed, where=where, run=run, blind=blind)
+            return
+        from fcreview.cli.commands.reviewing.line_by_line import review_lines
+
+        usual = "dataset" if blind else "failures"
+        view = session.share(session.view(where, queue=queue or usual, seed=seed, run=run, blind=blind))
+        review_lines(session, view, blind=blind)

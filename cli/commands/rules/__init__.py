@@ -1,0 +1,10 @@
+"""Equivalence rules: see every verdict that one would change, accept it, list what is accepted.
+
+Example: fcreview rules try result/ 'ignore-case in city'
+"""
+
+from fcreview.cli.commands.rules.add import add, remove
+from fcreview.cli.commands.rules.list_ import list_
+from fcreview.cli.commands.rules.try_ import try_
+
+COMMANDS = {"try": try_, "add": add, "remove": remove, "list": list_}

@@ -1,0 +1,1 @@
+"""What `fcreview report` gathers, for text, JSON and pages alike."""

@@ -1,0 +1,1 @@
+"""A report as one file: a page of HTML, or Markdown."""

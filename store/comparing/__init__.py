@@ -1,0 +1,1 @@
+"""What runs make of the same items, read for comparisons."""

@@ -1,0 +1,127 @@
+"""Errata from a review to a rescored run: `errata create`, `check` and `issue`, `--errata`, and the report."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.commands import Done
+
+Cli = Callable[..., Done]
+ITEM = "live_simple_3-3-0"
+
+
+@pytest.fixture
+def runs(tmp_path: Path, samples: Path) -> Path:
+    place = tmp_path / "runs"
+    shutil.copytree(samples / "bfcl", place, ignore=shutil.ignore_patterns("__pycache__"))
+    return place
+
+
+@pytest.fixture
+def mended(cli: Cli, runs: Path, tmp_path: Path) -> Path:
+    """A file with one golden answer: half an hour is 30 minutes."""
+    fix = json.dumps({"ground_truth": [{"timer.start": {"minutes": [30], "name": ["bread", ""]}}]})
+    done = cli("label", runs, ITEM, "--run", "maple-8b", "--golden-fix", fix, "--reason", "so asked")
+    assert done.code == 0, done.err
+    out = tmp_path / "errata.jsonl"
+    done = cli("errata", "create", runs, "-o", out)
+    assert done.code == 0 and "1 golden answer and 0 rules" in done.err, done.err
+    return out
+
+
+def rule_of(cli: Cli, runs: Path, *more: str | Path) -> dict[tuple[str, str], bool | None]:
+    rows = cli("items", runs, "--json", "--queue", "dataset", *more).objects
+    return {(row["model"], row["id"]): row["rule"] for row in rows}
+
+
+def test_a_fix_rescores_exactly_its_item(cli: Cli, runs: Path, mended: Path) -> None:
+    before = rule_of(cli, runs)
+    after = rule_of(cli, runs, "--errata", mended)
+    changed = {key for key in before if before[key] is not after[key]}
+    assert changed and {item for _, item in changed} == {ITEM}
+    mended.unlink()
+    assert rule_of(cli, runs) == after, "they hold from now on"
+    again = cli("errata", "create", runs, "-o", mended)
+    assert again.code == 0 and "1 golden answer" in again.err, "what is applied is taken along"
+    assert rule_of(cli, runs, "--errata", "none") == before
+
+
+def test_reviews_count_as_before(cli: Cli, runs: Path, mended: Path) -> None:
+    for verdict in ("pass", "fail"):
+        assert cli("label", runs, ITEM, "--run", "maple-8b", "--verdict", verdict).code == 0
+        before = cli("items", runs, "--json", "--queue", "dataset").objects
+        after = cli("items", runs, "--json", "--queue", "dataset", "--errata", mended).objects
+        for row, same in zip(after, before, strict=True):
+            assert (row["human"], row["effective"]) == (same["human"], same["effective"])
+        said = [row["human"] for row in after if (row["id"], row["model"]) == (ITEM, "maple-8b")]
+        assert said == [verdict == "pass"]
+        cli("import", runs, "--errata", "none")
+
+
+def test_the_report_shows_both(cli: Cli, runs: Path, mended: Path) -> None:
+    plain = cli("report", runs, "--json").objects
+    assert all("errata" not in line for line in plain)
+    lines = cli("report", runs, "--errata", mended, "--json").objects
+    assert [line["rule"] for line in lines] == [line["rule"] for line in plain]
+    assert [line["official"] for line in lines] == [line["official"] for line in plain]
+    moved = [line for line in lines if line["errata"] != line["rule"] and line["errata"] is not None]
+    assert moved and all(line["errata"] > line["rule"] for line in moved if line["unit"] == "share")
+    assert "official rule errata corrected" in " ".join(cli("report", runs).out.split())
+
+
+def test_what_was_changed_by_hand_is_refused(cli: Cli, runs: Path, mended: Path) -> None:
+    assert cli("errata", "check", mended).code == 0
+    assert cli("errata", "check", mended, "--json").objects[0]["goldens"] == 1
+    mended.write_text(mended.read_text().replace("so asked", "so said"))
+    for command in (("errata", "check", mended), ("report", runs, "--errata", mended)):
+        done = cli(*command)
+        assert done.code == 1 and "changed since it was written" in done.err
+
+
+def test_a_stale_entry_is_told_and_not_applied(cli: Cli, runs: Path, mended: Path) -> None:
+    for file in (runs / "data").rglob("possible_answer/*live_simple.json"):
+        records = [json.loads(line) for line in file.read_text().splitlines()]
+        for record in records:
+            if record["id"] == ITEM:
+                record["ground_truth"] = [{"timer.start": {"minutes": [99]}}]
+        file.write_text("\n".join(map(json.dumps, records)))
+    shutil.rmtree(runs / "score")
+    issues = [one for one in cli("import", runs, "--errata", mended, "--json").objects if one["kind"] == "issue"]
+    told = [one for one in issues if "stale erratum" in one["what"]]
+    assert told and all((one["item"], one["line"]) == (ITEM, 2) for one in told)
+    assert rule_of(cli, runs)["maple-8b", ITEM] is False
+    cli("import", runs, "--errata", "none")
+    assert f"errata, line 2, {ITEM}: stale erratum, not applied" in cli("runs", runs, "--errata", mended).err
+
+
+def test_maintainers_get_a_text(cli: Cli, mended: Path, tmp_path: Path) -> None:
+    done = cli("errata", "issue", mended)
+    assert done.code == 0
+    for part in ("# Golden answers that look wrong", f"### `{ITEM}`", "so asked", "**Runs**: ", "`tester`"):
+        assert part in done.out
+    assert cli("errata", "issue", mended, "-o", tmp_path / "issue.md").code == 0
+    assert (tmp_path / "issue.md").read_text().strip() == done.out.strip()
+
+
+def test_a_benchmark_that_is_not_rescored_is_told(cli: Cli, samples: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "ace"
+    shutil.copytree(samples / "acebench", runs)
+    fix = json.dumps({"ground_truth": {"library_reserve": {"title": "Dune", "copies": 2}}})
+    item = "normal_single_turn_single_function_2"
+    assert cli("label", runs, item, "--golden-fix", fix).code == 0
+    assert cli("errata", "create", runs, "-o", tmp_path / "ace.jsonl").code == 0
+    assert "ACEBench" in cli("errata", "check", tmp_path / "ace.jsonl").out
+    done = cli("report", runs, "--errata", tmp_path / "ace.jsonl")
+    assert done.code == 1 and "errata of ACEBench cannot be applied: only the rules of BFCL" in done.err
+    assert cli("report", runs).code == 0
+
+
+def test_nothing_settled_is_no_file(cli: Cli, runs: Path, tmp_path: Path) -> None:
+    done = cli("errata", "create", runs, "-o", tmp_path / "none.jsonl")
+    assert done.code == 1 and "no golden fix is settled" in done.err
+    assert not (tmp_path / "none.jsonl").exists()

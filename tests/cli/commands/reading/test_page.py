@@ -1,0 +1,98 @@
+"""`show --html`: one page, all of it escaped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from fcreview.cli.commands.reading.page import CELLS, item_page
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.tui.document.blocks import Options
+from fcreview.tui.document.document import document
+from fcreview.tui.text.lines import plain
+from tests.sharing import Imports
+
+Cli = Callable[..., Any]
+ALLOWED = {
+    *("html", "head", "meta", "title", "style", "body"),
+    *("main", "h1", "p", "br", "pre", "span", "details", "summary"),
+}
+
+
+class Reader(HTMLParser):
+    """Tags and text of a page; fails on what is not closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+        self._open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag not in ("meta", "br"):
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def read(page: str) -> Reader:
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    assert not reader._open
+    return reader
+
+
+def test_every_sample_item_is_a_page_with_all_its_lines(imports: Imports, samples: Path) -> None:
+    with Store.open(imports.of([samples])) as store:
+        for detail in (each for part in store.details(View(queue="dataset")) for each in part):
+            page = read(item_page(detail, "zoe", "official fail"))
+            assert page.tags <= ALLOWED
+            assert page.attributes <= {"lang", "charset", "http-equiv", "content", "name", "class"}
+            options = Options(dialogue=True, open_all=True, in_print="whole below")
+            for block in document(detail, "zoe", options):
+                assert all(plain(line) in page.text for line in block.lines(CELLS))
+
+
+def test_nothing_of_the_data_is_markup_or_leaves_the_page(cli: Cli, hostile_run: Path, raw: tuple[str, ...]) -> None:
+    file = hostile_run.parent / "item.html"
+    done = cli("show", hostile_run, "simple_python_0", "--html", file)
+    assert done.code == 0, done.err
+    page = file.read_text("utf-8")
+    assert read(page).tags <= ALLOWED
+    assert not [char for char in raw if char in page]
+    assert not re.search(r"(src|href|url)\s*[=(]", re.sub(r"(?s)<pre>.*?</pre>", "", page))
+
+
+def test_script_in_a_question_is_text(cli: Cli, known_run: Path, tmp_path: Path) -> None:
+    from fcreview.model import Run
+    from fcreview.review import ItemKey
+    from fcreview.store.rows import ItemDetail, QueueRow
+    from tests.store.factory import make_item
+
+    evil = "</pre><script>alert(1)</script>\"'&"
+    item = make_item(1, id=evil, question=evil)
+    for message in item.messages:
+        message.content = evil
+    row = QueueRow(item=1, run=1, seq=0, id=evil, category=evil)
+    detail = ItemDetail(row, ItemKey(*[""] * 6), Run("bfcl", "V4", "en", evil, ""), item)
+    page = read(item_page(detail, "zoe", "official fail"))
+    assert page.tags <= ALLOWED
+    assert evil in page.text
+
+
+def test_a_page_that_cannot_be_written_is_an_error(cli: Cli, known_run: Path, tmp_path: Path) -> None:
+    done = cli("show", known_run, "simple_python_1", "--html", tmp_path / "no" / "x.html")
+    assert done.code == 1 and len(done.err.strip().splitlines()) == 1
+    assert cli("show", known_run, "simple_python_1", "--html", tmp_path / "x.html", "--json").code == 2

@@ -1,0 +1,95 @@
+"""What the help shows as an example does what it says, on the sample runs."""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fcreview.cli.app import COMMANDS
+from fcreview.cli.program import EXAMPLES, _helped
+from tests.cli.conftest import Cli
+
+NEEDS = {"extend": "nothing of the queue is reviewed yet"}
+"""What an example says where people have to review first: it is understood all the same."""
+SMALLER = {"200": "20", "50": "2", "10": "2"}
+"""The sample runs are small."""
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """(command, its example), in an order in which each finds what it needs."""
+    for name, place in COMMANDS.items():
+        module, _, attribute = place.partition(":")
+        found = getattr(importlib.import_module(module), attribute)
+        functions = {name: importlib.import_module(module), **found} if isinstance(found, dict) else {name: found}
+        for each, function in functions.items():
+            example = _helped(function.__doc__)[1].partition("Example:")[2].strip()
+            assert example.startswith("fcreview "), f"{each} has no example"
+            yield each, example
+    yield from (("program", line.split("   ")[0]) for line in EXAMPLES.splitlines() if "  fcreview" in line)
+
+
+EVERY = [(name, text.strip()) for name, text in examples()]
+FIRST = ("import", "label", "add", "create", "check", "issue", "export")
+
+
+@pytest.fixture(scope="module")
+def place(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample runs of BFCL under the names that the examples have for them."""
+    root = tmp_path_factory.mktemp("examples")
+    shutil.copytree(samples / "bfcl", root / "bfcl")
+    (root / "runs").symlink_to(root / "bfcl" / "result")
+    (root / "runs" / "gpt4o").symlink_to(root / "bfcl" / "result" / "maple-8b")
+    (root / "result").symlink_to(root / "bfcl" / "result")
+    (root / "bfcl" / "score" / "gpt4o").symlink_to(root / "bfcl" / "score" / "maple-8b")
+    return root
+
+
+def words(example: str, home: Path) -> list[str]:
+    command, _, _ = example.strip().partition(" > ")
+    said = [word.replace("~", str(home)).replace("COMMAND", "items") for word in shlex.split(command)[1:]]
+    return [SMALLER.get(word, word) for word in said]
+
+
+def test_every_command_has_an_example() -> None:
+    assert len(EVERY) >= len(COMMANDS)
+
+
+def test_examples_work_as_printed(place: Path, cli: Cli) -> None:
+    ordered = sorted(EVERY, key=lambda each: FIRST.index(each[0]) if each[0] in FIRST else len(FIRST))
+    faults = []
+    for name, example in ordered:
+        if name == "merge":
+            shutil.copytree(place / "runs" / "gpt4o", place / "home" / "from-alice" / "gpt4o", dirs_exist_ok=True)
+        if name == "import-labels":
+            cli("label", "runs/gpt4o", "live_simple_3-3-0", "--verdict", "pass", "--annotator", "alice", cwd=place)
+            cli("export", "runs/gpt4o", "-o", "labels.jsonl", cwd=place)
+        done = cli(*words(example, place / "home"), cwd=place, TMPDIR=str(place))
+        if name in NEEDS and NEEDS[name] in done.err:
+            continue
+        if done.code or not (done.out + done.err).strip():
+            faults.append(f"{name}: {example}\n   {done.code} {done.err}")
+    assert not faults, "\n".join(faults)
+
+
+def test_an_empty_answer_says_why(place: Path, cli: Cli) -> None:
+    cli("label", "runs/gpt4o", "live_simple_2-2-0", "--verdict", "fail", cwd=place)
+    for command in ("export", "items", "triage"):
+        done = cli(command, "runs/gpt4o", "--where", "reviewed", "--annotator", "nobody", cwd=place)
+        assert done.code == 0
+        assert "no item matches reviewed: nobody has no reviews here, reviews are of " in done.err, command
+        own = cli(command, "runs/gpt4o", "--where", "reviewed", cwd=place)
+        assert "no item matches" not in own.err
+        assert "live_simple_2-2-0" in own.out
+
+
+@pytest.mark.parametrize("command", ["runs", "report", "show"])
+def test_whose_reviews_is_said_by_name(place: Path, cli: Cli, command: str) -> None:
+    item = ["live_simple_3-3-0"] if command == "show" else []
+    done = cli(command, "runs/gpt4o", *item, "--annotator", "somebody", cwd=place)
+    assert done.code == 0, done.err
+    assert cli(command, "runs/gpt4o", *item, "--annotator", "a/b", cwd=place).code != 0

@@ -1,0 +1,44 @@
+"""Texts that look alike: what is said of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fcreview.calls.alike import LONGEST, hidden_difference, looks_like
+
+
+@pytest.mark.parametrize(
+    ("golden", "predicted", "said"),
+    [
+        (
+            "Kazan",
+            "K\u0430zan",
+            "looks alike: U+0430 CYRILLIC SMALL LETTER A for U+0061 LATIN SMALL LETTER A at character 2",
+        ),
+        ("a b", "a  b", "looks alike: 1 blank more at character 3"),
+        ("a b", "a\u00a0b", "looks alike: U+00A0 NO-BREAK SPACE for 1 blank at character 2"),
+        ("ab", "a\u200bb", "looks alike: U+200B ZERO WIDTH SPACE more at character 2"),
+        ("ab ", "ab", "looks alike: 1 blank missing at character 3"),
+        ('"ab "', '"ab"', "looks alike: 1 blank missing at character 4"),
+        ("it's", "it’s", "looks alike: U+2019 RIGHT SINGLE QUOTATION MARK for U+0027 APOSTROPHE at character 3"),
+    ],
+)
+def test_what_cannot_be_seen_is_named(golden: str, predicted: str, said: str) -> None:
+    assert hidden_difference(golden, predicted) == said
+
+
+def test_composed_and_decomposed_letters() -> None:
+    said = hidden_difference("caf\u00e9", "cafe\u0301")
+    assert said is not None and "U+0301 COMBINING ACUTE ACCENT" in said
+
+
+@pytest.mark.parametrize(
+    ("golden", "predicted"), [("a", "a"), ("Ulm", "ulm"), ("cafe", "coffee"), ("1", "l"), ("", "x")]
+)
+def test_of_equal_texts_and_of_those_that_look_different_nothing_is_said(golden: str, predicted: str) -> None:
+    assert hidden_difference(golden, predicted) is None
+
+
+def test_long_texts_are_not_looked_through() -> None:
+    assert hidden_difference("a " * LONGEST, "a  " * LONGEST) is None
+    assert looks_like(" а\u200b б") == "a б"

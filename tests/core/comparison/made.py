@@ -1,0 +1,27 @@
+"""Outcomes made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fcreview.comparison.outcomes import ItemPlace, Outcome
+
+
+def outcome(name: str, verdict: bool | None, **fields: Any) -> Outcome:
+    place = ItemPlace("bfcl", fields.pop("generation", "V1"), "en", fields.pop("category", "simple"), name)
+    usual: dict[str, Any] = {
+        "item": 0,
+        "group": None,
+        "question": f"What is {name}?",
+        "error": None if verdict else "value_error",
+        "difference": None if verdict else f'city "{name}" (golden "Oslo")',
+        "prediction": f"p {name} {verdict}",
+        "golden": f"g {name}",
+    }
+    return Outcome(place=place, verdict=verdict, **usual | fields)
+
+
+def run(verdicts: str, **fields: Any) -> list[Outcome]:
+    """`run("PF.")`: items 0, 1 and 2, the first passing, the second failing, the third without a verdict."""
+    words = {"P": True, "F": False, ".": None}
+    return [outcome(str(at), words[verdict], **fields) for at, verdict in enumerate(verdicts)]

@@ -1,0 +1,110 @@
+"""McNemar's exact test and the interval of a paired difference, against what others publish and against their own
+definitions worked out another way. scipy and statsmodels are asked too where they are installed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import comb, log, sqrt
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fcreview.comparison.paired import Counts, counts_of, difference, interval, mcnemar, score
+
+Z = 1.959963984540054
+COUNT = st.integers(0, 40)
+
+
+@pytest.mark.parametrize(
+    ("only_a", "only_b", "p"),
+    [
+        (0, 0, Fraction(1)),
+        (1, 0, Fraction(1)),
+        (5, 0, Fraction(2, 32)),
+        (1, 7, Fraction(2 * (1 + 8), 2**8)),  # Fagerland, Lydersen, Laake 2013: 0.0703
+        (6, 16, Fraction(2 * sum(comb(22, k) for k in range(7)), 2**22)),  # the same: 0.0525
+        (10, 10, Fraction(1)),
+    ],
+)
+def test_mcnemars_exact_p(only_a: int, only_b: int, p: Fraction) -> None:
+    assert mcnemar(only_a, only_b) == float(p)
+    assert mcnemar(only_b, only_a) == float(p)
+
+
+def test_p_of_many_flips_is_not_lost_in_rounding() -> None:
+    """Beyond what a float can hold of 2**n."""
+    assert mcnemar(1500, 1500) == 1.0
+    exact = Fraction(2 * sum(comb(3000, k) for k in range(1401)), 2**3000)
+    assert mcnemar(1400, 1600) == pytest.approx(float(exact), rel=1e-12)
+    assert 0 <= mcnemar(0, 5000) < 1e-300
+
+
+@pytest.mark.parametrize(
+    ("only_a", "only_b", "n", "low", "high"),
+    [
+        (1, 7, 21, -0.517, -0.026),  # Bentur et al. 2009, in Fagerland, Lydersen, Laake 2014, table IX
+        (0, 0, 10, -(Z**2) / (10 + Z**2), Z**2 / (10 + Z**2)),  # no flip: in closed form
+    ],
+)
+def test_intervals_that_are_published(only_a: int, only_b: int, n: int, low: float, high: float) -> None:
+    assert interval(only_a, only_b, n) == pytest.approx((low, high), abs=5e-4)
+
+
+def likelihood(only_a: int, only_b: int, n: int, delta: float, share: float) -> float:
+    """Log-likelihood where B alone passes a `share` and A alone `share + delta`."""
+    cells = ((only_a, share + delta), (only_b, share), (n - only_a - only_b, 1 - 2 * share - delta))
+    return sum(count * log(max(p, 1e-300)) for count, p in cells if count)
+
+
+def searched(only_a: int, only_b: int, n: int, delta: float) -> float:
+    """The statistic with the share that is most likely, found by a search instead of the formula."""
+    low, high = max(0.0, -delta), (1 - delta) / 2
+    for _ in range(200):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        if likelihood(only_a, only_b, n, delta, left) < likelihood(only_a, only_b, n, delta, right):
+            low = left
+        else:
+            high = right
+    share = (low + high) / 2
+    return (only_a - only_b - n * delta) / sqrt(n * (2 * share + delta * (1 - delta)))
+
+
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 60), st.floats(-0.8, 0.8))
+def test_the_statistic_takes_the_most_likely_share(only_a: int, only_b: int, same: int, delta: float) -> None:
+    n = only_a + only_b + same
+    assert score(only_a, only_b, n, delta) == pytest.approx(searched(only_a, only_b, n, delta), abs=1e-4)
+
+
+@given(COUNT, COUNT, COUNT)
+def test_the_interval_ends_where_the_test_rejects(only_a: int, only_b: int, same: int) -> None:
+    n = only_a + only_b + same + 1
+    low, high = interval(only_a, only_b, n)
+    value = (only_a - only_b) / n
+    assert -1 <= low <= value <= high <= 1
+    for edge, sign in ((low, 1), (high, -1)):
+        if abs(edge) < 1 - 1e-9:
+            assert score(only_a, only_b, n, edge) == pytest.approx(sign * Z, abs=1e-6)
+    mirrored = interval(only_b, only_a, n)
+    assert (-mirrored[1], -mirrored[0]) == pytest.approx((low, high), abs=1e-9)
+
+
+def test_scipy_and_statsmodels_say_the_same() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    tables = pytest.importorskip("statsmodels.stats.contingency_tables")
+    for only_a, only_b in [(0, 1), (1, 7), (6, 16), (40, 20), (130, 99)]:
+        assert abs(mcnemar(only_a, only_b) - stats.binomtest(only_a, only_a + only_b).pvalue) < 1e-9
+        assert abs(mcnemar(only_a, only_b) - tables.mcnemar([[50, only_a], [only_b, 9]], exact=True).pvalue) < 1e-9
+
+
+def test_verdicts_are_counted_by_who_passes() -> None:
+    counts = counts_of([(True, True)] * 3 + [(False, False)] * 2 + [(True, False)] * 4 + [(False, True)])
+    assert counts == Counts(both_pass=3, both_fail=2, only_a=4, only_b=1)
+    assert (counts.n, counts.rate_a, counts.rate_b) == (10, 0.7, 0.4)
+    assert difference(counts).value == pytest.approx(0.3)
+    assert difference(counts).p == 2 * 6 / 32
+
+
+def test_nothing_in_common_is_no_difference() -> None:
+    found = difference(counts_of([]))
+    assert (found.value, found.low, found.high, found.p) == (None, None, None, None)

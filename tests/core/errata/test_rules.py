@@ -1,0 +1,95 @@
+"""Equivalence rules: what they are called, and what they take for equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fcreview.errata.entry import ErrataError
+from fcreview.errata.rules import MEANS, Rule, parse_rule
+from fcreview.errata.same import may_be_left_out, same
+from fcreview.suspects.facts.documents import read_document
+
+NAMES = st.text(max_size=8).map(str.strip)
+VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | NAMES
+RULES = st.builds(Rule, st.sampled_from([*MEANS]), NAMES, NAMES, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("ignore case in city", Rule("ignore-case", argument="city")),
+        ("a default may be left out of weather", Rule("default-omittable", function="weather")),
+        ("x^2 is x**2 on bfcl", Rule("power-notation", benchmark="bfcl")),
+        ("accept 5.0 for 5", Rule("accept", given=5.0, wanted=5)),
+        ('accept CA for "San Francisco, CA" in city of f', Rule("accept", "", "f", "city", "CA", "San Francisco, CA")),
+        ('number-equal in "for"', Rule("number-equal", argument="for")),
+    ],
+)
+def test_rules_are_read_as_they_are_said(text: str, rule: Rule) -> None:
+    assert parse_rule(text) == rule
+    assert (type(parse_rule(text).given), type(parse_rule(text).wanted)) == (type(rule.given), type(rule.wanted))
+
+
+@given(RULES, VALUES, VALUES)
+def test_what_a_rule_says_is_read_back(rule: Rule, given: Any, wanted: Any) -> None:
+    if rule.kind == "accept":
+        rule = Rule(rule.kind, rule.benchmark, rule.function, rule.argument, given, wanted)
+    assert parse_rule(str(rule)) == rule
+    assert Rule.from_json(rule.as_json()) == rule
+
+
+@pytest.mark.parametrize(
+    "text", ["", "ignore", "accept 5", "accept 5 for", "accept 5 as 6", "ignore-case in", "ignore-case in a in b",
+             "number-equal everywhere", "__import__('os')"]
+)  # fmt: skip
+def test_what_is_no_rule_is_refused(text: str) -> None:
+    with pytest.raises(ErrataError, match="no rule"):
+        parse_rule(text)
+
+
+@pytest.mark.parametrize(
+    ("rule", "wanted", "said", "alike"),
+    [
+        ("number-equal", 5, 5.0, True),
+        ("number-equal", 1, True, False),
+        ("number-equal", [1, [2]], [1.0, [2.0]], True),
+        ("number-equal", [1, 2], [1.0], False),
+        ("number-equal", {"a": [1, 2], "b": ["", 3]}, {"a": 2.0}, True),
+        ("number-equal", {"a": [1], "b": [3]}, {"a": 1.0}, False),
+        ("number-equal", {"a": [1]}, {"a": 1.0, "c": 2}, False),
+        ("number-equal", "5", 5, False),
+        ("ignore-case", "Paris", "PARIS", True),
+        ("ignore-case", "Paris", "Pari", False),
+        ("power-notation", "3*x**2 + 1", "3*x ^ 2 + 1", True),
+        ("power-notation", "one two", "one\ntwo", False),
+        ("power-notation", "3*x**2", "3*x**3", False),
+        ("accept CA for California", "California", "CA", True),
+        ("accept CA for California", "CA", "California", False),
+        ("accept 5.0 for 5", 5, 5.0, True),
+        ("accept 1 for 0", False, True, False),
+    ],
+)
+def test_what_is_taken_for_equal(rule: str, wanted: Any, said: Any, alike: bool) -> None:
+    assert same([parse_rule(rule)], wanted, said) is alike
+
+
+@pytest.mark.parametrize(
+    ("schema", "accepted", "free"),
+    [
+        ({"description": "Unit. Default is 'km'."}, ["km", "miles"], True),
+        ({"description": "Unit. Default is 'km'."}, ["miles"], False),
+        ({"default": 5}, [5.0], True),
+        ({"default": False}, [False], True),
+        ({"default": 1}, [True], False),
+        ({"description": "Unit."}, ["km"], False),
+    ],
+)
+def test_a_default_may_be_left_out_where_it_is_golden(schema: Any, accepted: list[Any], free: bool) -> None:
+    document = read_document({"name": "f", "parameters": {"properties": {"unit": schema}}})
+    parameter = document.parameters["unit"]
+    assert may_be_left_out([Rule("default-omittable")], parameter, accepted) is free
+    assert not may_be_left_out([Rule("number-equal")], parameter, accepted)

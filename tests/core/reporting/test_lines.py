@@ -1,0 +1,47 @@
+"""Figures as a table of a report: three sources, an estimate where there is one, no part as if it were all."""
+
+from __future__ import annotations
+
+import pytest
+
+from fcreview.figures import Figure, FigureSource
+from fcreview.reporting.blocks import Bar
+from fcreview.reporting.lines import Interval, figure_table, lines_of
+
+
+def figures(source: FigureSource) -> list[Figure]:
+    value = {"official": 0.7, "rule": 0.72, "corrected": 0.75}[source]
+    known = 90 if source == "rule" else 100
+    return [
+        Figure("accuracy", "overall", value, n=100, of=100),
+        Figure("accuracy", "live", 100 * value, "percent", level=1, n=known, of=100, note="a note"),
+        Figure("cost", "tokens", 5, "count"),
+    ]
+
+
+def test_a_table_has_the_three_sources_and_over_how_many() -> None:
+    lines = [line for line in lines_of(figures) if line.table == "accuracy"]
+    found = figure_table("accuracy", lines, {})
+    assert list(found.heads) == ["accuracy", "official", "rule", "corrected", "over"]
+    assert list(found.rows[0].cells) == ["overall", "70.0 %", "72.0 %", "75.0 %", "100 items"]
+    assert [bar.value for bar in found.rows[0].bars] == [0.7, 0.72, 0.75]
+
+
+def test_what_is_recomputed_of_a_part_has_no_number_and_no_bar() -> None:
+    row = figure_table("accuracy", lines_of(figures)[:2], {}).rows[1]
+    assert list(row.cells) == ["live", "70.0 %", "·", "75.0 %", "100 items (rule 90); a note"]
+    assert [bar.source for bar in row.bars] == ["official", "corrected"]
+    assert row.level == 1
+
+
+def test_an_estimate_has_a_column_and_its_interval_on_the_bar() -> None:
+    lines = lines_of(figures)[:2]
+    found = figure_table("accuracy", lines, {lines[1].key: Interval(74.9, 69.8, 79.6, 50)})
+    assert list(found.heads) == ["accuracy", "official", "rule", "corrected", "estimate [95 %]", "over"]
+    assert found.rows[1].cells[4] == "74.9 % [69.8 %, 79.6 %], 50 drawn"
+    assert found.rows[0].cells[4] == ""
+    assert found.rows[1].bars[-1] == Bar("corrected", *(pytest.approx(each) for each in (0.749, 0.698, 0.796)))
+
+
+def test_what_is_no_share_has_no_bar() -> None:
+    assert figure_table("cost", lines_of(figures)[2:], {}).rows[0].bars == []

@@ -1,0 +1,23 @@
+"""Error types in plain words."""
+
+from __future__ import annotations
+
+import pytest
+
+from fcreview.text.error_words import error_words
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("value_error:string", "a text is none of the accepted ones"),
+        ("value_error:never_seen", "the right argument with a value that is not accepted"),
+        ("multiple_function_checker:wrong_count", "more or fewer calls than golden ones"),
+        ("simple_function_checker:missing_required", "a required argument was left out"),
+        ("type_error:simple", "a value has the wrong type"),
+        ("something else", ""),
+        ("", ""),
+    ],
+)
+def test_by_the_whole_its_end_or_its_beginning(error: str, words: str) -> None:
+    assert error_words(error) == words

@@ -1,0 +1,100 @@
+"""A page read as a browser would, strictly: what is nested in what, and everything that would lead outside."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+VOID = {"meta", "link", "br", "img", "rect", "line"}
+ALLOWED = {
+    *("html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "h4", "p", "span", "nav", "ul", "li", "a"),
+    *("section", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "line"),
+}
+INSIDE = {
+    "li": {"ul"},
+    "tr": {"thead", "tbody"},
+    "td": {"tr"},
+    "th": {"tr"},
+    "thead": {"table"},
+    "tbody": {"table"},
+    "table": {"section"},
+    "rect": {"svg"},
+    "line": {"svg"},
+    "svg": {"td"},
+    "section": {"body", "section"},
+}
+"""Elements that stand in no others."""
+OUTSIDE = re.compile(r"url\(|@import|expression\(|//", re.IGNORECASE)
+
+
+class PageReader(HTMLParser):
+    """`faults` is empty for a page that is well formed and needs nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.faults: list[str] = []
+        self.texts: list[str] = []
+        self.ids: set[str] = set()
+        self.links: set[str] = set()
+        self.labels: list[str] = []
+        self.cells: list[int] = []
+        """Cells of the rows of the table being read."""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ALLOWED:
+            self.faults.append(f"<{tag}>")
+        if tag in INSIDE and (not self.open or self.open[-1] not in INSIDE[tag]):
+            self.faults.append(f"<{tag}> in {self.open[-1:]}")
+        for name, value in attrs:
+            self._attribute(tag, name, value or "")
+        if tag == "table":
+            self.cells = []
+        elif tag == "tr":
+            self.cells.append(0)
+        elif tag in ("td", "th"):
+            self.cells[-1] += 1
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def _attribute(self, tag: str, name: str, value: str) -> None:
+        if name.startswith("on") or name in ("src", "srcset", "style", "action", "data", "xlink:href"):
+            self.faults.append(f"{name} of <{tag}>")
+        if name == "href":
+            self.links.add(value)
+        if name == "id":
+            if value in self.ids:
+                self.faults.append(f"id {value} twice")
+            self.ids.add(value)
+        if name == "aria-label":
+            self.labels.append(value)
+        if name == "http-equiv" and value != "Content-Security-Policy":
+            self.faults.append(value)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in VOID:
+            return
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}>")
+        if tag == "table" and len(set(self.cells)) != 1:
+            self.faults.append(f"rows of {sorted(set(self.cells))} cells")
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "style":
+            if OUTSIDE.search(data):
+                self.faults.append("a style that fetches")
+        elif data.strip():
+            self.texts.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        self.faults.append(f"comment {data}")
+
+
+def read(text: str) -> PageReader:
+    """Links that lead elsewhere than to a place on the page are faults too."""
+    reader = PageReader()
+    reader.feed(text)
+    reader.close()
+    reader.faults += [f"open: {tag}" for tag in reader.open]
+    reader.faults += [f"link to {link}" for link in reader.links if link.removeprefix("#") not in reader.ids]
+    return reader

@@ -1,0 +1,91 @@
+"""Places that can be read and not written to, asked by somebody who is not the superuser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.commands import PROGRAM, Done
+from tests.faults.hostile.test_run_folders import everything_below
+
+ITEM = "special_incomplete_1"
+NOBODY = 65534
+WHO = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+
+
+@pytest.fixture
+def somebody(environ: dict[str, str]) -> Iterator[tuple[Path, Callable[..., Done]]]:
+    """A folder that everybody may look into, and the program as somebody else runs it."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        place.chmod(0o755)
+        command = WHO if os.geteuid() == 0 else []
+        environ |= {"HOME": name, "PYTHONDONTWRITEBYTECODE": "1"}
+
+        def run(*words: str | Path) -> Done:
+            done = subprocess.run(
+                [*command, *PROGRAM, *map(str, words)],
+                capture_output=True,
+                text=True,
+                env=environ,
+                cwd=place,
+                timeout=60,
+            )
+            return Done(done.returncode, done.stdout, done.stderr)
+
+        if command and (not shutil.which("setpriv") or run("--version").code):
+            pytest.skip("nobody but the superuser can run the program here")
+        yield place, run
+        for path in [place, *place.rglob("*")]:
+            if path.is_dir() and os.geteuid():
+                path.chmod(0o755)
+
+
+def lock(place: Path) -> Path:
+    for path in [place, *place.rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    return place
+
+
+def test_what_can_only_be_read_is_read_and_nothing_else_is_said_to_be_done(
+    sample: Path, somebody: tuple[Path, Callable[..., Done]]
+) -> None:
+    home, run = somebody
+    place = lock(shutil.copytree(sample, home / "runs"))
+    before = everything_below(home)
+    for words in (["items"], ["report"], ["triage"], ["runs"], ["show", ITEM, "--run", "1"], ["export"], ["doctor"]):
+        done = run(words[0], place, *words[1:])
+        assert done.code == 0, (words, done.err)
+        assert done.out
+    for words in (
+        ["label", ITEM, "--run", "1", "--verdict", "pass"], ["export", "-o", str(place / "labels.jsonl")],
+        ["export", "--format", "native", "-o", str(place / "new")], ["queue", "create", "--name", "mine"],
+    ):  # fmt: skip
+        where = words[:2] if words[0] == "queue" else words[:1]
+        done = run(*where, place, *words[len(where) :])
+        assert done.code in (1, 2), (words, done.out)
+        assert done.out == ""
+        assert "Traceback" not in done.err
+        assert "internal error" not in done.err, (words, done.err)
+        assert "saved" not in done.err or "not saved" in done.err
+    assert everything_below(home) == before
+
+
+def test_a_run_in_a_read_only_place_needs_a_workspace_elsewhere(
+    samples: Path, somebody: tuple[Path, Callable[..., Done]]
+) -> None:
+    home, run = somebody
+    place = lock(shutil.copytree(samples / "acebench", home / "runs"))
+    done = run("import", place)
+    assert done.code == 1
+    assert "--workspace" in done.err
+    (home / "mine").mkdir()
+    (home / "mine").chmod(0o777)
+    assert run("import", place, "--workspace", home / "mine").code == 0
+    assert run("label", place, ITEM, "--run", "1", "--verdict", "pass", "--workspace", home / "mine").code == 0

@@ -1,0 +1,99 @@
+"""Golden answers that the maintainers of BFCL V1 corrected, as errata: the earlier dataset with them gives the verdicts
+of the later one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.errata.entry import Entry, question_hash
+from fcreview.errata.file import Errata, read_errata, write_errata
+from fcreview.importers.registry import discover, read_plan
+from fcreview.model import ImportIssue, Item
+from fcreview.plan import RunPlan
+
+TEN = (
+    "simple_200", "simple_285", "simple_14", "multiple_function_29", "parallel_function_89", "parallel_function_112",
+    "parallel_multiple_function_61", "parallel_multiple_function_132", "parallel_multiple_function_160",
+    "parallel_multiple_function_184",
+)  # fmt: skip
+"""Some by which no verdict changes among them."""
+
+pytestmark = [pytest.mark.bench, pytest.mark.sweep]
+Verdict = tuple[bool | None, str | None]
+
+
+def answers(data: Path) -> dict[str, Any]:
+    files = (data / "possible_answer").glob("*.json")
+    records = (json.loads(line) for file in files for line in file.read_text("utf-8").splitlines())
+    return {record["id"]: record["ground_truth"] for record in records}
+
+
+def items(plan: RunPlan) -> dict[str, Item]:
+    return {one.id: one for one in read_plan(plan) if isinstance(one, Item)}
+
+
+def verdict(item: Item) -> Verdict:
+    return item.rule, item.rule_error_type
+
+
+@pytest.fixture(scope="module")
+def july(bench: Path) -> list[RunPlan]:
+    return discover([bench / "bfcl_v1_july/result"], data=[bench / "bfcl_v1_july/data"]).plans
+
+
+@pytest.fixture(scope="module")
+def corrections(bench: Path, july: list[RunPlan]) -> Errata:
+    """Of ten items, as a file says them."""
+    old, new = answers(bench / "bfcl_v1_july/data"), answers(bench / "bfcl_v1/data")
+    known = json.loads((bench / "bfcl_v1_july/golden_later_corrected.json").read_text("utf-8"))
+    assert set(TEN) <= set(known)
+    shown = items(july[0])
+    entries = [
+        Entry("bfcl", "V1", "en", shown[id].category, id, question_hash(shown[id].messages), old[id], new[id])
+        for id in TEN  # noqa: A001
+    ]
+    return read_errata(write_errata(entries, [], "2026-01-01", "tester"), "ten.jsonl")
+
+
+def test_ten_corrections_give_the_verdicts_of_the_later_dataset(
+    bench: Path, july: list[RunPlan], corrections: Errata
+) -> None:
+    later = discover([bench / "bfcl_v1_july/result"], data=[bench / "bfcl_v1/data"]).plans
+    assert [plan.run.model for plan in july] == [plan.run.model for plan in later] and len(july) == 12
+    moved = changed = 0
+    for plan, after in zip(july, later, strict=True):
+        plain, wanted = items(plan), items(after)
+        mended = items(replace(plan, errata=corrections))
+        for name, item in mended.items():
+            truth = wanted if name in TEN else plain
+            assert verdict(item) == verdict(truth[name]), (plan.run.model, name)
+            assert item.golden == truth[name].golden
+            assert item.golden_hash == plain[name].golden_hash
+            own = item.extra.without_errata
+            before = verdict(plain[name])
+            assert before == (verdict(item) if own is None else (own.valid, own.error_type))
+            moved += own is not None
+            changed += name in TEN and before != verdict(wanted[name])
+    assert moved == changed > 20
+
+
+def test_what_is_not_as_it_was_is_told_and_left(july: list[RunPlan], corrections: Errata) -> None:
+    entries = list(corrections.entries.values())
+    wrong = [
+        replace(entries[0], question_hash="0" * 16),
+        replace(entries[1], old={"f": {}}),
+        replace(entries[2], old={}, new=entries[2].old),
+        replace(entries[3], id="multiple_function_9999"),
+    ]
+    stale = read_errata(write_errata(wrong, [], "2026-01-01", "tester"), "stale.jsonl")
+    found = list(read_plan(replace(july[0], errata=stale)))
+    told = {one.line: one for one in found if isinstance(one, ImportIssue) and one.file == "stale.jsonl"}
+    assert {line: one.severity for line, one in told.items()} == {2: "warning", 3: "warning", 4: "notice", 5: "warning"}
+    assert {one.id: verdict(one) for one in found if isinstance(one, Item)} == {
+        name: verdict(item) for name, item in items(july[0]).items()
+    }

@@ -1,0 +1,102 @@
+"""Golden answers taken from stored items, and verdicts with others: over every sample item."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.importers.registry import IMPORTERS, discover, golden_draft, golden_problem, read_plan, regraded
+from fcreview.model import Item, Run
+
+Sample = tuple[Run, Item, Any]
+
+
+def record_of(item: Item) -> Any:
+    if not item.length:
+        return None
+    with Path(item.file).open("rb") as file:
+        file.seek(item.offset)
+        return json.loads(file.read(item.length))
+
+
+@pytest.fixture(scope="module")
+def sampled(samples: Path) -> list[Sample]:
+    return [
+        (plan.run, item, record_of(item))
+        for plan in discover([samples]).plans
+        for item in read_plan(plan)
+        if isinstance(item, Item)
+    ]
+
+
+def of(sampled: list[Sample], name: str, model: str = "maple-8b") -> Sample:
+    return next(each for each in sampled if each[1].id == name and each[0].model == model)
+
+
+def test_what_a_correction_starts_from_is_well_formed_and_gives_the_verdict_that_stands(sampled: list[Sample]) -> None:
+    known: Counter[str] = Counter()
+    for run, item, record in sampled:
+        draft = golden_draft(run, item)
+        if draft is None:
+            assert not item.golden or item.category.startswith("agent_"), item.id  # milestones have alternatives
+            continue
+        assert golden_problem(run, item, draft) is None, item.id
+        benchmark = run.benchmark if run.benchmark in IMPORTERS else "generic"
+        after = IMPORTERS[benchmark].passes(run, item, draft, record)
+        assert after == item.rule, item.id
+        known[benchmark] += after is not None
+    assert {name for name, count in known.items() if count} == set(IMPORTERS) - {"complexfuncbench"}
+
+
+def test_the_prediction_as_golden_answer_passes(sampled: list[Sample]) -> None:
+    run, item, record = of(sampled, "simple_python_4")
+    assert item.rule is False
+    fix = golden_draft(run, item)
+    assert fix is not None
+    fix["ground_truth"][0]["alarm.set"]["days"].append(["Monday", "Wednesday"])
+    assert regraded(run, item, fix, record) is True
+
+
+def test_a_verdict_is_not_said_to_change_if_it_cannot_be_had_from_what_is_stored(sampled: list[Sample]) -> None:
+    run, item, record = of(sampled, "simple_python_4")
+    fix = golden_draft(run, item)
+    assert fix is not None
+    assert regraded(run, item, fix, None) is None
+    item.rule = True
+    try:
+        assert regraded(run, item, fix, record) is None
+    finally:
+        item.rule = False
+
+
+def test_multi_turn_verdicts_are_not_recomputed(sampled: list[Sample]) -> None:
+    run, item, record = next(each for each in sampled if each[1].category == "multi_turn_base")
+    fix = golden_draft(run, item)
+    assert fix is not None
+    assert len(fix["ground_truth"]) == item.n_turns
+    assert regraded(run, item, fix, record) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"), [("wrong_value", True), ("wrong_first_function", False), ("text", None)]
+)
+def test_a_later_snapshot_keeps_what_the_first_one_decided(
+    sampled: list[Sample], error: str, expected: bool | None
+) -> None:
+    from fcreview.importers.hammerbench.writing.regrade import passes
+
+    run, item, _ = next(
+        (run, item, record)
+        for run, item, record in sampled
+        if run.generation == "conversation" and item.predicted and not item.id.endswith("_1")
+    )
+    before, item.rule_error_type = item.rule_error_type, error
+    try:
+        call = item.predicted[0]
+        assert passes(run, item, {"name": call.name, "arguments": call.arguments}, None) is expected
+    finally:
+        item.rule_error_type = before

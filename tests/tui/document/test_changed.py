@@ -1,0 +1,57 @@
+"""Which stretches of a predicted text are marked. Pure."""
+
+from __future__ import annotations
+
+import time
+
+from fcreview.calls.diff import diff_call
+from fcreview.calls.table import argument_rows
+from fcreview.model import Accept, Call
+from fcreview.tui.document.calls import argument_lines, columns
+from fcreview.tui.document.changed import marked, stretches
+from fcreview.tui.text.lines import plain
+
+GOLDEN = "the quick brown fox jumps over the lazy dog while the cat sleeps on the warm mat"
+
+
+def words(golden: str, predicted: str) -> list[str]:
+    return [predicted[start:end] for start, end in stretches(golden, predicted)]
+
+
+def test_in_a_long_text_words_are_marked_and_not_all_that_lies_between() -> None:
+    assert words(GOLDEN, GOLDEN.replace("quick", "slow").replace("warm", "cold")) == ["slow", "cold"]
+    assert words(f'"other" or "{GOLDEN}"', f'"{GOLDEN.replace("brown", "red").replace("mat", "rug")}"') == [
+        "red",
+        "rug",
+    ]
+
+
+def test_in_a_short_one_there_is_one_stretch() -> None:
+    assert words('"Ulm, DE"', '"Bonn, NL"') == ["Bonn, NL"]
+    assert words("same", "same") == [""]
+
+
+def test_where_words_are_only_missing_the_place_is_still_known() -> None:
+    shorter = GOLDEN.replace("quick ", "")
+    assert stretches(GOLDEN, shorter)[0][0] == shorter.index("brown")
+
+
+def test_texts_of_many_words_take_no_time() -> None:
+    one, other = "a b " * 50_000, "b a " * 50_000
+    begun = time.perf_counter()
+    stretches(one, other)
+    assert time.perf_counter() - begun < 1
+
+
+def test_marks_over_several_rows_and_blanks_at_their_edges() -> None:
+    assert marked("abcdef", 10, [(8, 12), (14, 30)], "x") == (("ab", "diff"), ("cd", "x"), ("ef", "diff"))
+    assert marked("a  b", 0, [(1, 3)], "x") == (("a", "x"), ("␣␣", "diff"), ("b", "x"))
+    assert marked("abc", 0, [], "x") == (("abc", "x"),)
+
+
+def test_an_argument_that_only_looks_the_same_says_what_differs() -> None:
+    golden = Call("golden", "f", {"city": Accept(["Ulm", "Kazan"])})
+    predicted = Call("predicted", "f", {"city": "K\u0430zan"})
+    rows = argument_rows(golden, predicted, diff_call(golden, predicted))
+    shown = [plain(line) for line in argument_lines(rows[0], columns(rows, 80))]
+    assert any("CYRILLIC SMALL LETTER A for U+0061" in line for line in shown)

@@ -1,0 +1,68 @@
+"""What is wrong with a typed golden answer, and where: pure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from fcreview.errors import FcreviewError
+from fcreview.model import Item, Run
+from fcreview.tui.golden.checking import NO_FORM, Golden, drafted, line_of, place_of, typed
+from fcreview.tui.text.json_text import laid_out
+
+RUN, ITEM = Run("bfcl", "V4", "en", "m", "/r"), Item("a", "simple")
+TEXT = '{\n  "golden": [\n    {"book": {"city": ["Ulm"], "days": 3}}\n  ]\n}'
+
+
+def golden(problem: str | None = None, draft: Any = None) -> Golden:
+    return Golden(lambda *_: draft, lambda *_: problem, lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("problem", "there"),
+    [
+        ("book has no parameter days", '"days"'),
+        ("days of book is no list of accepted values", '"days"'),
+        ("book requires the parameter price", '"book"'),
+        ("no function books is offered", "{"),
+        ("golden is a list", '"golden"'),
+    ],
+)
+def test_a_problem_stands_at_the_deepest_name_it_mentions(problem: str, there: str) -> None:
+    assert TEXT[place_of(problem, TEXT) :].startswith(there)
+
+
+def test_json_errors_have_their_place() -> None:
+    found = typed('{\n  "a": [1,\n}', golden(), RUN, ITEM)
+    assert found.fix is None
+    assert line_of('{\n  "a": [1,\n}', found.at)[0] == 2
+
+
+@pytest.mark.parametrize("text", ["[1]", "3", "", "[" * 100_000, '{"a": 1' + "0" * 5000 + "}"])
+def test_what_is_no_object_is_a_problem(text: str) -> None:
+    assert typed(text, golden(), RUN, ITEM).problem
+
+
+def test_what_the_benchmark_says_is_told() -> None:
+    found = typed(TEXT, golden("book has no parameter days"), RUN, ITEM)
+    assert (found.fix, found.problem) == (None, "book has no parameter days")
+    assert typed(TEXT, golden(), RUN, ITEM).fix == json.loads(TEXT)
+
+
+def test_without_a_known_golden_answer_it_begins_with_an_empty_object() -> None:
+    def unable(*_: Any) -> None:
+        raise FcreviewError("no way")
+
+    assert drafted(golden(), RUN, ITEM) == NO_FORM
+    assert drafted(Golden(unable, unable, unable), RUN, ITEM) == NO_FORM
+    assert typed("{}", Golden(unable, unable, unable), RUN, ITEM).problem == "no way"
+
+
+def test_json_is_broken_only_where_it_does_not_fit() -> None:
+    value = {"a": [1, 2], "b": {"c": "x" * 60, "d": []}, "e": "ü"}
+    text = laid_out(value, 40)
+    assert json.loads(text) == value
+    assert '  "a": [1, 2],' in text.split("\n")
+    assert '"ü"' in text

@@ -1,0 +1,65 @@
+"""Scores are given where they are asked, each can be changed, and what has no target of its own is not armed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.model import Verdict
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace, find_workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.session import Session
+from tests.store.factory import make_item, write_run
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    scored = [Verdict("judge", 1, criterion=name, target="response") for name in ("completeness", "correctness")]
+    items = [make_item(0, verdicts=scored), make_item(1)]
+    items[0].extra.final_answer = "It rains."
+    plan = write_run(tmp_path / "run", [{}, {}])
+    made = find_workspace(tmp_path)
+    import_runs(made, [plan], lambda _: iter(items), jobs=1)
+    return made
+
+
+def said(workspace: Workspace) -> list[tuple[str, Any]]:
+    journal = workspace.reviews / "alice.jsonl"
+    lines = journal.read_text().splitlines() if journal.exists() else []
+    return [(event["criterion"], event["verdict"]) for event in map(json.loads, lines) if "criterion" in event]
+
+
+async def test_each_score_can_be_changed_once_both_are_given(workspace: Workspace, settled: Any) -> None:
+    with Store.open(workspace, "alice") as store:
+        session = Session(workspace, "alice", store, Reviewer(store, Journal(workspace, "alice")))
+        app = FcreviewApp(session, View(queue="dataset"), "simple_0")
+        async with app.run_test(size=(100, 30)) as pilot:
+            await settled(pilot)
+            await pilot.press("T", "2")
+            lines = await settled(pilot)
+            if not said(workspace):  # the response is shown: the key led to it
+                assert "completeness of the response is asked here" in lines[-2]
+                await pilot.press("2")
+                await settled(pilot)
+            await pilot.press("2")
+            await settled(pilot)
+            assert said(workspace) == [("completeness", 2), ("correctness", 2)]
+            await pilot.press("left_square_bracket")
+            await settled(pilot)
+            await pilot.press("0")
+            lines = await settled(pilot)
+            if len(said(workspace)) == 2:
+                await pilot.press("0")
+                lines = await settled(pilot)
+            assert "completeness 0 · now correctness" in lines[-2]
+            await pilot.press("1")
+            await settled(pilot)
+    assert said(workspace)[2:] == [("completeness", 0), ("correctness", 1)]

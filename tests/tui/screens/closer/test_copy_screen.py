@@ -1,0 +1,46 @@
+"""`y` and a letter: what lands in the file beside the clipboard."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fcreview.store.workspace import Workspace
+from tests.tui.screens.item_host import bar, opened
+
+
+@pytest.mark.parametrize(
+    ("letter", "begins"),
+    [
+        ("y", "{"),
+        ("c", "get_weather("),
+        ("d", "── turn 1"),
+        ("m", "### `simple_0`"),
+        ("j", "{"),
+        ("l", "fcreview open"),
+    ],
+)
+async def test_each_letter_copies_its_form(workspace: Workspace, letter: str, begins: str) -> None:
+    async with opened(workspace) as (app, pilot):
+        app.session._workspace = workspace
+        await pilot.press("y", letter)
+        assert (workspace.root / "copied.txt").read_text().startswith(begins)
+        assert "copied" in bar(app, "status")
+
+
+async def test_the_json_holds_what_a_model_would_be_asked(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        app.session._workspace = workspace
+        await pilot.press("y", "j")
+        whole = json.loads((workspace.root / "copied.txt").read_text())
+        assert whole["messages"][-1]["content"] == "Weather in city 0?"
+        assert whole["functions"][0]["name"] == "get_weather"
+        assert whole["golden"][0]["call"] == {"get_weather": {"unit": ["C"], "city": ["Hangzhou", "杭州"]}}
+
+
+async def test_cancelled_it_copies_nothing(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        app.session._workspace = workspace
+        await pilot.press("y", "escape")
+        assert not (workspace.root / "copied.txt").exists()

@@ -1,0 +1,101 @@
+"""The same item in other runs: keys are pressed on the real screens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.model import Item, Run
+from fcreview.plan import RunPlan
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.workspace import Workspace, find_workspace
+from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.screens.pick import PickScreen
+from fcreview.tui.text.lines import plain
+from fcreview.tui.widgets.document import LineBar
+from fcreview.tui.widgets.line_list import TextList
+from tests.tui.screens.conftest import simple
+from tests.tui.screens.item_host import Host, bar, events, opened
+
+CITIES = {"ash": "Ulm", "birch": "Hangzhou", "cedar": "Ulm", "dogwood": "Ulm"}
+"""What each model says."""
+
+
+@pytest.fixture
+def four(tmp_path: Path) -> Workspace:
+    """Four runs of the same three items, and one of another generation that has items of the same ids."""
+    workspace = find_workspace(tmp_path, tmp_path)
+    plans = []
+    for model in (*CITIES, "elm"):
+        file = tmp_path / model / "result.jsonl"
+        file.parent.mkdir()
+        file.write_text("{}\n")
+        plans.append(RunPlan(Run("bfcl", "V3" if model == "elm" else "V4", "en", model, str(file.parent)), [file]))
+
+    def read(plan: RunPlan) -> Any:
+        for number in range(3):
+            yield made(simple(number), CITIES.get(plan.run.model, "Bonn"), str(plan.results[0]))
+
+    import_runs(workspace, plans, read, jobs=1)
+    return workspace
+
+
+def made(item: Item, city: str, file: str) -> Item:
+    item.predicted[0].arguments = {"city": city, "unit": "C"} if city == "Ulm" else {"unit": "C", "city": city}
+    item.official = item.rule = city == "Hangzhou"
+    item.prediction_hash, item.file, item.line, item.length = city, file, 1, 3
+    return item
+
+
+def list_lines(app: Host) -> list[str]:
+    shown = app.screen.query_one(TextList)
+    return [" ".join(plain(shown.line_at(at)).split()) for at in range(shown.total)]
+
+
+async def test_one_line_a_run_equal_predictions_together(four: Workspace) -> None:
+    async with opened(four) as (app, pilot):
+        await pilot.press("m")
+        assert isinstance(app.screen, PickScreen)
+        assert "3 of 4 runs fail · 3 give the same" in plain(app.screen.query_one("#pick-title", LineBar).line)
+        lines = list_lines(app)
+        assert [line.split()[1 if line[0] in "31" else 0] for line in lines] == ["ash", "cedar", "dogwood", "birch"]
+        assert lines[0].startswith("3 ash ✗ ✗ ·") and lines[3].startswith("1 birch ✓ ✓ ·")
+        assert '"Ulm"' in lines[0] and '"Hangzhou"' in lines[3]
+
+
+async def test_enter_opens_it_there_and_esc_comes_back(four: Workspace) -> None:
+    async with opened(four, "simple_1") as (app, pilot):
+        here = app.screen
+        assert isinstance(here, ItemScreen)
+        first = here.reader.detail.run.model
+        await pilot.press("j", "m", "end", "enter")
+        there = app.screen
+        assert isinstance(there, ItemScreen) and there is not here
+        assert (there.reader.detail.row.id, there.reader.detail.run.model) == ("simple_1", "birch")
+        await pilot.press("f")
+        assert events(four)[0]["key"]["model"] == "birch"
+        await pilot.press("escape")
+        assert app.screen is here
+        assert here.reader.detail.run.model == first
+        await pilot.press("f")
+        assert events(four)[1]["key"]["model"] == first
+
+
+async def test_blind_it_is_not_offered_before_deciding_and_without_verdicts_after(four: Workspace) -> None:
+    async with opened(four, blind=True, store_blind=True) as (app, pilot):
+        await pilot.press("m")
+        assert isinstance(app.screen, ItemScreen)
+        assert "when you have decided" in bar(app, "status")
+        await pilot.press("f", "left_square_bracket", "m")
+        assert isinstance(app.screen, PickScreen)
+        assert "3 give the same" in plain(app.screen.query_one("#pick-title", LineBar).line)
+        lines = list_lines(app)
+        assert sum("✗" in line or "✓" in line for line in lines) == 1, "that of the one decided item"
+
+
+async def test_an_item_of_one_run_says_so(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        await pilot.press("m")
+        assert "no other run here has this item" in bar(app, "status")

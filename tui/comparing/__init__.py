@@ -1,0 +1,1 @@
+"""Two runs beside each other as lines, without Textual."""

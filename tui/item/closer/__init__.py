@@ -1,0 +1,1 @@
+"""What is looked at more closely: other runs, labels, what is copied."""

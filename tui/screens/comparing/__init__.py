@@ -1,0 +1,1 @@
+"""Screens that lay two runs beside each other."""

@@ -52,6 +52,7 @@ JSON_COMMANDS = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("command", [*COMMANDS, *JSON_COMMANDS], ids=lambda command: ascii(" ".join(command)))
 def test_no_command_prints_it_raw(cli: Cli, hostile_run: Path, raw: tuple[str, ...], command: list[str]) -> None:
     done = cli(command[0], hostile_run, *command[1:])

@@ -62,6 +62,7 @@ def reviewed_by_others(known_run: Path, hostile: str) -> Path:
     return known_run
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: ascii(" ".join(command)))
 def test_no_command_prints_it_raw(cli: Cli, reviewed_by_others: Path, raw: tuple[str, ...], command: list[str]) -> None:
     done = cli(command[0], reviewed_by_others, *command[1:])

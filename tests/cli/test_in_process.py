@@ -15,6 +15,7 @@ import pytest
 Cli = Callable[..., Any]
 
 
+@pytest.mark.sweep
 @pytest.mark.process
 @pytest.mark.parametrize(
     "arguments",
@@ -41,6 +42,7 @@ def test_nothing_of_a_command_stays(cli: Cli, one_run: Path) -> None:
     assert state() == before
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="what is open is told in /proc only")
 def test_no_file_of_the_workspace_stays_open(cli: Cli, one_run: Path) -> None:
     for arguments in (["import"], ["items"], ["label", "simple_python_1", "--verdict", "pass"], ["show", "nothing"]):

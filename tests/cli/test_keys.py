@@ -75,6 +75,7 @@ def journal(root: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for file in (root / ".fcreview" / "reviews").glob("*.jsonl") for line in file.open()]
 
 
+@pytest.mark.sweep
 @pytest.mark.process
 def test_a_key_of_the_file_passes_an_item_and_the_old_one_does_nothing(
     one_run: Path, environ: dict[str, str], config: Path
@@ -97,6 +98,7 @@ def test_a_key_of_the_file_passes_an_item_and_the_old_one_does_nothing(
         assert (event["key"]["id"], event["verdict"]) == ("simple_python_1", True)
 
 
+@pytest.mark.sweep
 @pytest.mark.process
 def test_the_demo_takes_the_keys_too(environ: dict[str, str], config: Path, tmp_path: Path) -> None:
     config.write_text('[keys]\n"queue.clusters" = "C"\n')

@@ -30,6 +30,7 @@ def test_the_exit_code_reaches_the_shell(process: Cli, arguments: list[str], cod
     assert bool(done.err) == (code != 0)
 
 
+@pytest.mark.sweep
 def test_the_traceback_of_an_internal_error_is_asked_for(process: Cli, one_run: Path) -> None:
     (one_run / ".fcreview" / "store.duckdb").mkdir(parents=True)
     done = process("items", one_run, FCREVIEW_DEBUG="1")
@@ -37,6 +38,7 @@ def test_the_traceback_of_an_internal_error_is_asked_for(process: Cli, one_run: 
     assert done.err.startswith("Traceback")
 
 
+@pytest.mark.sweep
 def test_a_locale_without_our_characters_gets_escapes(process: Cli, known_run: Path) -> None:
     plain = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     done = process("show", known_run, "simple_python_1", **plain)
@@ -72,6 +74,7 @@ def test_an_interrupt_is_quiet(one_run: Path, environ: dict[str, str], tmp_path:
     assert (program.returncode, out, error) == (130, b"", b"")
 
 
+@pytest.mark.sweep
 def test_on_a_terminal_the_app_opens_and_quits(known_run: Path, environ: dict[str, str]) -> None:
     program, screen = _on_terminal(["open", str(known_run)], environ)
     seen = _until(screen, b"simple_python_1")
@@ -81,6 +84,7 @@ def test_on_a_terminal_the_app_opens_and_quits(known_run: Path, environ: dict[st
     assert code == 0
 
 
+@pytest.mark.sweep
 def test_on_a_terminal_adjudicate_is_a_screen_and_elsewhere_a_list(
     cli: Cli, known_run: Path, environ: dict[str, str]
 ) -> None:
@@ -138,6 +142,7 @@ def _end(program: subprocess.Popen[bytes], screen: int) -> int:
     return program.wait(10)
 
 
+@pytest.mark.sweep
 def test_a_label_is_taken_back_across_processes(process: Cli, cli: Cli, known_run: Path) -> None:
     process("label", known_run, "simple_python_1", "--verdict", "pass")
     cli("label", known_run, "simple_python_2", "--verdict", "pass")

@@ -27,6 +27,7 @@ def result_file(run: Path) -> Path:
     return next(run.rglob("*_result.json"))
 
 
+@pytest.mark.sweep
 def test_nothing_is_searched_where_nothing_changed(cli: Cli, one_run: Path) -> None:
     before = ids(cli, one_run)
     written = seen(one_run).stat()
@@ -35,6 +36,7 @@ def test_nothing_is_searched_where_nothing_changed(cli: Cli, one_run: Path) -> N
     assert seen(one_run).stat().st_mtime_ns == written.st_mtime_ns
 
 
+@pytest.mark.sweep
 def test_a_changed_result_is_read_again(cli: Cli, one_run: Path) -> None:
     def rule() -> bool:
         (verdict,) = [each["rule"] for each in cli("items", one_run, "--json").objects if each["id"].endswith("_1")]
@@ -48,6 +50,7 @@ def test_a_changed_result_is_read_again(cli: Cli, one_run: Path) -> None:
     assert rule()
 
 
+@pytest.mark.sweep
 def test_a_new_run_beside_it_is_found(cli: Cli, one_run: Path) -> None:
     before = len(ids(cli, one_run))
     folder = next(path for path in (one_run / "result").iterdir() if path.is_dir())
@@ -59,12 +62,14 @@ def test_a_new_run_beside_it_is_found(cli: Cli, one_run: Path) -> None:
     assert len(ids(cli, one_run)) == 2 * before
 
 
+@pytest.mark.sweep
 def test_a_store_that_is_gone_is_built_again(cli: Cli, one_run: Path) -> None:
     before = ids(cli, one_run)
     (one_run / ".fcreview" / "store.duckdb").unlink()
     assert ids(cli, one_run) == before
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("content", [b"", b"[1]", b'{"a"', b"\xff", b"null"])
 def test_a_damaged_note_costs_a_search_only(cli: Cli, one_run: Path, content: bytes) -> None:
     before = ids(cli, one_run)
@@ -79,6 +84,7 @@ def test_a_damaged_entry_costs_a_search_only(cli: Cli, one_run: Path, broken: An
     assert ids(cli, one_run) == before
 
 
+@pytest.mark.sweep
 def test_a_changed_dataset_is_read_again(cli: Cli, one_run: Path) -> None:
     ids(cli, one_run)
     (state,) = json.loads(seen(one_run).read_bytes()).values()

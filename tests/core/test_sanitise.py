@@ -59,6 +59,7 @@ def test_stacked_marks_stay_within_their_line() -> None:
     assert drawn.count("‹U+0301›") == 50 - MAX_MARKS
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 def test_every_character_is_drawn_safely_and_as_wide_as_the_screen_library_says() -> None:
     assigned, rest = range(0, 0x33000, 256), range(0x33000, sys.maxunicode + 1, 0x1000)

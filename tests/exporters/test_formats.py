@@ -82,6 +82,7 @@ def test_standard_output_takes_files_and_no_folders(
     assert capfdbinary.readouterr().out.endswith(b"city 3?\n5\n")
 
 
+@pytest.mark.sweep
 def test_lists_are_the_whole_item_whatever_their_length(two_runs: Store) -> None:
     for view in (View(queue="dataset"), View("id:ok*", "dataset")):
         rows = two_runs.page(view, 0, 100)

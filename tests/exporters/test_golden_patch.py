@@ -119,6 +119,7 @@ def fixed(request: pytest.FixtureRequest, samples: Path, imports: Imports, tmp_p
     raise AssertionError("no item to fix")
 
 
+@pytest.mark.sweep
 def test_the_patched_dataset_says_what_the_fix_said(fixed: Fixed) -> None:
     before = {path: path.read_bytes() for path in fixed.runs.rglob("*") if path.is_file()}
     after = fixed.applied()
@@ -134,6 +135,7 @@ def test_the_patched_dataset_says_what_the_fix_said(fixed: Fixed) -> None:
         assert len([line for line in old if line in new]) >= len(old) - 12
 
 
+@pytest.mark.sweep
 def test_what_changed_is_told_line_by_line_and_for_upstream(fixed: Fixed) -> None:
     (line,) = (fixed.out / "changed.jsonl").read_bytes().splitlines()
     told = orjson.loads(line)

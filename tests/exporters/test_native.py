@@ -46,6 +46,7 @@ def namesakes(folder: Path, path: Path) -> list[Path]:
 QUESTIONS = [pytest.param(name, each, id=f"{name} {' '.join(each)}") for name, held in HELD.items() for each in held]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("name", "question"), QUESTIONS)
 @pytest.mark.parametrize("share", [0.4, 1.0])
 def test_what_people_say_is_official_when_it_is_read_again(

@@ -99,6 +99,7 @@ def test_an_export_that_breaks_off_leaves_what_was_there(
     assert names(tmp_path / "empty") == []
 
 
+@pytest.mark.sweep
 @pytest.mark.process
 @pytest.mark.usefixtures("formats")
 @pytest.mark.parametrize("name", ["file", "folder"])

@@ -78,6 +78,7 @@ def come_back(imported: Imported, place: Path, name: str, acts: list[tuple[str, 
         assert not taken_in(here, name, place / "labels", who).written
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["jsonl", "labelstudio"])
 def test_labels_come_back_unchanged_and_twice_is_once(imported: Imported, tmp_path: Path, name: str) -> None:
     come_back(imported, tmp_path, name, ACTS)
@@ -133,6 +134,7 @@ def of_parquet(path: Path) -> Iterator[dict[str, Any]]:
         yield {name: back(label[name], each.shape) for name, each in LABEL_FIELDS.items()}
 
 
+@pytest.mark.sweep
 def test_parquet_and_the_folder_hold_what_json_lines_hold(imported: Imported, tmp_path: Path) -> None:
     workspace = imported(tmp_path / "runs", {"maple-8b": ROWS})
     say(workspace, ACTS)

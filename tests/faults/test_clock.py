@@ -15,6 +15,7 @@ from tests.commands import in_this_process
 ITEM = "special_incomplete_1"
 
 
+@pytest.mark.sweep
 def test_the_order_is_the_journals(sample: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     def at(year: int, *words: str) -> None:
         said = () if "--undo" in words else (ITEM, "--run", "1")

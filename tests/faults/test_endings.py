@@ -51,6 +51,7 @@ def importing(many: Path, workspace: Path, environ: dict[str, str]) -> subproces
     )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("number", [signal.SIGKILL, *ENDED], ids=lambda number: number.name)
 def test_an_import_that_is_ended_leaves_no_process(
     many: Path, workspace: Path, environ: dict[str, str], number: signal.Signals
@@ -77,6 +78,7 @@ def left_over(workspace: Path) -> list[str]:
     return [each.name for each in [*root.iterdir(), *(root / "tmp").glob("*")] if each.name not in known]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 @pytest.mark.parametrize(
     "keys",
@@ -104,6 +106,7 @@ def journal(sample: Path) -> list[bytes]:
     return [line for file in files for line in file.read_bytes().splitlines()]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("keys", ["", "\r"], ids=["queue", "item"])
 def test_a_dropped_connection_leaves_no_process(sample: Path, environ: dict[str, str], keys: str) -> None:
     """Also in the middle of drawing."""
@@ -124,6 +127,7 @@ STATEMENTS = {
 """The second one DuckDB does not break off."""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("query", STATEMENTS)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_a_statement_that_takes_long_ends_with_the_signal(
@@ -139,6 +143,7 @@ def test_a_statement_that_takes_long_ends_with_the_signal(
     assert (program.returncode, out, error) == (128 + number, b"", b"")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("query", STATEMENTS)
 def test_a_statement_is_broken_off_when_its_time_is_up(sample: Path, environ: dict[str, str], query: str) -> None:
     done = in_a_process(["sql", sample, STATEMENTS[query], "--seconds", "0.5"], sample, environ)

@@ -45,12 +45,14 @@ def rewrite(file: Path, item: str, change: Callable[[dict[str, Any]], None]) -> 
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+@pytest.mark.sweep
 def test_a_run_that_is_moved_with_its_workspace_keeps_its_reviews(place: Path, cli: Callable[..., Done]) -> None:
     assert reviewed(cli, place) == {ITEM: True, OTHER: False}
     moved = place.rename(place.parent / "elsewhere with spaces")
     assert reviewed(cli, moved) == {ITEM: True, OTHER: False}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("file", "change"),
     [
@@ -74,6 +76,7 @@ def test_a_changed_answer_makes_its_own_review_stale_and_no_other(
     assert reviewed(cli, place) == {ITEM: True, OTHER: False}
 
 
+@pytest.mark.sweep
 def test_a_renamed_model_is_another_one_and_its_reviews_wait_for_the_old_name(
     place: Path, cli: Callable[..., Done]
 ) -> None:

@@ -62,6 +62,7 @@ def test_what_the_screen_confirmed_is_on_disk(sample: Path, environ: dict[str, s
     print(f"{seen} verdicts confirmed")
 
 
+@pytest.mark.sweep
 def test_what_a_command_confirmed_is_on_disk(sample: Path, environ: dict[str, str]) -> None:
     ids = ["normal_single_turn_single_function_2", "normal_atom_list_0", "special_incomplete_1"]
     told = usual = 0.0
@@ -85,6 +86,7 @@ def test_what_a_command_confirmed_is_on_disk(sample: Path, environ: dict[str, st
     print(f"{told} commands had confirmed")
 
 
+@pytest.mark.sweep
 def test_a_killed_import_leaves_a_store_that_works(samples: Path, tmp_path: Path, environ: dict[str, str]) -> None:
     """The old one or the new one; the next import brings all in."""
     place = tmp_path / "runs"
@@ -111,6 +113,7 @@ def test_a_killed_import_leaves_a_store_that_works(samples: Path, tmp_path: Path
     assert [path.name for path in (place / ".fcreview").glob("*.tmp*")] == []
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 def test_a_killed_export_leaves_the_old_file_or_the_new_one(
     sample: Path, tmp_path: Path, environ: dict[str, str], kind: str

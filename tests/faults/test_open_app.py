@@ -44,6 +44,7 @@ def reviews_go(place: Path) -> None:
     shutil.rmtree(place / ".fcreview" / "reviews")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("happens", [store_goes, store_is_cut, results_change, results_go, reviews_go])
 def test_judging_goes_on_whatever_goes_on_around_it(
     sample: Path, environ: dict[str, str], happens: Callable[[Path], None]
@@ -66,6 +67,7 @@ def test_judging_goes_on_whatever_goes_on_around_it(
     assert said(sample) == [True]
 
 
+@pytest.mark.sweep
 def test_a_stopped_app_goes_on_where_it_was(sample: Path, environ: dict[str, str]) -> None:
     with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
         app.until("▸")
@@ -89,6 +91,7 @@ def stopped(process: int) -> bool:
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
+@pytest.mark.sweep
 def test_a_storm_of_resizes_is_survived(sample: Path, environ: dict[str, str]) -> None:
     with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
         app.until("▸")

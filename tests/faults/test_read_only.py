@@ -53,6 +53,7 @@ def lock(place: Path) -> Path:
     return place
 
 
+@pytest.mark.sweep
 def test_what_can_only_be_read_is_read_and_nothing_else_is_said_to_be_done(
     sample: Path, somebody: tuple[Path, Callable[..., Done]]
 ) -> None:
@@ -77,6 +78,7 @@ def test_what_can_only_be_read_is_read_and_nothing_else_is_said_to_be_done(
     assert everything_below(home) == before
 
 
+@pytest.mark.sweep
 def test_a_run_in_a_read_only_place_needs_a_workspace_elsewhere(
     samples: Path, somebody: tuple[Path, Callable[..., Done]]
 ) -> None:

@@ -63,6 +63,7 @@ def without_its_middle(file: Path) -> None:
 DAMAGE = [cut, zeroed, sprinkled, of_another_duckdb, without_its_middle, Path.unlink]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
 def test_a_damaged_store_is_told_or_built_anew(
     sample: Path, environ: dict[str, str], cli: Callable[..., Done], damage: Callable[[Path], Any]
@@ -88,6 +89,7 @@ def test_a_damaged_store_is_told_or_built_anew(
     assert len(cli("items", sample, "--json").objects) == whole
 
 
+@pytest.mark.sweep
 def test_a_line_that_the_disk_cuts_is_set_aside_and_the_next_one_counts(
     sample: Path, environ: dict[str, str], cli: Callable[..., Done]
 ) -> None:
@@ -125,6 +127,7 @@ def small_disk(tmp_path: Path) -> Any:
     subprocess.run(["umount", "-l", place], check=True)
 
 
+@pytest.mark.sweep
 def test_a_full_disk_is_told_and_costs_nothing(sample: Path, small_disk: Path, cli: Callable[..., Done]) -> None:
     place = shutil.copytree(sample, small_disk / "runs")
     assert cli("label", place, ITEM, "--verdict", "pass", "--run", "1").code == 0
@@ -163,6 +166,7 @@ def test_an_import_on_a_full_disk_leaves_nothing_and_says_so(
     )  # fmt: skip
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("words", [["items", "--json"], ["items"], ["export"], ["sql", "SELECT 1"]], ids=" ".join)
 def test_a_full_disk_behind_standard_output_is_told(sample: Path, environ: dict[str, str], words: list[str]) -> None:

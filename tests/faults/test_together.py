@@ -9,6 +9,8 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from fcreview.store.reviews.reader import check_journals, read_journals
 from fcreview.store.workspace import find_workspace
 from tests.faults.processes import LONG, times
@@ -17,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = [*(f"annotator{number}" for number in range(8)), "annotator7"]
 
 
+@pytest.mark.sweep
 def test_eight_annotators_lose_nothing(sample: Path, environ: dict[str, str]) -> None:
     """Eight in the long form; in the short one three, since starting them takes longer than the test may."""
     seconds, names = times(1, 60), NAMES[-times(4, 9) :]

@@ -36,6 +36,7 @@ def confirm_subsets(runs: Reviewed, times: float) -> None:
     some()
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(IMPORTERS))
 def test_confirming_changes_no_figure_of_the_sample_runs(samples: Path, opened: Opened, name: str) -> None:

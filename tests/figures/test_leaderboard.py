@@ -118,6 +118,7 @@ def printed(value: float | None, title: str) -> str:
     return str(round(value, 2)) if "Latency" in title or "Cost" in title or "Format" in title else f"{100 * value:.2f}%"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.parametrize("file", COLUMNS)
 def test_v4_equals_every_column_of_the_leaderboard(bench: Path, opened: Opened, folder: str, file: str) -> None:
@@ -133,6 +134,7 @@ def test_v4_equals_every_column_of_the_leaderboard(bench: Path, opened: Opened, 
     assert {title: printed(ours.get(COLUMNS[file][title]), title) for title in wanted} == wanted
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("place", ["bfcl_v1", *(pytest.param(name, marks=pytest.mark.sweep) for name in LARGE)])
 def test_every_category_equals_the_header_of_its_score_file(bench: Path, opened: Opened, place: str) -> None:
     """There is no leaderboard file of these generations: what was printed are the headers."""

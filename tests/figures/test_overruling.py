@@ -100,6 +100,7 @@ def summary(normal: float, special: float, agent: float) -> float:
     return round(0.578 * normal + 0.2676 * special + 0.1545 * agent, 3)
 
 
+@pytest.mark.sweep
 def test_acebench_a_normal_item(ace: Reviewed) -> None:
     """43 of 50 booleans are right, then 44; the failure leaves its class of errors."""
     rest = 0.76 + 0.92 + 0.8 + 0.5 + 0.82  # the other atoms
@@ -161,6 +162,7 @@ def test_acebench_a_step_of_a_dialogue(ace: Reviewed) -> None:
     assert moved["normal errors", 0, "other"][1] == moved["normal errors", 0, "other"][0] + 1  # type: ignore[operator]
 
 
+@pytest.mark.sweep
 def test_acebench_a_special_item(ace: Reviewed) -> None:
     """38 of 50 are right, then 39; Summary (0.78 + 0.66 + 0.76) / 3."""
     moved = overruled(ace, failing(ace, "special_incomplete", "error_detection"), True)

@@ -34,6 +34,7 @@ def plans(bench: Path) -> dict[str, RunPlan]:
     return {plan.run.language: plan for plan in discover([bench / "acebench"]).plans}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_record_is_an_item_and_official_is_the_score_files_verdict(
     plans: dict[str, RunPlan], bench: Path, language: str
@@ -55,6 +56,7 @@ def test_rule_equals_official_in_verdict_and_error_type(plans: dict[str, RunPlan
     assert wrong == []
 
 
+@pytest.mark.sweep
 def test_agent_process_accuracy_equals_the_process_files(plans: dict[str, RunPlan]) -> None:
     differ = []
     for item in items(plans["en"]):
@@ -64,6 +66,7 @@ def test_agent_process_accuracy_equals_the_process_files(plans: dict[str, RunPla
     assert differ == []
 
 
+@pytest.mark.sweep
 def test_summary_equals_every_column_of_result_xlsx(plans: dict[str, RunPlan], bench: Path) -> None:
     plan = plans["en"]
     rows = [

@@ -44,6 +44,7 @@ def test_chains_are_recovered(run: list[Item]) -> None:
     assert sum(1 / length for length in lengths) == pytest.approx(313)
 
 
+@pytest.mark.sweep
 def test_figures_equal_metrics_json(bench: Path, tmp_path: Path) -> None:
     found = discover([bench / "confetti"])
     workspace = find_workspace(bench, tmp_path / "ws")

@@ -49,6 +49,7 @@ def official(rouge: Any, prediction: str, label: str, language: str) -> float:
         return 0.0
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 def test_similarity_is_the_packages_on_random_pairs() -> None:
     rouge = pytest.importorskip("rouge", reason="the package `rouge` is needed: pip install -e .[dev]")

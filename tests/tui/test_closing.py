@@ -56,6 +56,7 @@ async def until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("before", "method", "keys"), [("f s i m", "count", "enter"), ("j", "clusters", "c"), ("j", "detail", "enter")]
 )
@@ -77,6 +78,7 @@ async def test_the_queue_is_left_while_a_question_is_open(
     assert not caplog.records, "no exception was left lying about"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("method", "keys"), [("page", NEXT), ("page", f"{NEXT} {NEXT}"), ("used_tags", "e"), ("raw", "R")]
 )

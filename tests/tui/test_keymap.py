@@ -82,6 +82,7 @@ def test_hints_name_the_keys_in_force() -> None:
     )
 
 
+@pytest.mark.sweep
 async def test_everything_on_the_item_screen_that_names_a_key_follows(make_app: Any, settled: Any) -> None:
     names = {"item.next": ">", "item.dialogue": "D", "item.pass": "j", "tags.new": "N", "note.save": "f2"}
     async with make_app([{}, {}], open_item="simple_1", key_names=names).run_test(size=(100, 24)) as pilot:

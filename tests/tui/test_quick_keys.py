@@ -144,6 +144,7 @@ async def test_verdicts_pressed_meanwhile_are_about_the_item_that_was_seen(works
         assert "saved: unsure · simple_0" in status(slow.app)
 
 
+@pytest.mark.sweep
 async def test_a_note_typed_meanwhile_belongs_to_the_item_it_was_begun_on(workspace: Workspace) -> None:
     async with slow_app(workspace) as slow:
         await slow.handled("f", "n")

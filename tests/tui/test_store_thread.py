@@ -84,6 +84,7 @@ def watched(imported: Imported, tmp_path: Path) -> Any:
     return opened
 
 
+@pytest.mark.sweep
 async def test_the_queue_asks_beside_the_loop(watched: Any) -> None:
     async with watched() as (pilot, store, _):
         for keys in QUEUE_KEYS:
@@ -93,6 +94,7 @@ async def test_the_queue_asks_beside_the_loop(watched: Any) -> None:
         assert store.on_the_loop == []
 
 
+@pytest.mark.sweep
 async def test_the_item_screen_asks_and_reviews_beside_the_loop(watched: Any) -> None:
     async with watched(view=View(queue="dataset"), open_item="simple_0") as (pilot, store, reviewer):
         assert isinstance(pilot.app.screen, ItemScreen)

@@ -14,7 +14,10 @@ from fcreview.cli.app import COMMANDS
 from fcreview.cli.program import EXAMPLES, _helped
 from tests.cli.conftest import Cli
 
-NEEDS = {"extend": "nothing of the queue is reviewed yet"}
+NEEDS = {
+    "extend": "nothing of the queue is reviewed yet",
+    "issue": "no golden answers, rules only",
+}
 """What an example says where people have to review first: it is understood all the same."""
 SMALLER = {"200": "20", "50": "2", "10": "2"}
 """The sample runs are small."""

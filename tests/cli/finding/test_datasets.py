@@ -21,6 +21,7 @@ def apart(one_run: Path, tmp_path: Path) -> Separate:
     return separate(one_run, tmp_path / "apart")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("name", "data"),
     [
@@ -46,6 +47,7 @@ def test_what_was_given_to_the_import_holds_for_every_command(
     assert "dataset" not in done.err
 
 
+@pytest.mark.sweep
 def test_a_run_without_a_dataset_is_as_it_was(cli: Cli, apart: Separate) -> None:
     poor = known(cli, apart.run)
     assert (poor["golden"], poor["rule"]) == (0, 0)
@@ -53,6 +55,7 @@ def test_a_run_without_a_dataset_is_as_it_was(cli: Cli, apart: Separate) -> None
     assert known(cli, apart.run)["golden"] == 6
 
 
+@pytest.mark.sweep
 def test_nothing_is_searched_again_once_it_was_found(cli: Cli, apart: Separate) -> None:
     cli("import", apart.run, "--data", apart.data)
     known(cli, apart.run)
@@ -61,6 +64,7 @@ def test_nothing_is_searched_again_once_it_was_found(cli: Cli, apart: Separate) 
     assert (apart.run / ".fcreview" / "seen.json").stat().st_ino == seen.st_ino
 
 
+@pytest.mark.sweep
 def test_another_dataset_takes_its_place(cli: Cli, apart: Separate, tmp_path: Path) -> None:
     def passed() -> list[str]:
         return [item["id"] for item in cli("items", apart.run, "--json").objects if item["rule"]]
@@ -77,6 +81,7 @@ def test_another_dataset_takes_its_place(cli: Cli, apart: Separate, tmp_path: Pa
     assert passed() == ["simple_python_1"]
 
 
+@pytest.mark.sweep
 def test_a_folder_that_does_not_fit_takes_nothing_away(cli: Cli, apart: Separate, tmp_path: Path) -> None:
     cli("import", apart.run, "--data", apart.data)
     (tmp_path / "unfit").mkdir()
@@ -87,6 +92,7 @@ def test_a_folder_that_does_not_fit_takes_nothing_away(cli: Cli, apart: Separate
     assert known(cli, apart.run)["golden"] == 6
 
 
+@pytest.mark.sweep
 def test_a_run_that_comes_later_gets_what_the_others_have(cli: Cli, apart: Separate) -> None:
     cli("import", apart.run, "--data", apart.data)
     shutil.copytree(apart.run / "result" / "maple", apart.run / "result" / "birch")
@@ -94,6 +100,7 @@ def test_a_run_that_comes_later_gets_what_the_others_have(cli: Cli, apart: Separ
     assert statuses(cli, apart.run) == {"birch": "unchanged", "maple": "unchanged"}
 
 
+@pytest.mark.sweep
 def test_each_run_of_a_workspace_has_its_own_dataset(cli: Cli, two_runs: Path, tmp_path: Path) -> None:
     apart = separate(two_runs, tmp_path / "apart")
     other = tmp_path / "other" / "place" / "shared"
@@ -116,6 +123,7 @@ def test_each_run_of_a_workspace_has_its_own_dataset(cli: Cli, two_runs: Path, t
     assert statuses(cli, apart.run, *home) == {"birch": "kept", "maple": "unchanged"}
 
 
+@pytest.mark.sweep
 def test_it_holds_when_everything_moved_together(cli: Cli, apart: Separate, tmp_path: Path) -> None:
     cli("import", apart.run, "--data", apart.data)
     before = known(cli, apart.run)
@@ -128,6 +136,7 @@ def test_it_holds_when_everything_moved_together(cli: Cli, apart: Separate, tmp_
     assert statuses(cli, moved) == {"maple": "unchanged"}
 
 
+@pytest.mark.sweep
 def test_a_store_that_is_built_again_has_it(cli: Cli, apart: Separate) -> None:
     cli("import", apart.run, "--data", apart.data)
     before = known(cli, apart.run)
@@ -135,6 +144,7 @@ def test_a_store_that_is_built_again_has_it(cli: Cli, apart: Separate) -> None:
     assert known(cli, apart.run) == before
 
 
+@pytest.mark.sweep
 def test_it_is_forgotten_when_asked_for(cli: Cli, apart: Separate) -> None:
     cli("import", apart.run, "--data", apart.data)
     assert statuses(cli, apart.run, "--forget-data") == {"maple": "imported"}

@@ -40,6 +40,7 @@ def fifth(cli: Cli, path: Path) -> int:
     return int(cli("items", path, "--json").objects[4]["n_predicted"])
 
 
+@pytest.mark.sweep
 def test_the_last_import_is_kept_and_one_line_says_so(cli: Cli, apart: Separate) -> None:
     before = known(cli, apart.run)
     apart.data.rename(apart.data.with_name("gone"))
@@ -58,6 +59,7 @@ def test_the_last_import_is_kept_and_one_line_says_so(cli: Cli, apart: Separate)
     assert (run["status"], run["missing_dataset"]) == ("unchanged", None)
 
 
+@pytest.mark.sweep
 def test_an_empty_mount_point_is_no_dataset(cli: Cli, apart: Separate) -> None:
     before = known(cli, apart.run)
     shutil.rmtree(apart.data)
@@ -66,6 +68,7 @@ def test_an_empty_mount_point_is_no_dataset(cli: Cli, apart: Separate) -> None:
     assert len(told(cli, apart.run)) == 1
 
 
+@pytest.mark.sweep
 def test_a_part_that_is_lost_is_lost(cli: Cli, apart: Separate) -> None:
     before = known(cli, apart.run)
     shutil.rmtree(apart.data / "possible_answer")
@@ -75,6 +78,7 @@ def test_a_part_that_is_lost_is_lost(cli: Cli, apart: Separate) -> None:
     assert known(cli, apart.run)["golden"] == 0
 
 
+@pytest.mark.sweep
 def test_a_dataset_that_lay_beside_the_run_is_kept_too(cli: Cli, one_run: Path, tmp_path: Path) -> None:
     before = known(cli, one_run)
     (one_run / "data").rename(tmp_path / "elsewhere")
@@ -87,6 +91,7 @@ def test_a_dataset_that_lay_beside_the_run_is_kept_too(cli: Cli, one_run: Path, 
     assert known(cli, one_run) == before
 
 
+@pytest.mark.sweep
 def test_a_dataset_of_the_environment_is_kept_where_that_says_nothing(cli: Cli, one_run: Path, tmp_path: Path) -> None:
     place = separate(one_run, tmp_path / "apart")
     cli("import", place.run, FCREVIEW_DATA=str(place.data))
@@ -99,6 +104,7 @@ def test_a_dataset_of_the_environment_is_kept_where_that_says_nothing(cli: Cli, 
     assert known(cli, place.run) == before
 
 
+@pytest.mark.sweep
 def test_where_it_is_now_can_be_said(cli: Cli, apart: Separate) -> None:
     before = known(cli, apart.run)
     moved = apart.data.with_name("moved")
@@ -108,6 +114,7 @@ def test_where_it_is_now_can_be_said(cli: Cli, apart: Separate) -> None:
     assert known(cli, apart.run) == before
 
 
+@pytest.mark.sweep
 def test_no_other_dataset_slips_in(cli: Cli, apart: Separate, tmp_path: Path) -> None:
     """One that is found by itself does not stand in for one that a person chose."""
     other = apart.run / "data"
@@ -123,6 +130,7 @@ def test_no_other_dataset_slips_in(cli: Cli, apart: Separate, tmp_path: Path) ->
     assert told(cli, apart.run) == []
 
 
+@pytest.mark.sweep
 def test_results_that_changed_meanwhile_wait_for_the_dataset(cli: Cli, apart: Separate) -> None:
     before = known(cli, apart.run)
     apart.data.rename(apart.data.with_name("gone"))
@@ -138,6 +146,7 @@ def test_results_that_changed_meanwhile_wait_for_the_dataset(cli: Cli, apart: Se
     assert known(cli, apart.run) == before
 
 
+@pytest.mark.sweep
 def test_results_that_changed_are_imported_without_it_when_asked_for(cli: Cli, apart: Separate) -> None:
     shutil.rmtree(apart.data)
     change_results(apart.run)
@@ -146,6 +155,7 @@ def test_results_that_changed_are_imported_without_it_when_asked_for(cli: Cli, a
     assert told(cli, apart.run) == []
 
 
+@pytest.mark.sweep
 def test_a_store_that_is_built_again_meanwhile_waits_for_it(cli: Cli, apart: Separate) -> None:
     before = known(cli, apart.run)
     apart.data.rename(apart.data.with_name("gone"))
@@ -162,6 +172,7 @@ def test_a_store_that_is_built_again_meanwhile_waits_for_it(cli: Cli, apart: Sep
     assert known(cli, apart.run) == before
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("content", [None, b"", b"[1]", b'{"a"', b"\xff", b'{"x": [{"at": 1}], "y": 2}'])
 def test_a_note_of_it_that_is_lost_or_damaged_costs_a_line(cli: Cli, apart: Separate, content: bytes | None) -> None:
     before = known(cli, apart.run)
@@ -174,6 +185,7 @@ def test_a_note_of_it_that_is_lost_or_damaged_costs_a_line(cli: Cli, apart: Sepa
     assert told(cli, apart.run) == []
 
 
+@pytest.mark.sweep
 def test_a_result_that_was_deleted_takes_nothing_else_along(cli: Cli, samples: Path, tmp_path: Path) -> None:
     """Its part of the dataset is not needed any more; that is no loss."""
     place = separate(samples / "bfcl", tmp_path / "many")
@@ -186,6 +198,7 @@ def test_a_result_that_was_deleted_takes_nothing_else_along(cli: Cli, samples: P
     assert told(cli, place.run) == []
 
 
+@pytest.mark.sweep
 def test_many_runs_with_one_dataset_are_told_in_one_line(cli: Cli, apart: Separate) -> None:
     for name in ("birch", "cedar", "larch"):
         shutil.copytree(apart.run / "result" / "maple", apart.run / "result" / name)

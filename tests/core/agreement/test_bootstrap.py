@@ -45,6 +45,7 @@ def test_another_seed_draws_others_and_the_parts_drawn_at_a_time_do_not_matter(m
     assert seeded(1) == seeded(1) != seeded(2)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_intervals_are_those_of_drawing_units_one_by_one(missing: float) -> None:
     units = made_up(5, ["a", "b", "c"], annotators=3, missing=missing, units=60)
@@ -70,6 +71,7 @@ def plain_values(units: Sequence[Sequence[Any]]) -> dict[str, float]:
         return {name: figure.value or 0.0 for name, figure in figures(units).items()}
 
 
+@pytest.mark.sweep
 def test_ninety_five_in_a_hundred_intervals_hold_the_truth() -> None:
     """Two annotators who each say what is true with 85 %, of a truth that is 60 % true: kappa and AC1 by hand."""
     right, true = 0.85, 0.6

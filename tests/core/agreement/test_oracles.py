@@ -115,6 +115,7 @@ def test_passonneaus_degrees() -> None:
 _CELL = st.one_of(st.none(), st.integers(0, 2))
 
 
+@pytest.mark.sweep
 @given(st.lists(st.tuples(_CELL, _CELL, _CELL), min_size=2, max_size=20))
 def test_alpha_of_any_table_is_as_krippendorff_says(units: list[tuple[int | None, ...]]) -> None:
     matrix = np.array([[np.nan if each is None else each for each in unit] for unit in units], dtype=float).T

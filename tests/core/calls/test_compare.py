@@ -175,6 +175,7 @@ def test_deep_nesting_neither_crashes_nor_passes(rules: Rules) -> None:
     assert one(wanted, deep, rules)[0][1] == "!"
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 def test_large_differences_are_bounded_in_time_and_length() -> None:
     start = time.monotonic()

@@ -77,6 +77,7 @@ def test_picked_failures_never_make_an_interval() -> None:
     assert found(standings)["all items"].n_known == len(failures)
 
 
+@pytest.mark.sweep
 def test_picked_failures_beside_a_sample_are_known_and_do_not_count_as_drawn() -> None:
     standings, truth = made()
     standings = drawn_from(standings, 0.2)
@@ -111,6 +112,7 @@ def test_a_population_reviewed_whole_is_known() -> None:
     assert one.method == "all known" and one.needed == 0
 
 
+@pytest.mark.sweep
 def test_a_weighted_figure_is_computed_and_no_share() -> None:
     """`live` is a fifth of the items and half of the mean: a plain share's interval would be too narrow for it."""
     standings, truth = made(1000)

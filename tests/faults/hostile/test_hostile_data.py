@@ -97,6 +97,7 @@ def changes(benchmark: str) -> Iterator[tuple[str, Change]]:
         yield f"{field} {raw[:60]}", hostile_data.one_field(field, raw)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_no_command_obeys_it_or_fails_of_it(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
     tried = items = 0
@@ -121,6 +122,7 @@ def screens(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     theme.forget()
 
 
+@pytest.mark.sweep
 @pytest.mark.usefixtures("screens")
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 async def test_no_screen_shows_it_raw(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:

@@ -42,6 +42,7 @@ def carried(text: str) -> list[str]:
     return [name for name, key in KEYS.items() if key in text]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_keys_are_carried_nowhere(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
     place = hostile_data.made(benchmark, tmp_path / "runs", planted)

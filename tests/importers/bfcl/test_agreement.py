@@ -65,6 +65,7 @@ def v4_items(root: Path) -> Iterator[Scored]:
             yield model, category, cases[record["id"]], record["result"], failed.get(record["id"])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("group", "generation", "least_items"),
     [

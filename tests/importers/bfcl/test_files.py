@@ -103,6 +103,7 @@ def test_an_id_is_its_category_and_number(category: str, number: int, rest: str)
     assert files.sort_number(item) == number
 
 
+@pytest.mark.sweep
 @given(st.text())
 def test_any_text_is_an_id(text: str) -> None:
     files.split_id(text)

@@ -49,6 +49,7 @@ def test_deep_nesting_keeps_the_item(v4: Path, plans: Any, items: Any) -> None:
     assert any("not UTF-8" in what for what in said(issues))
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 def test_a_line_of_50_mb_is_an_item_with_its_beginning(
     v4: Path, plans: Any, items: Any, lines: Any, result: Any

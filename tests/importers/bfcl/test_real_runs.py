@@ -33,6 +33,7 @@ def runs(request: pytest.FixtureRequest, bench: Path) -> list[tuple[Any, list[It
     return real(bench, request.param)
 
 
+@pytest.mark.sweep
 def test_every_real_record_is_an_item_without_issues(runs: Any) -> None:
     for plan, found, issues in runs:
         records = sum(sum(bool(line.strip()) for line in path.read_bytes().split(b"\n")) for path in plan.results)

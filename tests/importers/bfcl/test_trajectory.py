@@ -140,6 +140,7 @@ def multi_turn(bench: Path) -> list[Item]:
     return list(read())
 
 
+@pytest.mark.sweep
 def test_real_multi_turn_items_keep_every_call_and_observation(bench: Path, multi_turn: list[Item]) -> None:
     assert len(multi_turn) == 800
     for item in multi_turn:

@@ -127,6 +127,7 @@ def test_deep_nesting_is_an_issue_or_a_value_never_an_exception(tmp_path: Path, 
     assert len(found) + len(issues) == 2
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 def test_a_large_line_keeps_the_beginning_of_its_texts(tmp_path: Path) -> None:
     data = b'{"id": "big", "result": "' + b"x" * 50_000_000 + b'"}\n{"id": "next"}\n'

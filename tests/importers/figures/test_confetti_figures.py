@@ -27,6 +27,7 @@ def run(bench: Path, imports: Imports, tmp_path: Path) -> Iterator[Reviewed]:
         yield found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("share", [1.0, 0.3])
 def test_confirming_moves_no_figure(run: Reviewed, share: float) -> None:
     before = run.figures()
@@ -34,6 +35,7 @@ def test_confirming_moves_no_figure(run: Reviewed, share: float) -> None:
     assert run.moved(before) == {}
 
 
+@pytest.mark.sweep
 def test_a_call_record_moves_binary_accuracy_only(run: Reviewed) -> None:
     """290 of 506. The first fails with a soft score of 0, the others pass with 1.0: no score moves."""
     before = run.figures()
@@ -44,6 +46,7 @@ def test_a_call_record_moves_binary_accuracy_only(run: Reviewed) -> None:
     assert run.moved(before) == {(CALLS, "binary accuracy"): 289 / 506}
 
 
+@pytest.mark.sweep
 def test_failing_calls_that_fail_move_nothing(run: Reviewed) -> None:
     before = run.figures()
     for name in ("conversationsclean_6", "conversationsclean_8", "conversationsclean_9", "conversationsclean_22"):
@@ -74,6 +77,7 @@ def turns(run: Reviewed, condition: str) -> int:
     return int(run.store.sql(f"{chain} WHERE category = 'conversationsclean' AND {condition}")[1][0][0])
 
 
+@pytest.mark.sweep
 def test_an_arguments_soft_score_makes_the_calls_anew(run: Reviewed) -> None:
     """conversationsclean_22 has arguments 1, 1, 0, 1, 1 and so 0; with 0.5 for `locale` it is 4.5 / 5 = 0.9. It is a
     chain of its own, one of 220."""
@@ -94,6 +98,7 @@ def test_an_argument_of_another_functions_call_makes_nothing(run: Reviewed) -> N
     assert run.moved(before) == {}
 
 
+@pytest.mark.sweep
 def test_a_soft_score_that_people_differ_on_is_left_out_with_its_chain(run: Reviewed) -> None:
     before = run.figures()
     run.say("conversationsclean_20", 0, criterion="soft_score")  # 1.0, a chain of its own
@@ -103,6 +108,7 @@ def test_a_soft_score_that_people_differ_on_is_left_out_with_its_chain(run: Revi
     assert moved[CHAIN] == pytest.approx(((before[CHAIN] or 0) * 313 - 1) / 312, abs=1e-12)
 
 
+@pytest.mark.sweep
 def test_a_flag_moves_validity_only(run: Reviewed) -> None:
     """668 of 757; `query` of conversationsclean_2 was flagged. The record's list says the same of all its arguments."""
     before = run.figures()
@@ -113,12 +119,14 @@ def test_a_flag_moves_validity_only(run: Reviewed) -> None:
     assert run.moved(before) == {}  # 669 - 1
 
 
+@pytest.mark.sweep
 def test_a_call_of_another_function_than_thought_is_not_counted(run: Reviewed) -> None:
     before = run.figures()
     run.say("conversationsclean_2", False, "turn:2/call:1", "name_matches")
     assert run.moved(before) == {("parameter validity", "valid parameters"): 668 / 756}
 
 
+@pytest.mark.sweep
 def test_labels_move_accuracy_confusion_and_labels(run: Reviewed) -> None:
     """dialogacts_10: golden function and inform, labelled seek_info. 384 of 463 match; 388 of 490 predicted and 811
     golden labels are shared."""
@@ -144,6 +152,7 @@ def test_labels_move_accuracy_confusion_and_labels(run: Reviewed) -> None:
     }
 
 
+@pytest.mark.sweep
 def test_a_dialog_act_record_moves_accuracy_only(run: Reviewed) -> None:
     before = run.figures()
     run.say("dialogacts_10", True)

@@ -39,6 +39,7 @@ def judged(bench: Path, imports: Imports, tmp_path: Path) -> Iterator[Reviewed]:
         yield found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("share", [1.0, 0.3])
 def test_confirming_moves_no_figure_of_a_flat_log(flat: Reviewed, share: float) -> None:
     before = flat.figures()
@@ -228,6 +229,7 @@ def first(run: Reviewed, fulfils: Callable[[dict[str, Any]], bool]) -> str:
     raise AssertionError("no such snapshot")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("criterion", ["equivalent", "args_ok_llm"])
 def test_a_judges_yes_that_is_a_no_moves_the_judges_figures_only(judged: Reviewed, criterion: str) -> None:
     before = judged.figures()
@@ -239,6 +241,7 @@ def test_a_judges_yes_that_is_a_no_moves_the_judges_figures_only(judged: Reviewe
     assert all(name.endswith("LLM") for _, name in moved)
 
 
+@pytest.mark.sweep
 def test_a_judges_no_that_is_a_yes_counts_with_the_same_names_only(judged: Reviewed) -> None:
     before = judged.figures()
     judged.say(
@@ -249,6 +252,7 @@ def test_a_judges_no_that_is_a_yes_counts_with_the_same_names_only(judged: Revie
     assert judged.moved(before)["mQmA, all snapshots", "Args_Acc LLM"] == 503 / 948
 
 
+@pytest.mark.sweep
 def test_an_item_that_fails_after_all(judged: Reviewed) -> None:
     """325 of 948 by rule, 502 by the judge. The function stays right."""
     before = judged.figures()
@@ -259,6 +263,7 @@ def test_an_item_that_fails_after_all(judged: Reviewed) -> None:
     assert ("mQmA, all snapshots", "Func_Acc") not in moved
 
 
+@pytest.mark.sweep
 def test_the_first_function_counts_for_the_conversation(judged: Reviewed) -> None:
     """288 of 404 conversations begin with the right function."""
     before = judged.figures()

@@ -31,6 +31,7 @@ def test_what_duckdb_refuses_is_left_out_and_told_with_its_place(tmp_path: Path)
         assert store.sql("SELECT tokens_in FROM items ORDER BY item LIMIT 3")[1] == [(5,), (None,), (7,)]
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 def test_a_part_that_needs_more_memory_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "MEMORY", "12MB")
@@ -101,6 +102,7 @@ def fifty_megabytes(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     yield make_item(1, messages=[Message(0, 0, "tool", "observation " * 4_500_000)])
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 def test_a_record_of_fifty_megabytes_is_stored_and_read(tmp_path: Path) -> None:
     workspace = find_workspace(tmp_path)

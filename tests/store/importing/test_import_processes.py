@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.process
 
 
+@pytest.mark.sweep
 def test_several_processes_give_the_same_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """This process has threads, so the others are spawned."""
     monkeypatch.syspath_prepend(str(ROOT))
@@ -52,6 +53,7 @@ print(forks, import_runs(find_workspace(place), plans, read, jobs=2).n_items)
 """
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux only")
 def test_a_plain_process_forks_if_no_library_has_started_threads(tmp_path: Path) -> None:
     """DuckDB 1.5 starts one when it is imported, 2.0 does not."""
@@ -91,6 +93,7 @@ def importing(place: Path, model: str) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
+@pytest.mark.sweep
 def test_a_killed_import_leaves_the_old_store_and_the_next_one_cleans_up(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{}]})
     with importing(tmp_path, "b") as process:
@@ -104,6 +107,7 @@ def test_a_killed_import_leaves_the_old_store_and_the_next_one_cleans_up(tmp_pat
     assert not workspace.temporary.exists() or list(workspace.temporary.iterdir()) == []
 
 
+@pytest.mark.sweep
 def test_of_two_importers_the_second_waits_and_nothing_is_lost(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{}]})
     plans = [write_run(tmp_path / "c", [{}], "c")]

@@ -52,6 +52,7 @@ def test_only_the_changed_run_is_read_again(tmp_path: Path, same_size: bool) -> 
     assert sorted(ids(workspace)) == ["a/x2" if same_size else "a/longer", "b/simple_0"]
 
 
+@pytest.mark.sweep
 def test_a_new_importer_version_or_another_file_reads_again(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{}]})
     plan = write_plan(tmp_path, "a")
@@ -99,6 +100,7 @@ def test_a_workspace_moved_as_a_whole_is_unchanged(tmp_path: Path) -> None:
         assert store.raw(store.find("simple_0")[0]) == "{}\n"
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 def test_replacing_a_large_run_does_not_let_the_file_grow_forever(tmp_path: Path) -> None:
     rows = [{"messages": [], "question": os.urandom(1500).hex()} for _ in range(6000)]

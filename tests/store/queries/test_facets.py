@@ -29,6 +29,7 @@ def test_facets_count_what_a_filter_finds(store: Store) -> None:
                 assert store.count(View(where=f"({base.where}) {name}:{value}")) == count
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("view", [View(), View(where="category:c0 OR rule:pass"), View(runs=(1,))])
 def test_a_clusters_filter_selects_exactly_its_items(store: Store, view: View) -> None:
     clusters = store.clusters(view)

@@ -15,6 +15,7 @@ from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 def test_a_line_cut_at_any_byte_is_set_aside_and_the_rest_kept(tmp_path: Path) -> None:
     whole = fill(Workspace(tmp_path / "whole")).read_bytes()
@@ -88,6 +89,7 @@ def test_damage_gives_a_warning_and_never_a_traceback(workspace: Workspace, line
     assert (report.annotator, report.events, len(report.warnings)) == ("alice", 2, 1)
 
 
+@pytest.mark.sweep
 @given(data=st.data())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_damage_costs_only_the_lines_it_touches(

@@ -70,6 +70,7 @@ def no_lines(line: bytes) -> Any:
     pytest.fail(f"read {line[:80]!r}")
 
 
+@pytest.mark.sweep
 def test_a_line_is_read_only_when_somebody_asks_what_was_said(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_line_is_read_only_when_somebody_asks_what_was_said(
     assert shown == as_if_new(workspace)[0]
 
 
+@pytest.mark.sweep
 def test_what_is_asked_for_later_is_as_ever(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         detail = store.detail(store.find("simple_0")[0])
@@ -98,6 +100,7 @@ def test_nothing_is_verified_twice(workspace: Workspace, monkeypatch: pytest.Mon
         assert len(store.sql("FROM reviews")[1]) == 3
 
 
+@pytest.mark.sweep
 def test_what_another_process_adds_is_read(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         with Store.open(workspace, "carol") as other:
@@ -108,6 +111,7 @@ def test_what_another_process_adds_is_read(workspace: Workspace) -> None:
     assert same_as_new(workspace)
 
 
+@pytest.mark.sweep
 def test_a_session_that_was_killed_loses_nothing(workspace: Workspace) -> None:
     store = Store.open(workspace, "alice")
     say(store, "alice", 3, verdict=False)
@@ -133,6 +137,7 @@ def test_a_journal_changed_in_the_middle_is_told(workspace: Workspace, seen: boo
         assert store.reviews.warnings, "told every time: what has anything to warn of is not kept"
 
 
+@pytest.mark.sweep
 def test_a_journal_that_is_gone_counts_no_more(workspace: Workspace) -> None:
     (workspace.reviews / "bob.jsonl").unlink()
     assert same_as_new(workspace)
@@ -147,6 +152,7 @@ def test_a_torn_end_is_told_and_the_rest_stands(workspace: Workspace) -> None:
     assert shown == as_if_new(workspace)[0]
 
 
+@pytest.mark.sweep
 def test_what_was_kept_may_be_cut_or_anything(workspace: Workspace) -> None:
     whole = workspace.standing.read_bytes()
     right = as_if_new(workspace)
@@ -160,6 +166,7 @@ def test_what_was_kept_may_be_cut_or_anything(workspace: Workspace) -> None:
             assert everything(store) == right
 
 
+@pytest.mark.sweep
 def test_of_another_annotator_policy_or_store_it_is_not_believed(workspace: Workspace) -> None:
     kept = workspace.standing.read_bytes()
     with Store.open(workspace, "bob") as store:
@@ -175,6 +182,7 @@ def test_of_another_annotator_policy_or_store_it_is_not_believed(workspace: Work
         assert (row.stale, row.you) == (True, None)
 
 
+@pytest.mark.sweep
 def test_merged_copies_read_like_one_journal(workspace: Workspace, tmp_path: Path, imported: Imported) -> None:
     """What comes from the other copy was said earlier, after the same line: then what was said here counts."""
     other = imported(tmp_path / "there", {"maple-8b": ROWS})
@@ -192,6 +200,7 @@ def test_merged_copies_read_like_one_journal(workspace: Workspace, tmp_path: Pat
     assert same_as_new(workspace)
 
 
+@pytest.mark.sweep
 def test_where_it_cannot_be_kept_nobody_minds(workspace: Workspace) -> None:
     workspace.standing.unlink()
     workspace.standing.mkdir()

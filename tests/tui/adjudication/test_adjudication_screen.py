@@ -100,6 +100,7 @@ def letter_of(lines: list[str], word: str) -> str:
     return str("ABC".index(found[1]) + 1)
 
 
+@pytest.mark.sweep
 async def test_one_key_settles_and_the_next_conflict_is_there(workspace: Workspace) -> None:
     async with adjudicating(workspace) as person:
         assert "disputed 1/3   simple_0 · correct" in person.lines[0]
@@ -128,6 +129,7 @@ async def test_one_key_settles_and_the_next_conflict_is_there(workspace: Workspa
         assert len(person.events) == 3
 
 
+@pytest.mark.sweep
 async def test_a_reason_is_written_at_once_and_settles_nothing(workspace: Workspace) -> None:
     async with adjudicating(workspace) as person:
         await person.press("n", *"why", "enter")
@@ -141,6 +143,7 @@ async def test_a_reason_is_written_at_once_and_settles_nothing(workspace: Worksp
         assert (settled.verdict, settled.note, settled.annotator) == (True, "why", "dora")
 
 
+@pytest.mark.sweep
 async def test_undo_opens_it_again_and_unsure_leaves_it_open(workspace: Workspace) -> None:
     async with adjudicating(workspace) as person:
         await person.press("p", "z")
@@ -157,6 +160,7 @@ async def test_undo_opens_it_again_and_unsure_leaves_it_open(workspace: Workspac
         assert any("alice" in line for line in person.lines[1:6])
 
 
+@pytest.mark.sweep
 async def test_an_answer_that_is_unsure_cannot_be_taken(workspace: Workspace) -> None:
     async with adjudicating(workspace) as person:
         unsure = next(line for line in person.lines[1:8] if "unsure" in line)
@@ -165,6 +169,7 @@ async def test_an_answer_that_is_unsure_cannot_be_taken(workspace: Workspace) ->
         assert person.events == []
 
 
+@pytest.mark.sweep
 async def test_the_queue_opens_it_with_a_key_and_esc_leads_back(workspace: Workspace) -> None:
     async with adjudicating(workspace, adjudicate=False) as person:
         await person.press("x")
@@ -174,6 +179,7 @@ async def test_the_queue_opens_it_with_a_key_and_esc_leads_back(workspace: Works
         assert len(person.events) == 1
 
 
+@pytest.mark.sweep
 async def test_keys_of_the_configuration_hold_here_too(workspace: Workspace) -> None:
     async with adjudicating(workspace, key_names={"pass": "y", "adjudication.take_1": "a"}) as person:
         assert "a take A" in person.lines[-1]
@@ -199,6 +205,7 @@ async def test_it_can_be_read_without_colour_and_in_ascii(
         assert lines[-1].endswith("? help")
 
 
+@pytest.mark.sweep
 async def test_a_blind_annotator_is_not_offered_it(workspace: Workspace, shown: Callable[..., list[str]]) -> None:
     app = FcreviewApp(Session(workspace, "erin", blind=True))
     async with app.run_test(size=(160, 24)) as pilot:

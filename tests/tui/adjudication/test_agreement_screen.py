@@ -21,6 +21,7 @@ from tests.tui.adjudication.test_adjudication_screen import adjudicating, worksp
 __all__ = ["workspace"]
 
 
+@pytest.mark.sweep
 async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> None:
     with Store.open(workspace) as store:
         pools = apart(store.told.agreement_rows(View()))
@@ -40,6 +41,7 @@ async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> Non
         assert isinstance(person.app.screen, QueueScreen)
 
 
+@pytest.mark.sweep
 async def test_a_figure_opens_the_items_it_was_made_from(workspace: Workspace) -> None:
     async with adjudicating(workspace, (120, 40), adjudicate=False) as person:
         lines = await person.press("a")

@@ -150,6 +150,7 @@ def hidden(of: list[str], world: World) -> None:
         assert not [word for word in PLANTED if world.word(word) in each], each
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])
 def test_all_that_is_shown_is_the_same_and_no_planted_word(tmp_path: Path, size: tuple[int, int]) -> None:
     one, other = both(tmp_path / "work", lambda workspace: walked(workspace, size))
@@ -158,11 +159,13 @@ def test_all_that_is_shown_is_the_same_and_no_planted_word(tmp_path: Path, size:
     hidden(other, OTHER)
 
 
+@pytest.mark.sweep
 def test_what_the_store_answers_is_the_same(tmp_path: Path) -> None:
     one, other = both(tmp_path / "work", asked)
     same(one, other)
 
 
+@pytest.mark.sweep
 def test_the_worlds_differ_for_who_is_not_blind(tmp_path: Path) -> None:
     """What is planted is there to be seen: else the walk would prove nothing."""
 

@@ -131,6 +131,7 @@ def events(workspace: Workspace, who: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (workspace.reviews / f"{who}.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.sweep
 async def test_conflicts_are_settled_and_labels_come_back(fresh: Callable[[str], Workspace], tmp_path: Path) -> None:
     workspace = fresh("here")
     items = sixty(workspace)

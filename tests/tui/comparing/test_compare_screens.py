@@ -110,6 +110,7 @@ async def test_a_blind_annotator_is_not_offered_it(workspace: Workspace) -> None
         assert "A: run" not in lines[0]
 
 
+@pytest.mark.sweep
 async def test_a_flip_whose_golden_answer_changed_shows_both(imported: Imported, tmp_path: Path) -> None:
     other: dict[str, Any] = {"golden_hash": "other", "first_difference": FAILS}
     work = imported(tmp_path / "two", {"maple": [RIGHT], "birch": [other]})

@@ -37,6 +37,7 @@ def chosen(store: Store, named: tuple[str, ...]) -> list[int]:
     return list(dict.fromkeys([*(item for name in named for item in store.find(name)), *sample]))
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_every_item_is_told_on_its_first_screen(folder: str, bench: Path, imports: Imports) -> None:

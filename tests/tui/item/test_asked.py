@@ -72,6 +72,7 @@ def said(workspace: Workspace) -> list[tuple[Any, ...]]:
     return [(e["key"]["id"], e["target"], e["criterion"], e["verdict"], bool(e.get("overrules"))) for e in lines]
 
 
+@pytest.mark.sweep
 async def test_the_queue_of_judged_items_leads_from_one_to_the_next(
     app: FcreviewApp, workspace: Workspace, settled: Any
 ) -> None:

@@ -37,6 +37,7 @@ def said(workspace: Workspace) -> list[tuple[str, Any]]:
     return [(event["criterion"], event["verdict"]) for event in map(json.loads, lines) if "criterion" in event]
 
 
+@pytest.mark.sweep
 async def test_each_score_can_be_changed_once_both_are_given(workspace: Workspace, settled: Any) -> None:
     with Store.open(workspace, "alice") as store:
         session = Session(workspace, "alice", store, Reviewer(store, Journal(workspace, "alice")))

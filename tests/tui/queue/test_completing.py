@@ -52,6 +52,7 @@ def test_the_rest_of_the_line_stays() -> None:
     assert replaced("-off", 4, found) == ("-official:", 10)
 
 
+@pytest.mark.sweep
 async def test_tab_completes_and_again_takes_the_next_one(make_app: Any, settled: Any) -> None:
     async with make_app(some()).run_test(size=(80, 24)) as pilot:
         await settled(pilot)

@@ -32,6 +32,7 @@ def more() -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.sweep
 async def test_a_filter_and_a_cluster_open_at_their_first_row(make_app: Any, settled: Any) -> None:
     async with make_app(some()).run_test(size=NARROW) as pilot:
         await settled(pilot)
@@ -44,6 +45,7 @@ async def test_a_filter_and_a_cluster_open_at_their_first_row(make_app: Any, set
         assert under(lines) == "simple_4" and lines[2].endswith("1/3")
 
 
+@pytest.mark.sweep
 async def test_esc_goes_back_one_level_and_from_one_cluster_to_the_next(make_app: Any, settled: Any) -> None:
     app = make_app(more())
     async with app.run_test(size=NARROW) as pilot:
@@ -79,6 +81,7 @@ async def test_esc_goes_back_one_level_and_from_one_cluster_to_the_next(make_app
         assert app.return_value == 0
 
 
+@pytest.mark.sweep
 async def test_a_list_of_clusters_keeps_its_grouping_and_folds(make_app: Any, settled: Any) -> None:
     rows = more()
     rows[8]["diff_argument"] = "unit"
@@ -139,6 +142,7 @@ def left_at(workspace: Workspace) -> Any:
     return json.loads(file_of(workspace.root, "alice").read_text())
 
 
+@pytest.mark.sweep
 async def test_the_program_opens_where_it_was_left(workspace: Workspace, settled: Any) -> None:
     app = FcreviewApp(Session(workspace, "alice"), resume=True)
     async with app.run_test(size=NARROW) as pilot:
@@ -172,6 +176,7 @@ async def test_a_position_that_cannot_be_read_is_none(workspace: Workspace, sett
         assert under(await settled(pilot)) == "simple_4"
 
 
+@pytest.mark.sweep
 async def test_behind_the_last_item_it_says_that_all_are_done(make_app: Any, settled: Any) -> None:
     async with make_app(some()[:3]).run_test(size=NARROW) as pilot:
         await settled(pilot)

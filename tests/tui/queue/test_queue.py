@@ -77,6 +77,7 @@ async def test_a_cursor_move_draws_two_lines_of_the_list(make_app, settled, monk
     assert drawn == [0, 1]
 
 
+@pytest.mark.sweep
 async def test_long_queues_are_read_in_windows(make_app, settled, monkeypatch):
     n = 5 * WINDOW
     app, store = make_app(some(n, 0)), make_app.stores[-1]
@@ -96,6 +97,7 @@ async def test_long_queues_are_read_in_windows(make_app, settled, monkeypatch):
         assert asked[2:] == [(WINDOW, WINDOW)], "the neighbouring window is there before the cursor gets to it"
 
 
+@pytest.mark.sweep
 async def test_a_verdict_shows_in_the_queue_and_counts_in_the_exit(make_app, settled):
     app: FcreviewApp = make_app(some(5, 0))
     async with app.run_test(size=NARROW) as pilot:

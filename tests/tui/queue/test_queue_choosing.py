@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from fcreview.store.rows import View
 from fcreview.tui.screens.queue import QueueScreen
 
@@ -36,6 +38,7 @@ async def test_a_filter_narrows_the_queue_and_f_shows_all_again(make_app, settle
         assert "F all items" not in lines[-1]
 
 
+@pytest.mark.sweep
 async def test_a_bad_filter_is_shown_with_a_caret_and_can_be_put_right(make_app, settled):
     async with make_app(some()).run_test(size=NARROW) as pilot:
         await settled(pilot)
@@ -140,6 +143,7 @@ async def test_failures_are_listed_by_error_type_and_become_the_filter(make_app,
         assert " filter effective:fail error:type_error:simple " in lines[2]
 
 
+@pytest.mark.sweep
 async def test_an_error_type_unfolds_into_functions_and_arguments(make_app, settled):
     rows = some()
     rows[8]["diff_argument"] = rows[9]["diff_argument"] = "unit"
@@ -181,6 +185,7 @@ async def test_folding_from_inside_leads_back_to_the_group(make_app, settled):
         assert "type_error:simple" in lines[3]
 
 
+@pytest.mark.sweep
 async def test_the_runs_that_were_opened_are_not_a_part_of_the_filter(make_app, settled):
     runs = {"maple-8b": some(), "birch-70b": some()[:3], "elm-3b": some()[:5]}
     async with make_app(runs=runs, view=View(where="official:fail", runs=(1, 2))).run_test(size=NARROW) as pilot:
@@ -198,6 +203,7 @@ async def test_the_runs_that_were_opened_are_not_a_part_of_the_filter(make_app, 
         assert not any("elm-3b" in line for line in await settled(pilot))
 
 
+@pytest.mark.sweep
 async def test_several_runs_have_a_column_and_one_can_be_taken(make_app, settled):
     runs = {"maple-8b": some(), "birch-70b": some()[:3]}
     async with make_app(runs=runs).run_test(size=NARROW) as pilot:

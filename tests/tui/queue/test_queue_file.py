@@ -40,6 +40,7 @@ def order_of(app: FcreviewApp) -> list[str]:
     return [queue.items[at].key.id for at in share.order]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("blind", [False, True])
 async def test_a_share_is_walked_in_its_order_and_every_answer_names_its_queue(
     share: Callable[..., FcreviewApp], settled: Any, blind: bool
@@ -79,6 +80,7 @@ async def test_the_orders_offered_hold_the_share(share: Callable[..., FcreviewAp
         assert "pilot" in text and "stratified" in text and "a judge said" not in text and "uncertain" not in text
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("blind", [False, True])
 async def test_the_corrected_rate_has_an_interval_when_a_sample_was_reviewed_and_never_blind(
     make_app: Any, settled: Any, blind: bool

@@ -80,6 +80,7 @@ async def test_undo_takes_back_and_goes_back(workspace: Workspace) -> None:
         assert "nothing to undo" in bar(app, "status")
 
 
+@pytest.mark.sweep
 async def test_fault_tag_and_note_stay_on_the_item(workspace: Workspace) -> None:
     async with opened(workspace) as (app, pilot):
         await pilot.press("w", "c")

@@ -41,6 +41,7 @@ def offered(lines: list[str]) -> list[str]:
     return [line.partition("]")[2].strip() for line in lines if "[ ]" in line or "[x]" in line]
 
 
+@pytest.mark.sweep
 async def test_the_benchmarks_own_words_are_offered_with_digits(workspace: Workspace) -> None:
     async with adjudicating(workspace, adjudicate=False) as person:
         lines = await person.press("enter", "e")
@@ -53,6 +54,7 @@ async def test_the_benchmarks_own_words_are_offered_with_digits(workspace: Works
         assert tags_of(workspace)[1] == ["function call error", "mine"]
 
 
+@pytest.mark.sweep
 async def test_a_digit_may_have_another_key(workspace: Workspace) -> None:
     async with adjudicating(workspace, adjudicate=False, key_names={"tags.set_2": "b"}) as person:
         lines = await person.press("enter", "e")

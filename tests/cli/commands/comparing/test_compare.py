@@ -10,6 +10,7 @@ import pytest
 from tests.cli.conftest import ANSWERS, ERRORS, Cli, write_two
 
 
+@pytest.mark.sweep
 def test_two_runs_as_json(cli: Cli, two_known_runs: Path) -> None:
     """`maple` passes one of six items, `birch` all."""
     done = cli("compare", two_known_runs, "maple", "birch", "--json")
@@ -61,6 +62,7 @@ def test_official_against_rule_of_one_run(cli: Cli, tmp_path: Path) -> None:
     assert flip["cause"] == "same prediction; A: value_error:string, no"
 
 
+@pytest.mark.sweep
 def test_a_review_counts_for_effective_verdicts_only(cli: Cli, two_known_runs: Path) -> None:
     said = cli("label", two_known_runs, "simple_python_1", "--run", "maple", "--verdict", "pass")
     assert said.code == 0, said.err

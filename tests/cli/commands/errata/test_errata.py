@@ -39,6 +39,7 @@ def rule_of(cli: Cli, runs: Path, *more: str | Path) -> dict[tuple[str, str], bo
     return {(row["model"], row["id"]): row["rule"] for row in rows}
 
 
+@pytest.mark.sweep
 def test_a_fix_rescores_exactly_its_item(cli: Cli, runs: Path, mended: Path) -> None:
     before = rule_of(cli, runs)
     after = rule_of(cli, runs, "--errata", mended)
@@ -51,6 +52,7 @@ def test_a_fix_rescores_exactly_its_item(cli: Cli, runs: Path, mended: Path) -> 
     assert rule_of(cli, runs, "--errata", "none") == before
 
 
+@pytest.mark.sweep
 def test_reviews_count_as_before(cli: Cli, runs: Path, mended: Path) -> None:
     for verdict in ("pass", "fail"):
         assert cli("label", runs, ITEM, "--run", "maple-8b", "--verdict", verdict).code == 0
@@ -63,6 +65,7 @@ def test_reviews_count_as_before(cli: Cli, runs: Path, mended: Path) -> None:
         cli("import", runs, "--errata", "none")
 
 
+@pytest.mark.sweep
 def test_the_report_shows_both(cli: Cli, runs: Path, mended: Path) -> None:
     plain = cli("report", runs, "--json").objects
     assert all("errata" not in line for line in plain)
@@ -74,6 +77,7 @@ def test_the_report_shows_both(cli: Cli, runs: Path, mended: Path) -> None:
     assert "official rule errata corrected" in " ".join(cli("report", runs).out.split())
 
 
+@pytest.mark.sweep
 def test_what_was_changed_by_hand_is_refused(cli: Cli, runs: Path, mended: Path) -> None:
     assert cli("errata", "check", mended).code == 0
     assert cli("errata", "check", mended, "--json").objects[0]["goldens"] == 1
@@ -83,6 +87,7 @@ def test_what_was_changed_by_hand_is_refused(cli: Cli, runs: Path, mended: Path)
         assert done.code == 1 and "changed since it was written" in done.err
 
 
+@pytest.mark.sweep
 def test_a_stale_entry_is_told_and_not_applied(cli: Cli, runs: Path, mended: Path) -> None:
     for file in (runs / "data").rglob("possible_answer/*live_simple.json"):
         records = [json.loads(line) for line in file.read_text().splitlines()]
@@ -99,6 +104,7 @@ def test_a_stale_entry_is_told_and_not_applied(cli: Cli, runs: Path, mended: Pat
     assert f"errata, line 2, {ITEM}: stale erratum, not applied" in cli("runs", runs, "--errata", mended).err
 
 
+@pytest.mark.sweep
 def test_maintainers_get_a_text(cli: Cli, mended: Path, tmp_path: Path) -> None:
     done = cli("errata", "issue", mended)
     assert done.code == 0
@@ -108,6 +114,7 @@ def test_maintainers_get_a_text(cli: Cli, mended: Path, tmp_path: Path) -> None:
     assert (tmp_path / "issue.md").read_text().strip() == done.out.strip()
 
 
+@pytest.mark.sweep
 def test_a_benchmark_that_is_not_rescored_is_told(cli: Cli, samples: Path, tmp_path: Path) -> None:
     runs = tmp_path / "ace"
     shutil.copytree(samples / "acebench", runs)
@@ -121,6 +128,7 @@ def test_a_benchmark_that_is_not_rescored_is_told(cli: Cli, samples: Path, tmp_p
     assert cli("report", runs).code == 0
 
 
+@pytest.mark.sweep
 def test_nothing_settled_is_no_file(cli: Cli, runs: Path, tmp_path: Path) -> None:
     done = cli("errata", "create", runs, "-o", tmp_path / "none.jsonl")
     assert done.code == 1 and "no golden fix is settled" in done.err

@@ -39,6 +39,7 @@ def previewed(cli: Cli, runs: Path, rule: str) -> set[tuple[str, str, str]]:
     return {(flip["model"], flip["id"], flip["flip"]) for flip in done.objects}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("rule", RULES)
 def test_the_preview_is_what_changes(cli: Cli, runs: Path, tmp_path: Path, rule: str) -> None:
     before = rules_say(cli, runs)

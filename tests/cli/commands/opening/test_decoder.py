@@ -38,6 +38,7 @@ def passed(cli: Cli, run: Path, command: str = "items", *more: str) -> list[bool
     return [item["rule"] for item in cli(command, run, "--json", *more).objects]
 
 
+@pytest.mark.sweep
 def test_the_decoder_that_was_named_holds_for_later_commands(cli: Cli, run: Path) -> None:
     assert passed(cli, run) == [False, False]
     assert cli("import", run, "--decoder", "json").code == 0
@@ -49,6 +50,7 @@ def test_the_decoder_that_was_named_holds_for_later_commands(cli: Cli, run: Path
     assert passed(cli, run) == [False, False]
 
 
+@pytest.mark.sweep
 def test_open_takes_it_too(cli: Cli, run: Path) -> None:
     assert cli("open", run, "--decoder", "JSON").code == 0
     assert passed(cli, run) == [True, True]
@@ -70,6 +72,7 @@ def test_the_configuration_names_decoders_by_model(cli: Cli, run: Path, tmp_path
     assert "no decoder 'nonsense'" in done.err
 
 
+@pytest.mark.sweep
 def test_without_results_the_rate_is_what_the_header_says(cli: Cli, tmp_path: Path) -> None:
     head = {"accuracy": 0.86, "correct_count": 6, "total_count": 7}
     failing = {"id": "simple_python_3", "valid": False, "error": ["no"], "error_type": "value_error:others"}

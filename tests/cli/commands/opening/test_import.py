@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 Cli = Callable[..., Any]
 
 
@@ -36,6 +38,7 @@ def test_the_second_time_nothing_is_read(cli: Cli, one_run: Path) -> None:
     assert [run["status"] for run in of_kind(cli("import", one_run, "--json"), "run")] == ["unchanged"]
 
 
+@pytest.mark.sweep
 def test_a_changed_run_is_read_again_by_any_command(cli: Cli, one_run: Path) -> None:
     assert cli("items", one_run, "--json").objects[4]["n_predicted"] == 0
     file = next((one_run / "result").rglob("*.json"))
@@ -43,6 +46,7 @@ def test_a_changed_run_is_read_again_by_any_command(cli: Cli, one_run: Path) -> 
     assert cli("items", one_run, "--json").objects[4]["n_predicted"] == 1
 
 
+@pytest.mark.sweep
 def test_an_unreadable_line_is_an_issue_and_the_rest_is_imported(cli: Cli, one_run: Path) -> None:
     file = next((one_run / "result").rglob("*.json"))
     file.write_text(file.read_text() + '{"id": "simple_python_9", "resu')
@@ -95,6 +99,7 @@ def test_runs_lists_rates_and_counts(cli: Cli, two_runs: Path) -> None:
     assert "16.7 %" in cli("runs", two_runs).out
 
 
+@pytest.mark.sweep
 def test_the_configuration_names_annotator_and_data(cli: Cli, one_run: Path, tmp_path: Path) -> None:
     (one_run / "data").rename(tmp_path / "elsewhere")
     config = tmp_path / "config.toml"

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 Cli = Callable[..., Any]
 MAKE = ("--size", "6", "--stratify", "category", "--overlap", "2", "--annotators", "ann,bob", "--repeats", "1")
 
@@ -46,6 +48,7 @@ def test_the_same_seed_makes_the_same_and_none_is_overwritten(cli: Cli, known_ru
     assert one == other
 
 
+@pytest.mark.sweep
 def test_what_cannot_be_made_is_said_in_one_line(cli: Cli, known_run: Path) -> None:
     for more, why in (
         (("--size", "9"), "6 items match"),
@@ -60,6 +63,7 @@ def test_what_cannot_be_made_is_said_in_one_line(cli: Cli, known_run: Path) -> N
     assert not (known_run / ".fcreview" / "queues").exists()
 
 
+@pytest.mark.sweep
 def test_open_wants_a_share_and_items_gives_each_item_once(cli: Cli, known_run: Path) -> None:
     create(cli, known_run)
     stranger = cli("open", known_run, "--queue", "pilot", "--annotator", "carol")
@@ -87,6 +91,7 @@ def test_export_takes_the_items_of_a_queue(cli: Cli, known_run: Path) -> None:
     assert refused.code == 2 and "an order of all items" in refused.err
 
 
+@pytest.mark.sweep
 def test_merge_tells_of_queues(cli: Cli, known_run: Path, tmp_path: Path) -> None:
     import shutil
 

@@ -21,6 +21,7 @@ def reviewed(cli: Cli, known_run: Path) -> Path:
     return known_run
 
 
+@pytest.mark.sweep
 def test_confusion_matrix_figures_and_kinds(cli: Cli, reviewed: Path) -> None:
     found = cli("calibrate", reviewed, "--json").objects
     (official,) = (
@@ -41,6 +42,7 @@ def test_confusion_matrix_figures_and_kinds(cli: Cli, reviewed: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.sweep
 def test_every_cell_opens_its_items_and_no_others(cli: Cli, reviewed: Path) -> None:
     found = cli("calibrate", reviewed, "--json").objects
     cells = [cell for each in found for cell in each.get("cells", [])]
@@ -51,6 +53,7 @@ def test_every_cell_opens_its_items_and_no_others(cli: Cli, reviewed: Path) -> N
         assert len(items) == cell["n"], cell
 
 
+@pytest.mark.sweep
 def test_a_cell_opens_items_within_the_filter(cli: Cli, reviewed: Path) -> None:
     found = cli("calibrate", reviewed, "--where", "id:simple_python_1 OR id:simple_python_2", "--json").objects
     cell = next(cell for cell in found[0]["cells"] if cell["said"] is False and cell["settled"] is True)
@@ -59,6 +62,7 @@ def test_a_cell_opens_items_within_the_filter(cli: Cli, reviewed: Path) -> None:
     ]
 
 
+@pytest.mark.sweep
 def test_the_policy_decides_what_is_settled(cli: Cli, reviewed: Path) -> None:
     cli("label", reviewed, "simple_python_3", "--verdict", "fail", "--annotator", "eve")
     n = [
@@ -68,6 +72,7 @@ def test_the_policy_decides_what_is_settled(cli: Cli, reviewed: Path) -> None:
     assert n == [3, 4]
 
 
+@pytest.mark.sweep
 def test_as_text_it_says_how_reviews_were_chosen(cli: Cli, reviewed: Path, known_run: Path) -> None:
     done = cli("calibrate", reviewed)
     assert "0 of them found in a queue file" in done.out and "queue create" in done.out

@@ -47,6 +47,7 @@ def drawn(cli: Cli, run: Path, queue: str) -> list[str]:
     return [item["id"] for item in items]
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_the_law_no_review_changes_nothing(cli: Cli, tmp_path: Path, benchmark: str) -> None:
@@ -58,6 +59,7 @@ def test_the_law_no_review_changes_nothing(cli: Cli, tmp_path: Path, benchmark: 
         assert one["n_random"] == one["n_known"] == 0 and one["needed"] is None
 
 
+@pytest.mark.sweep
 def test_only_failures_picked_make_no_interval(cli: Cli, run: Path, tmp_path: Path) -> None:
     label(cli, run, tmp_path, {PATH.format(at): "pass" for at in range(0, ITEMS, 3)})
     found = cli("estimate", run, "--json").objects
@@ -67,6 +69,7 @@ def test_only_failures_picked_make_no_interval(cli: Cli, run: Path, tmp_path: Pa
     assert "queue create" in cli("estimate", run).out and "none as part of a random sample" in cli("estimate", run).out
 
 
+@pytest.mark.sweep
 def test_picked_items_beside_a_sample_do_not_make_it_larger(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
     label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})
@@ -81,6 +84,7 @@ def test_picked_items_beside_a_sample_do_not_make_it_larger(cli: Cli, run: Path,
     assert both["low"] <= right <= both["high"]
 
 
+@pytest.mark.sweep
 def test_picked_items_that_happen_to_be_in_a_sample_are_none(cli: Cli, run: Path, tmp_path: Path) -> None:
     """A queue file alone makes nothing random: its items must have been reviewed as its items."""
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
@@ -90,6 +94,7 @@ def test_picked_items_that_happen_to_be_in_a_sample_are_none(cli: Cli, run: Path
     assert all(one["low"] is None and one["n_random"] == 0 for one in cli("estimate", run, "--json").objects)
 
 
+@pytest.mark.sweep
 def test_a_sample_is_extended_until_it_is_narrow_enough(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann,bob", "--seed", "3")
     first = drawn(cli, run, "pilot")
@@ -119,6 +124,7 @@ def test_a_sample_is_extended_until_it_is_narrow_enough(cli: Cli, run: Path, tmp
     assert after["low"] <= right <= after["high"]
 
 
+@pytest.mark.sweep
 def test_what_cannot_be_extended_is_said_in_one_line(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
     label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})
@@ -132,6 +138,7 @@ def test_what_cannot_be_extended_is_said_in_one_line(cli: Cli, run: Path, tmp_pa
     assert "as narrow as" in cli("queue", "extend", run, "--name", "pilot", "--half-width", "90").err
 
 
+@pytest.mark.sweep
 def test_a_population_that_changed_is_no_random_sample(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--where", "-human:any", "--size", "20", "--annotators", "ann")
     label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})

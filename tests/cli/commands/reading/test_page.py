@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fcreview.cli.commands.reading.page import CELLS, item_page
 from fcreview.store.rows import View
 from fcreview.store.store import Store
@@ -54,6 +56,7 @@ def read(page: str) -> Reader:
     return reader
 
 
+@pytest.mark.sweep
 def test_every_sample_item_is_a_page_with_all_its_lines(imports: Imports, samples: Path) -> None:
     with Store.open(imports.of([samples])) as store:
         for detail in (each for part in store.details(View(queue="dataset")) for each in part):

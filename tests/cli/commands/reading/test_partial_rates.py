@@ -36,6 +36,7 @@ def test_runs_without_a_dataset_say_so_and_show_no_rate(cli: Cli, bare: Path) ->
     assert NO_DATASET in done.err
 
 
+@pytest.mark.sweep
 def test_a_figure_recomputed_of_a_part_is_not_set_beside_a_whole_one(cli: Cli, bare: Path) -> None:
     done = cli("report", bare, "--run", 1)
     assert NO_DATASET in done.err

@@ -26,6 +26,7 @@ def report(cli: Cli, samples: Path, workspace: Path) -> list[dict]:
     return done.objects
 
 
+@pytest.mark.sweep
 def test_every_run_has_tables_with_the_three_sources(cli: Cli, samples: Path, workspace: Path) -> None:
     rows = report(cli, samples, workspace)
     assert {row["benchmark"] for row in rows} == BENCHMARKS
@@ -34,6 +35,7 @@ def test_every_run_has_tables_with_the_three_sources(cli: Cli, samples: Path, wo
     assert ace["Summary"]["official"] == ace["Summary"]["rule"] is not None
 
 
+@pytest.mark.sweep
 def test_a_review_moves_the_corrected_figure_only(cli: Cli, samples: Path, workspace: Path) -> None:
     def figure(rows: list[dict]) -> dict:
         wanted = ("hammerbench", "zh", "ST_Perfect", "Args_Acc")

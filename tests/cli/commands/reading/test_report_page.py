@@ -10,6 +10,7 @@ from tests.cli.conftest import Cli
 from tests.exporters.page.reading import read
 
 
+@pytest.mark.sweep
 def test_the_page_holds_the_whole_report(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
     target = tmp_path / "report.html"
     for name, verdict in (("alice", "pass"), ("bob", "fail")):
@@ -42,6 +43,7 @@ def test_a_hostile_run_is_shown_as_text(cli: Cli, hostile_run: Path, tmp_path: P
     assert not any(char in done.out for char in raw)
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 def test_every_benchmark_has_a_page(cli: Cli, samples: Path, tmp_path: Path) -> None:
     done = cli("report", samples, "--workspace", tmp_path / "ws", "--html", tmp_path / "report.html")
@@ -59,6 +61,7 @@ def test_one_run_alone(cli: Cli, two_known_runs: Path) -> None:
     assert "5 items failing" in out
 
 
+@pytest.mark.sweep
 def test_estimates_stand_where_a_sample_was_drawn(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
     """What `fcreview estimate` says, with its interval on the bar."""
 

@@ -95,6 +95,7 @@ def test_only_runs_at_the_path_count(cli: Cli, asked: Path) -> None:
     assert [each["n_runs"] for each in found] == [1, 1, 1]
 
 
+@pytest.mark.sweep
 def test_what_was_settled_here_is_learned(cli: Cli, asked: Path) -> None:
     def score(item: str) -> float:
         found = cli("suspects", asked, "--json").objects

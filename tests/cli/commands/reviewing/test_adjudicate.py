@@ -59,6 +59,7 @@ def disputed(cli: Cli, known_run: Path) -> Path:
     return known_run
 
 
+@pytest.mark.sweep
 def test_conflicts_and_only_they_are_listed(cli: Cli, disputed: Path) -> None:
     assert listed(cli, disputed) == [
         ("1", "item", "correct"),
@@ -70,6 +71,7 @@ def test_conflicts_and_only_they_are_listed(cli: Cli, disputed: Path) -> None:
     assert listed(cli, disputed, "--where", 'id:"simple_python_4"') == [("4", "item", "completeness")]
 
 
+@pytest.mark.sweep
 def test_a_line_of_json_has_what_is_needed_to_settle_it_and_no_names(cli: Cli, disputed: Path) -> None:
     done = cli("adjudicate", disputed, "--json")
     first, fault = done.objects[:2]
@@ -93,6 +95,7 @@ def test_a_line_of_json_has_what_is_needed_to_settle_it_and_no_names(cli: Cli, d
     assert cli("adjudicate", disputed, "--json").out == done.out
 
 
+@pytest.mark.sweep
 def test_letters_do_not_tell_who_gave_which_answer(cli: Cli, two_known_runs: Path) -> None:
     said = [
         each
@@ -109,6 +112,7 @@ def test_letters_do_not_tell_who_gave_which_answer(cli: Cli, two_known_runs: Pat
     }
 
 
+@pytest.mark.sweep
 def test_the_text_shows_both_sides_and_the_command_that_settles(cli: Cli, disputed: Path) -> None:
     done = cli("adjudicate", disputed)
     assert done.code == 0
@@ -135,6 +139,7 @@ def test_the_text_shows_both_sides_and_the_command_that_settles(cli: Cli, disput
     assert ("1", "item", "correct") not in listed(cli, disputed)
 
 
+@pytest.mark.sweep
 def test_what_is_settled_comes_back_only_when_the_answer_changes(cli: Cli, disputed: Path) -> None:
     for number, said in ((1, ["--verdict", "fail"]), (2, ["--fault", "golden"])):
         say(cli, disputed, "judy", number, "--adjudicate", *said)

@@ -97,6 +97,7 @@ def by(figures: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.sweep
 def test_the_figures_are_those_of_independent_libraries(labelled: Labelled) -> None:
     figures = labelled("--json").objects
     for criterion, level in (("correct", "nominal"), ("completeness", "ordinal")):
@@ -166,6 +167,7 @@ def test_the_tables_say_the_same(labelled: Labelled) -> None:
     assert "by benchmark" not in only and "by category" not in only
 
 
+@pytest.mark.sweep
 def test_reviews_given_blind_are_kept_apart(labelled: Labelled, tmp_path: Path) -> None:
     """As blind annotators and an older version write them: alice's and bob's with the flag, carol's without."""
     runs = tmp_path / "runs"

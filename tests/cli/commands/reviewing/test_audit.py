@@ -45,6 +45,7 @@ def told(cli: Cli, known_run: Path) -> list[str]:
     return events
 
 
+@pytest.mark.sweep
 def test_every_act_is_there_in_the_order_of_time(cli: Cli, known_run: Path, told: list[str]) -> None:
     acts = cli("audit", known_run, NAME, "--json").objects
     assert [(each["annotator"], each["act"], each["blind"]) for each in acts] == [
@@ -65,6 +66,7 @@ def test_every_act_is_there_in_the_order_of_time(cli: Cli, known_run: Path, told
     assert cli("audit", known_run, "simple_python_2", "--json").out == ""
 
 
+@pytest.mark.sweep
 def test_the_text_says_the_same(cli: Cli, known_run: Path, told: list[str]) -> None:
     done = cli("audit", known_run, NAME)
     assert done.code == 0
@@ -90,6 +92,7 @@ def test_the_text_says_the_same(cli: Cli, known_run: Path, told: list[str]) -> N
     assert (nothing.code, nothing.out, nothing.err) == (0, "", "nobody said anything\n")
 
 
+@pytest.mark.sweep
 def test_what_is_of_another_answer_is_marked(cli: Cli, known_run: Path, told: list[str]) -> None:
     results = known_run / "result/maple/non_live/BFCL_v4_simple_python_result.json"
     results.write_text(results.read_text().replace("Rome", "Bergen"))
@@ -99,6 +102,7 @@ def test_what_is_of_another_answer_is_marked(cli: Cli, known_run: Path, told: li
     assert cli("audit", known_run, NAME).out.count("STALE") == 5
 
 
+@pytest.mark.sweep
 def test_nobody_takes_back_what_another_said(cli: Cli, known_run: Path, told: list[str]) -> None:
     from fcreview.review import ItemKey, Said
     from fcreview.store.reviews.journal import Journal

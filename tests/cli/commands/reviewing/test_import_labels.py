@@ -47,6 +47,7 @@ def test_many_are_labelled_at_once_and_again_changes_nothing(cli: Cli, known_run
     assert journals(known_run) == before
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -87,6 +88,7 @@ def test_from_goes_with_no_verdict_and_no_item(cli: Cli, known_run: Path, tmp_pa
     assert cli("label", known_run, "--from", tmp_path / "no").code == 1
 
 
+@pytest.mark.sweep
 def test_reviews_of_a_named_annotator_are_taken_in(cli: Cli, known_run: Path, two_copies: Path, tmp_path: Path) -> None:
     for who, verdict in (("alice", "pass"), ("bob", "fail")):
         cli("label", known_run, "simple_python_1", "--verdict", verdict, "--annotator", who, "--reason", who)
@@ -113,6 +115,7 @@ def two_copies(imported_before: Path, tmp_path: Path) -> Path:
     return shutil.copytree(imported_before / "one", tmp_path / "copy")
 
 
+@pytest.mark.sweep
 def test_what_was_said_since_stands(cli: Cli, known_run: Path, tmp_path: Path) -> None:
     cli("label", known_run, "simple_python_1", "--verdict", "pass")
     cli("export", known_run, "-o", tmp_path / "old.jsonl")
@@ -122,6 +125,7 @@ def test_what_was_said_since_stands(cli: Cli, known_run: Path, tmp_path: Path) -
     assert cli("export", known_run, "--only", "reviewed").objects[0]["human"] is False
 
 
+@pytest.mark.sweep
 def test_what_was_changed_in_label_studio_is_of_who_changed_it(cli: Cli, known_run: Path, tmp_path: Path) -> None:
     cli("label", known_run, "simple_python_1", "--verdict", "pass", "--annotator", "alice")
     cli("export", known_run, "--format", "labelstudio", "-o", tmp_path / "tasks", "--only", "reviewed")
@@ -168,6 +172,7 @@ def test_an_export_without_rows_says_why(cli: Cli, known_run: Path) -> None:
     assert cli("export", known_run, "--with", "x").code == 2
 
 
+@pytest.mark.sweep
 def test_a_policy_is_said_at_the_head(cli: Cli, known_run: Path) -> None:
     for who, verdict in (("a", "pass"), ("b", "pass"), ("c", "fail")):
         cli("label", known_run, "simple_python_1", "--verdict", verdict, "--annotator", who)

@@ -32,6 +32,7 @@ def test_a_label_is_in_the_journal_and_counts(cli: Cli, known_run: Path) -> None
     assert "Rome is fine" in shown
 
 
+@pytest.mark.sweep
 def test_every_fault_is_named_in_the_help_and_taken(cli: Cli, known_run: Path) -> None:
     from fcreview.review import FAULTS
 
@@ -96,6 +97,7 @@ def test_an_unknown_export_format_or_place_is_told(cli: Cli, known_run: Path) ->
     assert cli("export", known_run, "-o", "no/such/folder/x.csv").code == 1
 
 
+@pytest.mark.sweep
 def test_sql_reads_and_only_reads(cli: Cli, known_run: Path) -> None:
     query = "SELECT error_type, count(*) AS n FROM items GROUP BY 1 ORDER BY n DESC, 1"
     assert cli("sql", known_run, query, "--json").objects[0] == {"error_type": "value_error:string", "n": 4}
@@ -133,6 +135,7 @@ def test_doctor_fails_on_a_damaged_journal(cli: Cli, known_run: Path) -> None:
     assert "tester" in next(line for line in done.out.splitlines() if line.startswith("!"))
 
 
+@pytest.mark.sweep
 def test_the_demo_is_the_same_every_time_and_leaves_the_samples_alone(cli: Cli, samples: Path, tmp_path: Path) -> None:
     before = sorted(samples.rglob("*"))
     done = cli("demo", "--into", "demo")

@@ -25,6 +25,7 @@ def exported(cli: Cli, run: Path) -> dict[str, Any]:
     return dict(found)
 
 
+@pytest.mark.sweep
 def test_what_annotators_differ_on_is_settled(cli: Cli, known_run: Path) -> None:
     label(cli, known_run, "alice", "pass")
     label(cli, known_run, "bob", "fail")
@@ -40,6 +41,7 @@ def test_what_annotators_differ_on_is_settled(cli: Cli, known_run: Path) -> None
     assert exported(cli, known_run)["decided_by"] == "disputed"
 
 
+@pytest.mark.sweep
 def test_the_fault_is_settled_with_or_without_a_verdict(cli: Cli, known_run: Path) -> None:
     label(cli, known_run, "alice", "golden-wrong")
     label(cli, known_run, "bob", "pass")

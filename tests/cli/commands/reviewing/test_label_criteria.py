@@ -26,6 +26,7 @@ def label(cli: Cli, place: Path, item: str, verdict: str, *more: str) -> object:
     return done.objects[0]["verdict"]
 
 
+@pytest.mark.sweep
 def test_shares_labels_and_the_checks_of_calls_can_be_overruled(cli: Cli, sample: Path) -> None:
     agent = (sample / "acebench", "agent_multi_turn_0")
     assert label(cli, *agent, "0.5", "--criterion", "process_accuracy") == 0.5
@@ -48,6 +49,7 @@ def test_a_criterion_of_nobody_here_is_told_what_there_is(cli: Cli, sample: Path
     assert "process_accuracy" in done.err and "correct" in done.err
 
 
+@pytest.mark.sweep
 def test_criteria_of_ones_own_take_what_the_benchmark_says_there(cli: Cli, sample: Path) -> None:
     """Words for true and false, numbers, labels: by the values in the file."""
     file = sample / GENERIC
@@ -76,6 +78,7 @@ def test_criteria_of_ones_own_take_what_the_benchmark_says_there(cli: Cli, sampl
     assert listed.code == 0 and len(listed.objects) == 3
 
 
+@pytest.mark.sweep
 def test_yes_and_no_are_no_pass_and_fail(cli: Cli, sample: Path) -> None:
     place = sample / "confetti"
     sql = "SELECT id, target FROM verdicts WHERE criterion = 'hallucinated' AND target LIKE '%arg%' LIMIT 1"

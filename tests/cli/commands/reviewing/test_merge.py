@@ -53,6 +53,7 @@ def copies(cli: Cli, known_run: Path, tmp_path: Path) -> tuple[Path, Path]:
     return known_run, other
 
 
+@pytest.mark.sweep
 def test_copies_merged_both_ways_say_the_same(cli: Cli, copies: tuple[Path, Path]) -> None:
     here, other = copies
     before = journal(here, "alice").read_bytes()
@@ -69,6 +70,7 @@ def test_copies_merged_both_ways_say_the_same(cli: Cli, copies: tuple[Path, Path
     assert [(each["annotator"], each["value"]) for each in one["opinions"]] == [("alice", False), ("bob", False)]
 
 
+@pytest.mark.sweep
 def test_merging_again_changes_nothing_and_work_goes_on(cli: Cli, copies: tuple[Path, Path]) -> None:
     here, other = copies
     assert cli("merge", here, other).out == "alice: 3 new events, 1 here already\ncarol: 1 new event, 0 here already\n"
@@ -81,6 +83,7 @@ def test_merging_again_changes_nothing_and_work_goes_on(cli: Cli, copies: tuple[
     assert labels(cli, here) == labels(cli, other)
 
 
+@pytest.mark.sweep
 def test_damaged_lines_are_told_and_not_taken(cli: Cli, copies: tuple[Path, Path]) -> None:
     here, other = copies
     lines = journal(other, "alice").read_bytes().splitlines(True)
@@ -103,6 +106,7 @@ def test_damaged_lines_are_told_and_not_taken(cli: Cli, copies: tuple[Path, Path
     assert {each["id"] for each in cli("export", here, "--only", "reviewed").objects} >= {"simple_python_2"}
 
 
+@pytest.mark.sweep
 def test_a_second_event_with_the_same_id_is_not_taken(cli: Cli, copies: tuple[Path, Path]) -> None:
     from fcreview.store.reviews.lines import digest
 
@@ -116,6 +120,7 @@ def test_a_second_event_with_the_same_id_is_not_taken(cli: Cli, copies: tuple[Pa
     assert journal(here, "bob").read_bytes() == before
 
 
+@pytest.mark.sweep
 def test_a_merge_that_was_killed_goes_on_where_it_stopped(cli: Cli, copies: tuple[Path, Path]) -> None:
     """Whatever part of what it appends reached the disk."""
     here, other = copies
@@ -131,6 +136,7 @@ def test_a_merge_that_was_killed_goes_on_where_it_stopped(cli: Cli, copies: tupl
     assert labels(cli, here) == said
 
 
+@pytest.mark.sweep
 def test_a_line_cut_off_here_is_set_aside_and_what_is_missing_is_added(cli: Cli, copies: tuple[Path, Path]) -> None:
     here, other = copies
     torn = journal(here, "alice").read_bytes()[:-30]
@@ -140,6 +146,7 @@ def test_a_line_cut_off_here_is_set_aside_and_what_is_missing_is_added(cli: Cli,
     assert len(list((here / ".fcreview/reviews/torn").iterdir())) == 1
 
 
+@pytest.mark.sweep
 def test_names_that_differ_in_case_only_are_refused_before_anything_is_written(
     cli: Cli, copies: tuple[Path, Path]
 ) -> None:

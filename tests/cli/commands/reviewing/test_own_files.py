@@ -30,6 +30,7 @@ def report(cli: Cli, run: Path, source: str) -> dict[Any, Any]:
     return {(each["model"], each["table"], each["level"], each["name"]): each[source] for each in lines}
 
 
+@pytest.mark.sweep
 def test_corrected_figures_are_official_in_what_is_written(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("label", run, *ITEM, "--verdict", "golden-wrong")
     cli("label", run, "simple_python_0", "--run", "1", "--verdict", "fail", "--reason", "the unit")
@@ -45,6 +46,7 @@ def test_corrected_figures_are_official_in_what_is_written(cli: Cli, run: Path, 
         assert original.read_bytes() == (run / name).read_bytes()
 
 
+@pytest.mark.sweep
 def test_what_has_no_place_and_what_people_differ_on_is_told(cli: Cli, run: Path, tmp_path: Path) -> None:
     for who, verdict in (("alice", "pass"), ("bob", "fail")):
         cli("label", run, *ITEM, "--verdict", verdict, "--annotator", who)
@@ -56,6 +58,7 @@ def test_what_has_no_place_and_what_people_differ_on_is_told(cli: Cli, run: Path
     assert "0 changed files" in told
 
 
+@pytest.mark.sweep
 def test_a_dataset_that_lies_elsewhere_is_told(cli: Cli, run: Path, samples: Path, tmp_path: Path) -> None:
     near, far = tmp_path / "other" / "questions", tmp_path.parent / f"{tmp_path.name}-far" / "a" / "data"
     for data, copied in ((near, True), (far, False)):
@@ -75,6 +78,7 @@ def test_whole_runs_go_with_no_filter_and_not_to_standard_output(cli: Cli, run: 
     assert cli("export", run, "--format", format_).code == 2
 
 
+@pytest.mark.sweep
 def test_a_golden_fix_is_kept_and_becomes_a_patch(cli: Cli, run: Path, tmp_path: Path) -> None:
     (tmp_path / "fix.json").write_text(json.dumps(FIX))
     for given in (json.dumps(FIX), tmp_path / "fix.json"):
@@ -87,6 +91,7 @@ def test_a_golden_fix_is_kept_and_becomes_a_patch(cli: Cli, run: Path, tmp_path:
     assert b"+++ b/possible_answer/BFCL_v4_live_simple.json" in (tmp_path / "out" / "golden.patch").read_bytes()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("given", "code", "why"),
     [

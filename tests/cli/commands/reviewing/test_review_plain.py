@@ -31,6 +31,7 @@ def events(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
 
 
+@pytest.mark.sweep
 def test_letters_are_verdicts_and_each_leads_to_the_next_item(reviewed: Reviewed, known_run: Path) -> None:
     done = reviewed("f\np\nq\n", "--queue", "dataset")
     assert done.code == 0
@@ -43,6 +44,7 @@ def test_letters_are_verdicts_and_each_leads_to_the_next_item(reviewed: Reviewed
     assert f"item {first}," not in again.out and f"item {second}," not in again.out
 
 
+@pytest.mark.sweep
 def test_notes_faults_scores_and_undo(reviewed: Reviewed, known_run: Path) -> None:
     done = reviewed("n it's odd\nw gol\nw zz\n0\nz\n?\n", "--queue", "dataset")
     note, fault, undo = events(known_run)
@@ -51,6 +53,7 @@ def test_notes_faults_scores_and_undo(reviewed: Reviewed, known_run: Path) -> No
     assert "pass or fail" in done.out and "s skip, b back" in done.out
 
 
+@pytest.mark.sweep
 def test_an_item_is_told_in_words(reviewed: Reviewed) -> None:
     done = reviewed("b\ns\nb\n", "--where", "official:fail")
     assert ", differs. golden: " in done.out
@@ -59,6 +62,7 @@ def test_an_item_is_told_in_words(reviewed: Reviewed) -> None:
     assert "this is the first item" in done.out
 
 
+@pytest.mark.sweep
 def test_blind_nothing_is_told_before_the_verdict(reviewed: Reviewed, known_run: Path) -> None:
     before, after = reviewed("s\nf\n", "--blind").out.split("saved: fail")[0], reviewed("q\n").out
     assert "official" not in before
@@ -67,10 +71,12 @@ def test_blind_nothing_is_told_before_the_verdict(reviewed: Reviewed, known_run:
     assert reviewed("", "--blind", "--where", "official:fail").code != 0
 
 
+@pytest.mark.sweep
 def test_nothing_to_do_is_said(reviewed: Reviewed) -> None:
     assert "no item matches" in reviewed("p\n", "--where", "id:nothing").out
 
 
+@pytest.mark.sweep
 def test_a_verdict_is_on_disk_before_it_is_said(known_run: Path, environ: dict[str, str]) -> None:
     command = [*PROGRAM, "review", str(known_run), "--plain"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ) as program:
@@ -83,6 +89,7 @@ def test_a_verdict_is_on_disk_before_it_is_said(known_run: Path, environ: dict[s
     assert [event["verdict"] for event in events(known_run)] == [False]
 
 
+@pytest.mark.sweep
 def test_where_only_text_can_be_shown_open_says_how_to_review(known_run: Path, environ: dict[str, str]) -> None:
     for more in ([], ["--blind"]):
         done = subprocess.run(

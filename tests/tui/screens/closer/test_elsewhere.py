@@ -65,6 +65,7 @@ async def test_one_line_a_run_equal_predictions_together(four: Workspace) -> Non
         assert '"Ulm"' in lines[0] and '"Hangzhou"' in lines[3]
 
 
+@pytest.mark.sweep
 async def test_enter_opens_it_there_and_esc_comes_back(four: Workspace) -> None:
     async with opened(four, "simple_1") as (app, pilot):
         here = app.screen
@@ -83,6 +84,7 @@ async def test_enter_opens_it_there_and_esc_comes_back(four: Workspace) -> None:
         assert events(four)[1]["key"]["model"] == first
 
 
+@pytest.mark.sweep
 async def test_blind_it_is_not_offered_before_deciding_and_without_verdicts_after(four: Workspace) -> None:
     async with opened(four, blind=True, store_blind=True) as (app, pilot):
         await pilot.press("m")

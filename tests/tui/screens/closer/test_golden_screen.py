@@ -58,6 +58,7 @@ async def test_it_begins_with_the_golden_answer_and_says_what_that_gives(sampled
         assert "this prediction would fail · 0 of 2 runs change" in says(app)
 
 
+@pytest.mark.sweep
 async def test_a_correction_is_rechecked_and_on_disk_with_its_reason(sampled: Workspace) -> None:
     async with correcting(sampled) as (app, pilot):
         await typed(app, pilot, accepting(["Monday", "Wednesday"]))
@@ -79,6 +80,7 @@ async def test_a_correction_is_rechecked_and_on_disk_with_its_reason(sampled: Wo
         assert "06:45" in text(app) and "6:45" in text(app)
 
 
+@pytest.mark.sweep
 async def test_the_next_time_it_goes_on_from_what_was_said(sampled: Workspace) -> None:
     async with correcting(sampled) as (app, pilot):
         await typed(app, pilot, accepting(["Monday"]))
@@ -117,6 +119,7 @@ async def test_letters_are_text_until_tab_and_what_was_typed_is_not_dropped_at_o
         assert not isinstance(app.screen, GoldenScreen)
 
 
+@pytest.mark.sweep
 async def test_an_editor_of_ones_own(sampled: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "edit"
     script.write_text("#!/bin/sh\nsed -i 's/Friday/Sunday/' \"$2\"\n")

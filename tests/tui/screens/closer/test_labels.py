@@ -32,6 +32,7 @@ def labelled(workspace: Workspace) -> tuple[str, list[str]]:
     raise AssertionError("no sample with labels")
 
 
+@pytest.mark.sweep
 async def test_labels_are_set_and_cleared_and_are_the_verdict(confetti: Workspace) -> None:
     name, given = labelled(confetti)
     async with opened(confetti, name) as (app, pilot):

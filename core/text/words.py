@@ -28,10 +28,10 @@ def rate_of(passed: int, known: int, items: int) -> str:
     return rate(passed, known) + (f" of {known:,}" if 0 < known < items else "")
 
 
-def recomputed(passed: int, known: int, items: int) -> str:
+def recomputed(passed: int, known: int, items: int, unknown: str = "·") -> str:
     """A rate only where every item could be judged anew, else how many could: `34.3 %`, `· (61 of 1,000)`. Which those
     are is no accident (without a dataset only failing items carry a golden answer), so that a rate misleads."""
-    return rate(passed, known) if known in (0, items) else f"· ({known:,} of {items:,})"
+    return rate(passed, known) if known in (0, items) else f"{unknown} ({known:,} of {items:,})"
 
 
 def official_rate(passed: int, known: int, items: int, *, stated_pass: int = 0, stated_of: int = 0) -> str:

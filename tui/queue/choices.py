@@ -8,11 +8,10 @@ from fcreview.model import ImportIssue
 from fcreview.sanitise import visible
 from fcreview.store.filters.language import quote
 from fcreview.store.rows import RunRow
-from fcreview.text.words import recomputed
 from fcreview.tui.queue.header import run_title
 from fcreview.tui.queue.state import ALL_RUNS, QueueState, orders
 from fcreview.tui.text.choices import Choices
-from fcreview.tui.text.format import cut_middle, rate_of
+from fcreview.tui.text.format import cut_middle, rate_of, recomputed
 from fcreview.tui.text.lines import Part
 from fcreview.tui.text.table import Column
 

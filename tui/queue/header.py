@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from fcreview.sanitise import visible, width
 from fcreview.store.rows import CHOOSING, RunRow, View
-from fcreview.text.words import NO_DATASET, count_of, recomputed
+from fcreview.text.words import NO_DATASET, count_of
 from fcreview.tui.queue.state import SHUFFLED
-from fcreview.tui.text.format import cut, cut_middle, rate_of
+from fcreview.tui.text.format import cut, cut_middle, rate_of, recomputed
 from fcreview.tui.text.lines import Line, Part, line_width, rule, spread
 from fcreview.tui.text.theme import symbols
 
@@ -110,23 +110,33 @@ def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False
     if runs is None:
         return ((" reading the store ", "dim"),)
     total = rates(runs)
-    left: list[Part] = []
+    told = _warnings(total, lacking=any(run.info.lacks_dataset for run in runs))
     if blind:
-        left += [(" blind: verdicts of others are hidden until you decide", "dim")]
+        lefts: list[Line] = [((" blind: verdicts of others are hidden until you decide", "dim"),)]
     else:
-        left += [(" official ", "dim"), (rate_of(*total.official, total.items), "strong")]
-        if total.rule[1]:
-            shown = recomputed(*total.rule, total.items)
-            left += [GAP, ("rule ", "dim"), (shown, "strong" if total.rule[1] == total.items else "dim")]
-        corrected = rate_of(*total.effective, total.items) if share is None else estimate_words(share)
-        left += [GAP, ("corrected ", "dim"), (corrected, "strong")]
+        lefts = [_rates(total, share, short=False), _rates(total, share, short=True)]
+    both = [(left, text) for left in lefts for text in told]
+    left, warning = next((each for each in both if line_width(each[0]) + width(each[1]) + 2 <= cells), both[-1])
+    return spread(left, ((warning + " ", "warn"),) if warning else (), cells)
+
+
+def _rates(total: Rates, share: Share | None, *, short: bool) -> Line:
+    """`short`: without the number of items that could be judged anew, where that is not all of them."""
+    parts: list[Part] = [(" official ", "dim"), (rate_of(*total.official, total.items), "strong")]
+    if total.rule[1]:
+        whole = total.rule[1] == total.items
+        shown = symbols().none if short and not whole else recomputed(*total.rule, total.items)
+        parts += [GAP, ("rule ", "dim"), (shown, "strong" if whole else "dim")]
+    corrected = rate_of(*total.effective, total.items) if share is None else estimate_words(share)
+    return (*parts, GAP, ("corrected ", "dim"), (corrected, "strong"))
+
+
+def _warnings(total: Rates, *, lacking: bool) -> list[str]:
+    """What is to be told at the right, in fewer and fewer words."""
     issues = [count_of(total.issues, "import issue")] if total.issues else []
-    told = [", ".join(issues)]
-    if any(run.info.lacks_dataset for run in runs):
-        told = [*(", ".join([text, *issues]) for text in (NO_DATASET, SHORTER)), SHORTER, "no dataset"]
-    room = cells - line_width(tuple(left)) - 2
-    warning = next((text for text in told if width(text) <= room), told[-1])
-    return spread(tuple(left), ((warning + " ", "warn"),) if warning else (), cells)
+    if not lacking:
+        return [*issues, count_of(total.issues, "issue")] if issues else [""]
+    return [*(", ".join([text, *issues]) for text in (NO_DATASET, SHORTER)), SHORTER, "no dataset"]
 
 
 @dataclass(frozen=True, slots=True)

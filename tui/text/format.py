@@ -66,6 +66,11 @@ def rate_of(passes: int, known: int, items: int) -> str:
     return words.rate_of(passes, known, items) if known or symbols().rule == words.NOTHING else "–"
 
 
+def recomputed(passes: int, known: int, items: int) -> str:
+    """As `words.recomputed`, in symbols that the terminal has."""
+    return words.recomputed(passes, known, items, symbols().none)
+
+
 def hints_line(hints: Sequence[tuple[str, str]], cells: int, always: int = 2) -> Line:
     """The key line: as many hints as fit, the last `always` of them in any case (help and quit)."""
     kept = list(hints)

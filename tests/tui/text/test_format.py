@@ -193,6 +193,17 @@ def test_hints_that_do_not_fit_are_left_out_before_help_and_quit():
     assert plain(hints_line(hints, 10)) == " q quit ? help"
 
 
+def test_rates_that_do_not_fit_lose_what_is_said_elsewhere_first():
+    runs = [run_row(), run_row("b", official_known=3, rule_known=2, effective_known=3, effective_pass=3, n_issues=1)]
+    for run in runs:
+        run.info.needs_dataset = False
+    whole, middle, narrow = (plain(header.rates_line(runs, cells)).strip() for cells in (90, 77, 66))
+    start = "official 85.7 % of 7   rule "
+    assert (whole.startswith(start + "· (2 of 8)"), whole.endswith("1 import issue")) == (True, True), whole
+    assert (middle.startswith(start + "· (2 of 8)"), middle.endswith("% of 7     1 issue")) == (True, True), middle
+    assert (narrow.startswith(start + "·   "), narrow.endswith("1 issue"), "…" in narrow) == (True, True, False), narrow
+
+
 def test_rates():
     assert (rate_of(3, 4, 4), rate_of(3, 4, 9), rate_of(0, 0, 9)) == ("75.0 %", "75.0 % of 4", "–")
     assert plain(header.rates_line([run_row(), run_row("b", official_pass=1)], 60)).startswith(

@@ -37,11 +37,12 @@ class QueueColumns:
         """The columns for a list of this width, behind cursor, flag and a blank. The first difference goes before the
         error type; what is the same in every row is left out, and what an id says already."""
         size = 0 if cells < 100 else 1 if cells < 140 else 2
-        columns = [("item", min(max(extent.item, 4), (22, 30, 34)[size]))]
-        if extent.model:
-            columns.append(("model", min(max(extent.model, 5), (16, 24, 30)[size])))
         left_out = {name for name, shown in (("rule", extent.rule), ("judge", extent.judge)) if not shown}
         verdicts = [(name, len(title)) for name, title in VERDICTS if name == "you" or not (blind or name in left_out)]
+        columns = [("item", min(max(extent.item, 4), (22, 30, 34)[size]))]
+        if extent.model:
+            room = cells - LEAD - sum(size + 1 for _, size in columns + verdicts) - 1
+            columns.append(("model", min(max(extent.model, 5), (16, 24, 30)[size], max(room, LEAST_NAME))))
         rest = cells - LEAD - sum(size + 1 for _, size in columns + verdicts)
         error = 0 if blind or not extent.error or extent.same_error else min(max(extent.error, 5), (18, 28, 34)[size])
         category = min(max(extent.category, 8), (14, 20, 22)[size], rest - error - COMFORTABLE_DIFFERENCE - 3)

@@ -84,8 +84,8 @@ def _f1(weights: Array) -> Array:
 
 def _resampled(times: NDArray[np.int64], statistics: dict[Metric, Statistic]) -> list[Rate]:
     n = int(times.sum())
-    found = estimates(times, list(statistics.values()))
+    found = [each.over(n) for each in estimates(times, list(statistics.values()))]
     return [
-        Rate(metric, each.value, each.low if n > 1 else None, each.high if n > 1 else None, "bootstrap", n)
+        Rate(metric, each.value, each.low, each.high, "bootstrap", n)
         for metric, each in zip(statistics, found, strict=True)
     ]

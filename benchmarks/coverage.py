@@ -24,8 +24,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from published import Setting, settings
 
-from fcreview.estimate.allocation import NORMAL, Spread, allocated
+from fcreview.estimate.allocation import Spread, allocated
 from fcreview.estimate.estimates import MIDDLE, MIDDLE_UNEVEN, Run, draws_of
+from fcreview.estimate.intervals import NORMAL
 from fcreview.estimate.outcomes import Outcomes
 from fcreview.estimate.posterior import Cells, Floats, Integers, drawn
 from fcreview.estimate.standing import Standing

@@ -35,6 +35,14 @@ def brief(value: Any, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def brief_golden(value: Any, limit: int = 60) -> str:
+    """The first of the accepted values, and how many there are besides: `"km" or 2 more`. Else as `brief`."""
+    if not isinstance(value, Accept) or not value.any_of:
+        return brief(value, limit)
+    more = len(value.any_of) - 1
+    return brief(value.any_of[0], limit) + (f" or {more} more" if more else "")
+
+
 def _text(value: Any, depth: int) -> str:
     kind = type(value)
     if kind is str:

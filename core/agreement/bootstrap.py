@@ -28,6 +28,10 @@ class Estimate:
     high: float | None = None
     """No interval where the coefficient is defined in less than half of the resamples."""
 
+    def over(self, units: int) -> Estimate:
+        """That of so many units: a single one has no interval, as every resample is that unit again."""
+        return self if units > 1 else Estimate(self.value)
+
 
 def estimates(
     times: NDArray[np.int64], statistics: Sequence[Statistic], resamples: int = RESAMPLES, seed: int = SEED

@@ -72,17 +72,17 @@ def _figure(annotator: str | None, criterion: str, repeats: Sequence[Repeated]) 
     ]
     table = table_of(criterion, ratings)
     same = np.asarray(table.cells[:, 0] == table.cells[:, 1])
-    share, kappa = estimates(table.times, [percent(same), cohen(table.cells)])
-    several = len(repeats) > 1
+    both = estimates(table.times, [percent(same), cohen(table.cells)])
+    share, kappa = (each.over(len(repeats)) for each in both)
     return SelfAgreement(
         scope="self",
         annotator=annotator,
         criterion=criterion,
         n=len(repeats),
         percent=share.value,
-        percent_low=share.low if several else None,
-        percent_high=share.high if several else None,
+        percent_low=share.low,
+        percent_high=share.high,
         kappa=kappa.value,
-        kappa_low=kappa.low if several else None,
-        kappa_high=kappa.high if several else None,
+        kappa_low=kappa.low,
+        kappa_high=kappa.high,
     )

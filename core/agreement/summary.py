@@ -86,6 +86,7 @@ def figures_of(group: RatingGroup) -> Iterator[AgreementFigure]:
     labelled = (table.cells != NONE).sum(axis=1)
     for each, found in zip(asked, estimates(table.times, [each.statistic for each in asked]), strict=True):
         units = int(table.times[each.rows].sum())
+        estimate = found.over(units)
         yield AgreementFigure(
             scope=group.scope,
             benchmark=group.benchmark,
@@ -94,9 +95,9 @@ def figures_of(group: RatingGroup) -> Iterator[AgreementFigure]:
             level=each.level,
             metric=each.metric,
             annotators=each.annotators,
-            value=found.value,
-            low=found.low if units > 1 else None,
-            high=found.high if units > 1 else None,
+            value=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
             n_units=units,
             n_labels=2 * units if len(each.annotators) == 2 else int((table.times * labelled)[each.rows].sum()),
             given=group.given,

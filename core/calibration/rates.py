@@ -1,6 +1,6 @@
 """Figures of a confusion matrix, each with an interval.
 
-A share (TPR, TNR, precision, agreement) has Wilson's score interval (Wilson 1927). F1 and kappa have a bootstrap
+A share (TPR, TNR, precision, agreement) has Wilson's score interval. F1 and kappa have a bootstrap
 interval: cases are drawn again with replacement, and the middle 95 % is the interval (Efron and Tibshirani 1993).
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
 from typing import Literal
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from fcreview.agreement.bootstrap import estimates
 from fcreview.agreement.coefficients import Array, Statistic, cohen
-from fcreview.estimate.allocation import NORMAL
+from fcreview.estimate.intervals import wilson
 
 Metric = Literal["agreement", "tpr", "tnr", "precision", "f1", "kappa"]
 Interval = Literal["wilson", "bootstrap"]
@@ -35,16 +34,6 @@ class Rate:
     """How the 95 % interval was made."""
     n: int
     """Cases that the value is over."""
-
-
-def wilson(passed: int, n: int) -> tuple[float, float] | None:
-    """Of a share, at 95 %; None for none of none."""
-    if n == 0:
-        return None
-    share, square = passed / n, NORMAL**2 / n
-    middle = (share + square / 2) / (1 + square)
-    half = NORMAL / (1 + square) * sqrt(share * (1 - share) / n + square / (4 * n))
-    return max(0.0, middle - half) if passed else 0.0, min(1.0, middle + half) if passed < n else 1.0
 
 
 def binary_rates(counts: Sequence[int]) -> list[Rate]:
@@ -84,8 +73,8 @@ def _f1(weights: Array) -> Array:
 
 def _resampled(times: NDArray[np.int64], statistics: dict[Metric, Statistic]) -> list[Rate]:
     n = int(times.sum())
-    found = estimates(times, list(statistics.values()))
+    found = [each.over(n) for each in estimates(times, list(statistics.values()))]
     return [
-        Rate(metric, each.value, each.low if n > 1 else None, each.high if n > 1 else None, "bootstrap", n)
+        Rate(metric, each.value, each.low, each.high, "bootstrap", n)
         for metric, each in zip(statistics, found, strict=True)
     ]

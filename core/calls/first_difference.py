@@ -8,8 +8,8 @@ from typing import Any
 from fcreview.calls.paths import steps
 from fcreview.calls.rules import EXACT, Rules
 from fcreview.calls.table import NOTHING, locate
-from fcreview.model import Accept, ArgumentDiff, Call, Pair
-from fcreview.values import brief, to_json_text
+from fcreview.model import ArgumentDiff, Call, Pair
+from fcreview.values import brief, brief_golden
 
 TEXT = 60
 """Characters of each value in the line."""
@@ -56,17 +56,9 @@ def _inside(pair: Pair, golden: Call | None, predicted: Call | None, rules: Rule
 
 def _line(place: ArgumentDiff, golden: Any, predicted: Any) -> str:
     if place.state == "-":
-        return "missing" if golden is NOTHING else f"missing (golden {_golden(golden)})"
+        return "missing" if golden is NOTHING else f"missing (golden {brief_golden(golden, TEXT)})"
     if predicted is NOTHING or place.reason.startswith("length ") or isinstance(predicted, (dict, list, tuple)):
         return place.reason
     if place.state == "+":
         return f"{brief(predicted, TEXT)} (not in golden)"
-    return f"{brief(predicted, TEXT)} (golden {_golden(golden)})" if golden is not NOTHING else place.reason
-
-
-def _golden(value: Any) -> str:
-    if isinstance(value, Accept) and value.any_of:
-        more = len(value.any_of) - 1
-        return brief(value.any_of[0], TEXT) + (f" or {more} more" if more else "")
-    text = to_json_text(value)
-    return text if len(text) <= TEXT else text[: TEXT - 1] + "…"
+    return f"{brief(predicted, TEXT)} (golden {brief_golden(golden, TEXT)})" if golden is not NOTHING else place.reason

@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
-from statistics import NormalDist
 
-LEVEL = 0.95
+from fcreview.estimate.intervals import NORMAL
+
 METHOD = "tango"
 """The interval of the difference: score interval for paired proportions (Tango 1998, Statistics in Medicine 17:891)."""
 TEST = "mcnemar exact"
-_Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 _HALVINGS = 60
 
 
@@ -105,7 +104,7 @@ def _edge(only_a: int, only_b: int, n: int, inside: float, outside: float) -> fl
     as the statistic falls steadily."""
     for _ in range(_HALVINGS):
         middle = (inside + outside) / 2
-        if abs(score(only_a, only_b, n, middle)) <= _Z:
+        if abs(score(only_a, only_b, n, middle)) <= NORMAL:
             inside = middle
         else:
             outside = middle

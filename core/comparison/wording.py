@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fcreview.comparison.compared import Comparison, Part
 from fcreview.comparison.outcomes import VerdictSource
-from fcreview.comparison.paired import LEVEL
+from fcreview.estimate.intervals import LEVEL
 from fcreview.text.words import count_of
 
 INTERVAL = f"{100 * LEVEL:.0f} % score interval for paired proportions (Tango 1998)"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from fcreview.errata.entry import ErrataError
@@ -34,8 +34,10 @@ GRAMMAR = (
 _SCOPE = {"in": "argument", "of": "function", "on": "benchmark"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
+    """Two are one if they say the same: `accept 1 for 0` and `accept 1.0 for 0` do not, and values may be lists."""
+
     kind: str
     """One of `MEANS`."""
     benchmark: str = ""
@@ -46,12 +48,18 @@ class Rule:
     """Of `accept`: what is accepted ..."""
     wanted: Any = None
     """... for this golden value."""
-    who: str = field(default="", compare=False)
+    who: str = ""
     """Accepted it, on the date (ISO 8601)."""
-    date: str = field(default="", compare=False)
+    date: str = ""
 
     def covers(self, function: str, argument: str) -> bool:
         return self.function in ("", function) and self.argument in ("", argument)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rule) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
 
     def __str__(self) -> str:
         values = f" {_shown(self.given)} for {_shown(self.wanted)}" if self.kind == "accept" else ""

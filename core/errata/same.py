@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fcreview.calls import rules as exact
 from fcreview.errata.rules import Rule
 from fcreview.suspects.facts.documents import MISSING, Parameter
 
@@ -19,7 +20,7 @@ OMITTED = ""
 def same(rules: Sequence[Rule], wanted: Any, given: Any, depth: int = 0) -> bool:
     """Whether `given` is what golden wants, exactly or by one of the rules at each place. Lists go element by element;
     of objects `wanted` has either a list of accepted values for each field or a value."""
-    if (type(wanted) is type(given) and wanted == given) or any(_by(rule, wanted, given) for rule in rules):
+    if exact.same(wanted, given) or any(_by(rule, wanted, given) for rule in rules):
         return True
     if depth >= DEEP:
         return False
@@ -63,12 +64,8 @@ def _by(rule: Rule, wanted: Any, given: Any) -> bool:
         case "power-notation":
             return isinstance(wanted, str) and isinstance(given, str) and _powers(wanted) == _powers(given)
         case "accept":
-            return _is(rule.wanted, wanted) and _is(rule.given, given)
+            return exact.same(rule.wanted, wanted) and exact.same(rule.given, given)
     return False
-
-
-def _is(stated: Any, value: Any) -> bool:
-    return type(stated) is type(value) and bool(stated == value)
 
 
 def _is_number(value: Any) -> bool:

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fcreview.estimate.intervals import NORMAL
 from fcreview.estimate.posterior import JEFFREYS, Cells, Drawn, Floats, Integers
-
-NORMAL = 1.959963984540054
-"""Standard deviations on each side of a 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,6 @@ from fcreview.importers.complexfuncbench.rules import FREE, GENERIC_REPLY, error
 from fcreview.importers.complexfuncbench.sample import GoldenPath, Made
 from fcreview.model import Call
 
-ACCEPTED = "accepted"
-
 
 @dataclass(slots=True)
 class CallVerdict:

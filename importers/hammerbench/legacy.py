@@ -13,8 +13,6 @@ from fcreview.importers.common.jsonfile import read_json
 from fcreview.importers.hammerbench.judged import SAME_NAMES
 from fcreview.model import ImportIssue, Item, Verdict
 
-JUDGES = {"en": "Llama-3.1-70B (as published)", "zh": "Qwen2.5-72B (as published)"}
-
 
 @dataclass(slots=True)
 class Companions:

@@ -11,8 +11,9 @@ from fcreview.cli.output import aligned, emit, emit_json, text_of
 from fcreview.comparison.compared import Comparison, Part
 from fcreview.comparison.flips import Flip
 from fcreview.comparison.outcomes import Outcome
-from fcreview.comparison.paired import LEVEL, METHOD, TEST
+from fcreview.comparison.paired import METHOD, TEST
 from fcreview.comparison.wording import INTERVAL, P_VALUE, difference_of, p_value, remarks, tellable
+from fcreview.estimate.intervals import LEVEL
 from fcreview.sanitise import visible
 from fcreview.text.words import count_of, rate
 

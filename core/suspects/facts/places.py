@@ -12,7 +12,7 @@ from fcreview.calls.table import NOTHING, locate
 from fcreview.model import Accept, Call, Fields, Pair
 from fcreview.suspects.case import Answer, Case
 from fcreview.suspects.facts.notation import plain
-from fcreview.values import brief, to_json_text
+from fcreview.values import brief, brief_golden, to_json_text
 
 MOST = 30
 """Places of one answer: who differs in more has another answer altogether."""
@@ -51,19 +51,9 @@ class Place:
 
     @property
     def wanted(self) -> str:
-        """What golden has there, in words."""
-        return accepted(self.golden)
-
-
-def accepted(golden: Any) -> str:
-    """`"km" or 2 more`, `nothing`."""
-    if golden is NOTHING:
-        return "nothing"
-    if isinstance(golden, Accept):
-        if not golden.any_of:
-            return "nothing"
-        return brief(golden.any_of[0], 60) + (f" or {len(golden.any_of) - 1} more" if len(golden.any_of) > 1 else "")
-    return brief(golden, 60)
+        """What golden has there, in words: `"km" or 2 more`, `nothing`."""
+        nothing = self.golden is NOTHING or (isinstance(self.golden, Accept) and not self.golden.any_of)
+        return "nothing" if nothing else brief_golden(self.golden)
 
 
 def _inside(arguments: Any) -> str:

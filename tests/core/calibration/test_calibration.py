@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from nltk.metrics.agreement import AnnotationTask
 
 from fcreview.calibration.cases import SCOPES, Case
-from fcreview.calibration.rates import binary_rates, wilson
+from fcreview.calibration.rates import binary_rates
 from fcreview.calibration.summary import calibration, wrong_kinds
+from fcreview.estimate.intervals import wilson
 
 WILSON = (
     (0, 7, 0.0, 0.35433043506668743),

@@ -14,7 +14,8 @@ from fcreview.errata.same import may_be_left_out, same
 from fcreview.suspects.facts.documents import read_document
 
 NAMES = st.text(max_size=8).map(str.strip)
-VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | NAMES
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | NAMES
+VALUES = SCALARS | st.lists(SCALARS, max_size=3)
 RULES = st.builds(Rule, st.sampled_from([*MEANS]), NAMES, NAMES, NAMES)
 
 
@@ -40,6 +41,13 @@ def test_what_a_rule_says_is_read_back(rule: Rule, given: Any, wanted: Any) -> N
         rule = Rule(rule.kind, rule.benchmark, rule.function, rule.argument, given, wanted)
     assert parse_rule(str(rule)) == rule
     assert Rule.from_json(rule.as_json()) == rule
+
+
+def test_rules_are_one_if_they_say_the_same() -> None:
+    said = ("accept [1] for [2]", "accept 1 for 0", "accept 1.0 for 0", "accept true for 0", "accept [1] for [2]")
+    assert list(dict.fromkeys(map(parse_rule, said))) == list(map(parse_rule, said[:4]))
+    assert Rule("ignore-case", who="ann", date="2026-01-02") == Rule("ignore-case")
+    assert Rule("ignore-case") != "ignore-case"
 
 
 @pytest.mark.parametrize(
@@ -71,6 +79,9 @@ def test_what_is_no_rule_is_refused(text: str) -> None:
         ("accept CA for California", "CA", "California", False),
         ("accept 5.0 for 5", 5, 5.0, True),
         ("accept 1 for 0", False, True, False),
+        ("accept [1] for [2]", [2], [1], True),
+        ("accept [1] for [2]", [2], [1.0], False),
+        ("ignore-case", ["a", [1]], ["A", [1.0]], False),
     ],
 )
 def test_what_is_taken_for_equal(rule: str, wanted: Any, said: Any, alike: bool) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from fcreview.errata.rules import parse_rule
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.check.evaluate import evaluate
-from tests.importers.bfcl.check.cases import AREA, F, P, S, area, document
+from tests.importers.bfcl.check.cases import AREA, F, P, S, area, array, document
 
 
 @pytest.mark.parametrize(
@@ -144,3 +146,28 @@ def test_outputs_that_differ_in_type_only_are_judged_apart() -> None:
     found = [evaluate(text, case, generation="V4", category="simple_python", model="gpt-4o") for text in texts * 2]
     assert [type(one.calls[0][1]["base"]) for one in found if one.calls] == [int, float, bool] * 2
     assert found[0] is found[3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "accepted", "said", "rule", "valid"),
+    [
+        ("integer", 5, 5.0, "number-equal", True),
+        ("integer", 5, 6.0, "number-equal", False),
+        (array("integer"), [1, 2], [1.0, 2.0], "number-equal", True),
+        (array("integer"), [1, 2], [1.0, 2.0], "number-equal in y", False),
+        (array("integer"), [1, 2], [3], "accept [3] for [1, 2]", True),
+    ],
+)
+def test_equivalence_rules_accept_more(kind: Any, accepted: Any, said: Any, rule: str, valid: bool) -> None:
+    functions, answer = [document("f", x=kind)], [{"f": {"x": [accepted]}}]
+    result = [{"f": json.dumps({"x": said})}]
+    found = [
+        evaluate(
+            result,
+            Case("c_0", "simple_python", functions=functions, answer=answer, rules=rules),
+            generation="V4",
+            category="simple_python",
+        )
+        for rules in ((), (parse_rule(rule),))
+    ]
+    assert [one.valid for one in found] == [False, valid]

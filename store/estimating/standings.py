@@ -46,11 +46,10 @@ def standings(connection: DuckDBPyConnection, workspace: Workspace, reviews: Rev
     usable, problems = samples(connection, workspace)
     there = set(contents)
     usable = [sample for sample in usable if not there.isdisjoint(sample.strata)]
-    list(reviews.spoken_of())  # journals are read when they are first asked for
     settled = {
         content: reviews.said.drawn_in(ItemKey(*row[:6]), row[6], row[7])
         for content, row in zip(contents, rows, strict=True)
-        if row[9] is not None
+        if usable and row[9] is not None  # without a sample journals need not be read
     }
     chosen = [_random(sample, settled) for sample in usable]
     random = {content for each in chosen for content in each.random}

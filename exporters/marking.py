@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
 from fcreview.sanitise import visible, visible_lines
 
@@ -21,6 +22,14 @@ def code(text: str) -> str:
     ticks = "`" * (1 + _longest(shown))
     pad = " " if shown.startswith("`") or shown.endswith("`") else ""
     return f"{ticks}{pad}{shown}{pad}{ticks}"
+
+
+def titled(title: str, lines: Sequence[str]) -> Iterator[str]:
+    """Lines under a title in bold. `title` is Markdown already."""
+    yield f"**{title}**"
+    yield ""
+    yield from lines
+    yield ""
 
 
 def _longest(text: str) -> int:

@@ -43,6 +43,15 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
+def write_file(path: Path, content: bytes) -> None:
+    """All of a file that a person named, as `new_file`. ExportError if the place cannot be written to."""
+    try:
+        with new_file(path) as file:
+            file.write(content)
+    except OSError as error:
+        raise ExportError(f"{path}: {error.strerror or error}") from error
+
+
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """An empty folder beside `path` that takes its place when all is written. ExportError if there is anything at

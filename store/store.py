@@ -229,16 +229,12 @@ class Store:
         return self._labels(read_lines, view, choice, None)
 
     def refresh_reviews(self) -> int:
-        """Takes in what was added to the journals, by other processes too. Returns how many events."""
+        """Takes in what was added to the journals, by other processes too. Returns how many events. Queues whose filter
+        or order depends on reviews are worked out anew: items move and leave only now."""
         with self.lock:
             events = self.reviews.refresh()
             self._orders.forget()
             return events
-
-    def refresh_views(self) -> None:
-        """Queues whose filter or order depends on reviews are worked out anew: items move and leave only now."""
-        with self.lock:
-            self._orders.forget()
 
     def _labels(
         self, read: Callable[..., list[T]], view: View, choice: Choice | None, size: int | None

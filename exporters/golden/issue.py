@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fcreview.errata.entry import Entry
-from fcreview.exporters.marking import block, code
+from fcreview.exporters.marking import block, code, titled
 from fcreview.text.words import count_of
 
 MODELS = 12
@@ -37,11 +37,11 @@ def issue_text(entries: Sequence[Entry], *, patch: bool) -> str:
 def _section(entry: Entry) -> Iterator[str]:
     yield f"### {code(entry.id)}"
     yield ""
-    yield from _part("Question", block(entry.question))
-    yield from _part("Golden answer now", block(_json(entry.old), "json"))
-    yield from _part("Should be", block(_json(entry.new), "json"))
+    yield from titled("Question", block(entry.question))
+    yield from titled("Golden answer now", block(_json(entry.old), "json"))
+    yield from titled("Should be", block(_json(entry.new), "json"))
     if entry.reasons:
-        yield from _part("Reason", block("\n\n".join(entry.reasons)))
+        yield from titled("Reason", block("\n\n".join(entry.reasons)))
     how = "settled by an adjudicator" if entry.decided_by == "adjudication" else "all who reviewed it agree"
     if entry.decided_by == "majority":
         how = "more than half of those who reviewed it agree"
@@ -52,13 +52,6 @@ def _section(entry: Entry) -> Iterator[str]:
         f" and {len(failed) - MODELS} more" if len(failed) > MODELS else ""
     )
     yield f"**Runs**: {seen.passed} of {seen.runs} pass now" + (f"; failed: {named}" if failed else "")
-
-
-def _part(title: str, lines: Sequence[str]) -> Iterator[str]:
-    yield f"**{title}**"
-    yield ""
-    yield from lines
-    yield ""
 
 
 def _json(value: Any) -> str:

@@ -9,10 +9,11 @@ import orjson
 
 from fcreview.calibration.cases import Case
 from fcreview.review import OWN
-from fcreview.rollup import SCORING, SETTLED, alike
+from fcreview.rollup import SCORING, alike
 from fcreview.store.filters.keys import ERROR
 from fcreview.store.queries.pages import FROM, condition
 from fcreview.store.queries.spoken import spoken_of
+from fcreview.store.reviews.effective import settled
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from fcreview.store.reviews.tables import ReviewTables
     from fcreview.store.rows import View
 
-_SETTLED = ", ".join(f"'{how}'" for how in SETTLED)
-_PEOPLE = f"SELECT item, target, criterion, human FROM human_labels WHERE decided_by IN ({_SETTLED})"
+_PEOPLE = f"SELECT item, target, criterion, human FROM human_labels WHERE {settled('decided_by')}"
 _SAID = """
 SELECT i.item, r.benchmark, i.category, i.diff_function, {error}, i.official, i.rule, i.judge,
        list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"])
@@ -35,18 +35,18 @@ def cases(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> 
     """One an automatic verdict on something that people settled (adjudicated, else unanimous, or by the policy of the
     reviews), in the order of items. FilterError for a filter that is not understood."""
     drawn = {of.item: bool(reviews.said.drawn_in(of.key, *of.hashes)) for of in spoken_of(connection, reviews, view)}
-    settled: defaultdict[int, dict[tuple[str, str], Any]] = defaultdict(dict)
+    people: defaultdict[int, dict[tuple[str, str], Any]] = defaultdict(dict)
     for item, target, criterion, human in connection.execute(_PEOPLE).fetchall():
         if human is not None:
-            settled[item][target, criterion] = orjson.loads(human)
+            people[item][target, criterion] = orjson.loads(human)
     where, params, _ = condition(view, blind=False)
     rows = connection.execute(_SAID.format(error=ERROR, table=FROM, where=where), params).fetchall()
     found = []
     for item, benchmark, category, function, error, *own, listed in rows:
-        if item not in settled or item not in drawn:
+        if item not in people or item not in drawn:
             continue
         for (source, judge, target, criterion, tier), value in _automatic(own, listed or []).items():
-            human = settled[item].get((target, criterion))
+            human = people[item].get((target, criterion))
             if human is None or value is None:
                 continue
             about = (benchmark, category, tier, error, function)

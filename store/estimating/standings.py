@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from fcreview.estimate.standing import Standing
 from fcreview.review import ItemKey
-from fcreview.rollup import SETTLED
 from fcreview.store.estimating.samples import Content, Sample, content_of, samples
-from fcreview.store.reviews.effective import AUTOMATIC
+from fcreview.store.reviews.effective import AUTOMATIC, settled
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 _ITEMS = f"""
 SELECT r.benchmark, r.generation, r.language, r.model, i.category, i.id,
        coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''), {AUTOMATIC},
-       CASE WHEN h.decided_by IN ({", ".join(f"'{how}'" for how in SETTLED)}) THEN h.verdict END
+       CASE WHEN {settled("h.decided_by")} THEN h.verdict END
 FROM item_rows i JOIN runs r ON r.run = i.run LEFT JOIN human h ON h.item = i.item
 WHERE i.run = ? ORDER BY i.seq
 """
@@ -46,13 +45,12 @@ def standings(connection: DuckDBPyConnection, workspace: Workspace, reviews: Rev
     usable, problems = samples(connection, workspace)
     there = set(contents)
     usable = [sample for sample in usable if not there.isdisjoint(sample.strata)]
-    list(reviews.spoken_of())  # journals are read when they are first asked for
-    settled = {
+    found_in = {
         content: reviews.said.drawn_in(ItemKey(*row[:6]), row[6], row[7])
         for content, row in zip(contents, rows, strict=True)
-        if row[9] is not None
+        if usable and row[9] is not None  # without a sample journals need not be read
     }
-    chosen = [_random(sample, settled) for sample in usable]
+    chosen = [_random(sample, found_in) for sample in usable]
     random = {content for each in chosen for content in each.random}
     spoken_for = {content for each in chosen for content in each.spoken_for} - random
     items = []
@@ -71,13 +69,13 @@ class _Chosen:
     spoken_for: set[Content]
 
 
-def _random(sample: Sample, settled: Mapping[Content, set[str]]) -> _Chosen:
+def _random(sample: Sample, found_in: Mapping[Content, set[str]]) -> _Chosen:
     """Items that were reviewed because the sample drew them: found in its queue; or, where reviews do not name it, if a
     whole file is settled, so that nobody chose among its items. Then what else is settled may hold some that were
-    chosen, and would have been in the sample or not: the sample speaks for those too. `settled`: of what people
+    chosen, and would have been in the sample or not: the sample speaks for those too. `found_in`: of what people
     settled, the queue files that it was found in."""
-    known = sample.strata.keys() & settled.keys()
-    named = {content for content in known & sample.items if not sample.names.isdisjoint(settled[content])}
+    known = sample.strata.keys() & found_in.keys()
+    named = {content for content in known & sample.items if not sample.names.isdisjoint(found_in[content])}
     whole = set().union(*(items for items in sample.files.values() if items <= known))
     random = named | whole
     return _Chosen(random, known - random if whole - named else set())

@@ -94,10 +94,6 @@ def as_adjudication(said: Incoming | Mistake) -> Incoming | Mistake:
     return replace(said, said=replace(said.said, act="adjudicate"))
 
 
-def says_nothing(said: Said) -> bool:
-    return all(getattr(said, name) is None for name in PARTS)
-
-
 def utc(text: str) -> str | None:
     """A time as events have it; None for an empty text. ValueError if it is no time."""
     if not text:

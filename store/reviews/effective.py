@@ -7,6 +7,11 @@ from fcreview.rollup import DISPUTED, SCORING, SETTLED
 _SETTLED = ", ".join(f"'{how}'" for how in SETTLED)
 
 
+def settled(decided_by: str) -> str:
+    """Whether people settled it."""
+    return f"{decided_by} IN ({_SETTLED})"
+
+
 def automatic(table: str) -> str:
     """The benchmark's own verdict, from the columns `official`, `rule` and `judge` of `table`."""
     return f"coalesce({', '.join(f'{table}.{source}' for source in SCORING)})"
@@ -15,7 +20,7 @@ def automatic(table: str) -> str:
 def effective(human: str, decided_by: str, table: str) -> str:
     """People's verdict (`human`) if they settled it, none while they differ, else the automatic one."""
     return (
-        f"CASE WHEN {decided_by} IN ({_SETTLED}) THEN {human} WHEN {decided_by} = '{DISPUTED}' THEN NULL"
+        f"CASE WHEN {settled(decided_by)} THEN {human} WHEN {decided_by} = '{DISPUTED}' THEN NULL"
         f" ELSE {automatic(table)} END"
     )
 

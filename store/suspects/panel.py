@@ -12,6 +12,7 @@ from fcreview.model import Call, Pair
 from fcreview.store.queries.detail import call_of, pair_of
 from fcreview.store.queries.pages import FROM, condition
 from fcreview.store.reviews.effective import AUTOMATIC
+from fcreview.store.rows import View
 from fcreview.suspects.case import Answer, Case, CaseKey, Witness
 from fcreview.suspects.facts.families import family
 from fcreview.suspects.facts.witnesses import smoothed
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duckdb import DuckDBPyConnection
-
-    from fcreview.store.rows import View
 
 _RATES = f"""
 SELECT i.run, r.model, i.category, count(*) FILTER ({AUTOMATIC}), count({AUTOMATIC}),
@@ -105,7 +104,7 @@ def panel(connection: DuckDBPyConnection, view: View) -> Panel:
     selects in some run. Where runs have different golden answers, the one that most have counts, and only these runs.
     FilterError for a filter that is not understood."""
     chosen = _chosen(connection, view) if view.where.strip() else None
-    runs = f"i.run IN ({', '.join(str(int(run)) for run in view.runs)})" if view.runs else "true"
+    runs, _, _ = condition(View(runs=view.runs), blind=False)
     grouped: dict[CaseKey, list[_Row]] = {}
     for values in connection.execute(_ANSWERS.format(runs=runs)).fetchall():
         row = _Row(*values)

@@ -38,7 +38,7 @@ def create(
     from fcreview.errata.file import write_errata
     from fcreview.exporters.base import Source
     from fcreview.exporters.golden.settled import settled
-    from fcreview.store.kept import write_whole
+    from fcreview.exporters.placing import write_file
     from fcreview.store.labels.reading import EVERY_LABEL
 
     place = Place([path], data, workspace, policy=policy)
@@ -53,5 +53,5 @@ def create(
                 "no golden fix is settled and no rule accepted: fcreview label --golden-fix, fcreview rules add"
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        write_whole(out, write_errata(list(entries.values()), rules, now, session.annotator))
+        write_file(out, write_errata(list(entries.values()), rules, now, session.annotator))
     note(f"{count_of(len(entries), 'golden answer')} and {count_of(len(rules), 'rule')} in {visible(str(out))}")

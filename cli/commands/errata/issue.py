@@ -31,14 +31,14 @@ def issue(
     Example: fcreview errata issue errata.jsonl -o issue.md
     """
     from fcreview.exporters.golden.issue import issue_text
-    from fcreview.store.kept import write_whole
+    from fcreview.exporters.placing import write_file
 
     errata = read_file(file)
     if not errata.entries:
         raise CommandError(f"{visible(str(file))} has no golden answers, rules only: there is nothing to tell upstream")
     text = issue_text(list(errata.entries.values()), patch=False)
     if out is not None:
-        write_whole(out, text.encode())
+        write_file(out, text.encode())
         return
     for line in text.split("\n"):
         emit(line)

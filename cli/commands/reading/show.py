@@ -64,14 +64,13 @@ def show(
 
 
 def _write_page(session: Opened, item: int, file: Path) -> None:
-    """ExportError or OSError if it cannot be written; what was there before then stays."""
+    """ExportError if it cannot be written; what was there before then stays."""
     from fcreview.cli.commands.reading.page import item_page
-    from fcreview.exporters.placing import new_file
+    from fcreview.exporters.placing import write_file
 
     detail = session.store.detail(item)
     page = item_page(detail, session.annotator, heading(detail))
-    with new_file(file) as stream:
-        stream.write(page.encode("utf-8", "replace"))
+    write_file(file, page.encode("utf-8", "replace"))
     note(f"written: {file}")
 
 

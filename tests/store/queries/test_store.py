@@ -106,7 +106,7 @@ def test_reviews_show_in_rows_at_once_and_move_items_only_on_refresh(tmp_path: P
         assert store.count(todo) == 3
         row = store.page(todo, 0, 1)[0]
         assert (row.item, row.you, row.human, row.effective) == (first.item, True, True, True)
-        store.refresh_views()
+        store.refresh_reviews()
         assert store.count(todo) == 2
         assert store.position(todo, first.item) is None
         say(workspace, first.item, False, "bob")

@@ -114,7 +114,7 @@ def test_a_verdict_on_a_part_reviews_the_item_in_part(store: Store, workspace: W
     assert event.overrules is None
     row = store.rows([item])[0]
     assert (row.you, row.parts, row.your_parts) == (None, 1, 1)
-    store.refresh_views()
+    store.refresh_reviews()
     assert [found(store, where) for where in ("human:part", "you:part", "human:any", "human:none")] == [
         [0], [0], [0], [0, 1, 2, 3, 4, 5],
     ]  # fmt: skip

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fcreview.exporters.marking import block, code
+from fcreview.exporters.marking import block, code, titled
 from fcreview.model import Call
 from fcreview.store.rows import ItemDetail
 from fcreview.targets import RESPONSE, part_of
@@ -69,24 +69,17 @@ def _markdown(detail: ItemDetail, annotator: str, diff: str, command: str) -> It
         yield ", ".join(said) + (f": {code(error)}" if error else "")
     yield ""
     users = [message.content for message in item.messages if message.role == "user"]
-    yield from _part("Question", block("\n\n".join(users) or item.question))
-    yield from _part("Golden and predicted", block(diff or "no calls"))
+    yield from titled("Question", block("\n\n".join(users) or item.question))
+    yield from titled("Golden and predicted", block(diff or "no calls"))
     for verdict in item.verdicts:
         if verdict.rationale:
-            yield from _part(f"{verdict.source} {code(verdict.by or '')}", block(verdict.rationale))
+            yield from titled(f"{verdict.source} {code(verdict.by or '')}", block(verdict.rationale))
     mine = next((o for o in detail.opinions if (o.annotator, o.target) == (annotator, "item")), None)
     if mine is not None and mine.note:
-        yield from _part("Note", block(mine.note))
+        yield from titled("Note", block(mine.note))
     if mine is not None and mine.golden_fix:
-        yield from _part("Should be", block(json.dumps(mine.golden_fix, ensure_ascii=False, indent=2), "json"))
+        yield from titled("Should be", block(json.dumps(mine.golden_fix, ensure_ascii=False, indent=2), "json"))
     yield from block(command)
-
-
-def _part(title: str, lines: Sequence[str]) -> Iterator[str]:
-    yield f"**{title}**"
-    yield ""
-    yield from lines
-    yield ""
 
 
 def json_copy(detail: ItemDetail) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -112,6 +113,28 @@ def test_maintainers_get_a_text(cli: Cli, mended: Path, tmp_path: Path) -> None:
         assert part in done.out
     assert cli("errata", "issue", mended, "-o", tmp_path / "issue.md").code == 0
     assert (tmp_path / "issue.md").read_text().strip() == done.out.strip()
+
+
+@pytest.mark.sweep
+def test_errata_are_written_as_exports_are(cli: Cli, runs: Path, mended: Path, tmp_path: Path) -> None:
+    """Through a link, with the rights that are there; a device is no file to be replaced, a folder is none at all."""
+    there = tmp_path / "there"
+    for command in (("issue", mended), ("create", runs)):
+        there.write_text("before")
+        there.chmod(0o640)
+        link = tmp_path / f"{command[0]}.link"
+        link.symlink_to(there)
+        assert cli("errata", *command, "-o", link).code == 0
+        assert link.is_symlink() and there.read_text() != "before" and there.stat().st_mode & 0o777 == 0o640
+        pipe = tmp_path / f"{command[0]}.pipe"
+        os.mkfifo(pipe)
+        with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb") as reader:
+            assert cli("errata", *command, "-o", pipe).code == 0
+            assert pipe.is_fifo() and len(reader.read().strip()) == len(there.read_bytes().strip())
+        before = sorted(tmp_path.iterdir())
+        refused = cli("errata", *command, "-o", runs)
+        assert refused.code == 1 and "is a folder" in refused.err
+        assert sorted(tmp_path.iterdir()) == before, "nothing is left lying about"
 
 
 @pytest.mark.sweep

@@ -108,13 +108,16 @@ class Judging:
         mine = self.mine(about)
         if mine is not None and mine.verdict is None and not mine.stale and fault is None:
             fault = mine.fault  # named before the verdict, which would take it back
-        asked, said = about.asked, "golden wrong, so pass" if key == "golden" else key
+        asked = about.asked
         value = asked.value(verdict)
         if value is None:
             keys = " ".join(self._named("item.labels"))
             return Outcome(f"name the right labels{keys and ': ' + keys}", style="warn")
-        if asked.criterion != CORRECT:
-            said = f"{visible(asked.criterion)} {word(value, asked.criterion)}"
+        said = answered(value, asked.criterion)
+        if key == "golden":
+            said = f"golden wrong, so {said}"
+        elif fault is not None:
+            said += f", {fault} is wrong"
         review = Said(target=about.target, criterion=asked.criterion, verdict=value, fault=fault)
         outcome = await self._save(about, review, said)
         if not outcome.done:
@@ -130,7 +133,7 @@ class Judging:
             return Outcome(f"items of this benchmark pass or fail{keys and ': ' + keys}", style="warn")
         target, criterion = wanted
         said = Said(target=target, criterion=criterion, verdict=value)
-        outcome = await self._save(about, said, f"{visible(criterion)} {value}")
+        outcome = await self._save(about, said, answered(value, criterion))
         if not outcome.done:
             return outcome
         self._scored = about.item, criterion
@@ -157,7 +160,7 @@ class Judging:
         """The labels that a response should have: a verdict on it, whatever the cursor is on."""
         response = replace(about, target=RESPONSE)
         said = Said(target=RESPONSE, criterion=criterion, verdict=labels)
-        outcome = await self._save(response, said, f"{visible(criterion)} {word(labels, criterion)}")
+        outcome = await self._save(response, said, answered(labels, criterion))
         return replace(outcome, goes_on=outcome.done and self._goes_on(response, criterion, True))
 
     def _goes_on(self, about: About, criterion: str, whole: bool) -> bool:
@@ -220,9 +223,15 @@ def score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
     return list(dict.fromkeys(scored))
 
 
+def answered(value: Any, criterion: str) -> str:
+    """`pass`; of anything else than whether it is correct, what was asked too: `hallucinated no`, `dialog_act none`."""
+    said = word(value, criterion) or "none"
+    return said if criterion == CORRECT else f"{visible(criterion)} {said}"
+
+
 def event_words(event: Event) -> str:
     """`fail, golden is wrong, on turn 2 call 1`: what an event had set."""
-    parts = [word(event.verdict, event.criterion)] if event.verdict is not None else []
+    parts = [answered(event.verdict, event.criterion)] if event.verdict is not None else []
     parts += [f"{event.fault} is wrong"] if event.fault else []
     parts += [f"tags {visible(', '.join(event.tags))}"] if event.tags is not None else []
     parts += ["note"] if event.note is not None else []

@@ -19,15 +19,20 @@ from fcreview.tui.item.judging import About, Judging
 from fcreview.tui.session import Session
 from tests.store.factory import make_item, write_run
 
+CITY = "turn:1/call:1/arg:city"
 KEYS = {"item.pass": "y", "item.fail": "f", "item.unsure": "u"}
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    """An item that passes or fails, and one that is scored on two criteria."""
+    """An item that passes or fails, one that is scored on two criteria, and one with a flag and with labels."""
     scored = [Verdict("judge", 1, criterion="completeness"), Verdict("judge", 2, criterion="correctness")]
-    items = [make_item(0), make_item(1, verdicts=scored)]
-    plan: RunPlan = write_run(tmp_path / "run", [{}, {}])
+    said = [
+        Verdict("judge", True, criterion="hallucinated", target=CITY),
+        Verdict("official", ["ask"], "response", "acts"),
+    ]
+    items = [make_item(0), make_item(1, verdicts=scored), make_item(2, verdicts=said)]
+    plan: RunPlan = write_run(tmp_path / "run", [{}, {}, {}])
     made: Workspace = find_workspace(tmp_path)
     import_runs(made, [plan], lambda _: iter(items), jobs=1)
     return made
@@ -97,3 +102,29 @@ async def test_undo_says_what_it_took_back_and_of_which_item(session: Session) -
     assert (undone.message, undone.undone) == ("undone: tags odd · simple_0", thing.detail.key)
     assert (await judging(session).undo()).said == "undone: pass, golden is wrong"
     assert (await judging(session).undo()).style == "warn"
+
+
+async def test_a_wrong_golden_answer_is_named_whatever_was_asked(session: Session, workspace: Workspace) -> None:
+    argument = await judging(session).verdict(await about(session, "simple_2", CITY), "golden")
+    assert argument.said == "saved: golden wrong, so hallucinated no, overrules judge"
+    assert (last(workspace)["verdict"], last(workspace)["fault"]) == (False, "golden")
+    response = await judging(session).verdict(await about(session, "simple_2", "response"), "golden")
+    assert response.said == "saved: golden wrong, so acts ask"
+
+
+async def test_a_fault_that_goes_with_the_verdict_is_said_with_it(session: Session, workspace: Workspace) -> None:
+    await judging(session).fault(await about(session, "simple_0"), "checker")
+    outcome = await judging(session).verdict(await about(session, "simple_0"), "fail")
+    assert (outcome.said, last(workspace)["fault"]) == ("saved: fail, checker is wrong", "checker")
+
+
+async def test_undo_names_what_was_asked(session: Session) -> None:
+    await judging(session).score(await about(session, "simple_1"), 2)
+    await judging(session).verdict(await about(session, "simple_2", CITY), "pass")
+    await judging(session).labels(await about(session, "simple_2"), "acts", [])
+    said = [(await judging(session).undo()).said for _ in range(3)]
+    assert said == [
+        "undone: acts none, on response",
+        "undone: hallucinated no, on turn 1 call 1 city",
+        "undone: completeness 2",
+    ]

@@ -99,6 +99,13 @@ class Opened:
             self.store.take_suspects(view)
         return view
 
+    def to_review(
+        self, where: str = "", *, queue: str | None = None, seed: int = 0, run: str | None = None, blind: bool = False
+    ) -> View:
+        """As `view`, of a queue file the annotator's share. Failures, or blind the dataset, if no queue is named."""
+        usual = "dataset" if blind else "failures"
+        return self.share(self.view(where, queue=queue or usual, seed=seed, run=run, blind=blind))
+
     def queue_file(self, name: str) -> QueueFile:
         """Ready to be asked for as `View.queue`. UsageError if there is none of this name."""
         from fcreview.store.queues.file import queue_names

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import Config, load_config
-from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.opened import Opened, policy_of
-from fcreview.rollup import UNANIMOUS
+from fcreview.cli.errors import CommandError, one_of
+from fcreview.cli.opened import Opened
+from fcreview.rollup import POLICIES, UNANIMOUS
 
 if TYPE_CHECKING:
     from fcreview.plan import Found
@@ -81,8 +81,8 @@ def discovered(place: Place, config: Config) -> Found:
     from fcreview.cli.finding.datasets import Folders, with_datasets
     from fcreview.importers.registry import IMPORTERS, discover
 
-    if place.format is not None and place.format not in IMPORTERS:
-        raise UsageError(f"no format {place.format!r}: there are {', '.join(sorted(IMPORTERS))}")
+    if place.format is not None:
+        one_of(sorted(IMPORTERS), place.format, "format")
     paths, standing = searched(place), data_folders(replace(place, data=None), config)
 
     def search(folders: Folders) -> Found:
@@ -137,7 +137,7 @@ def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
 @contextmanager
 def opened(place: Place) -> Iterator[Opened]:
     """The workspace of the paths, brought up to date. CommandError if there is nothing to show."""
-    policy = policy_of(place.policy)
+    policy = one_of(POLICIES, place.policy, "policy")
     config = load_config()
     workspace, scope = up_to_date(place, config)
     session = Opened(workspace, annotator_of(place, config), scope, policy)

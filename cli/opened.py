@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.output import emit, note
-from fcreview.rollup import POLICIES, UNANIMOUS, Policy
+from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.sanitise import visible
 
 if TYPE_CHECKING:
@@ -144,14 +144,6 @@ class Opened:
         from fcreview.store.reviews.journal import Journal
 
         return Journal(self.workspace, self.annotator)
-
-
-def policy_of(name: str) -> Policy:
-    """UsageError if there is none of this name."""
-    found = next((policy for policy in POLICIES if policy == name), None)
-    if found is None:
-        raise UsageError(f"no policy {name!r}: there are {', '.join(POLICIES)}")
-    return found
 
 
 def _tell(warnings: Sequence[str]) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 TOLD = 3
 """Warnings about journals that every command shows."""
+LISTED = 8
+"""Runs that are named where one has to be chosen."""
 
 
 @dataclass(slots=True)
@@ -131,9 +133,13 @@ class Opened:
         found = [row for row in self.runs if named in (str(row.run), row.info.model)]
         if len(found) == 1:
             return found[0].run
-        known = ", ".join(f"{row.run} {row.info.model}" for row in (found or self.runs)[:8])
-        more = f" and {len(found or self.runs) - 8} more" if len(found or self.runs) > 8 else ""
-        raise CommandError(f"run {named!r} is {'not one' if found else 'none'} of the runs here: {known}{more}")
+        said = "not one" if found else "none"
+        raise CommandError(f"run {named!r} is {said} of the runs here: {listed(found or self.runs)}")
+
+    def chosen(self, named: str | None) -> list[RunRow]:
+        """The run that --run means; all of them where it was not given."""
+        number = None if named is None else self.run(named)
+        return [row for row in self.runs if number in (None, row.run)]
 
     def reviewer(self) -> Reviewer:
         from fcreview.store.reviewer import Reviewer
@@ -144,6 +150,12 @@ class Opened:
         from fcreview.store.reviews.journal import Journal
 
         return Journal(self.workspace, self.annotator)
+
+
+def listed(rows: Sequence[RunRow]) -> str:
+    """`1 gpt-4o, 2 maple-8b`, for who has to choose one; not safe to draw yet."""
+    known = ", ".join(f"{row.run} {row.info.model}" for row in rows[:LISTED])
+    return known + (f" and {len(rows) - LISTED} more" if len(rows) > LISTED else "")
 
 
 def _tell(warnings: Sequence[str]) -> None:

@@ -40,13 +40,13 @@ class Told:
     """None: several."""
 
 
-def told(session: Opened, run: int | None) -> Iterator[Told]:
-    """Of every run, or of one; then of runs of one model that the benchmark publishes figures of together."""
+def told(session: Opened, run: str | None) -> Iterator[Told]:
+    """Of every run, or of the one that is named; then of those of one model that the benchmark publishes figures of
+    together."""
     from fcreview.importers.registry import IMPORTERS
 
     together: dict[tuple[str, str, str], list[Part]] = {}
-    chosen = [row for row in session.runs if run is None or row.run == run]
-    for part in parts_of(session.store.told, chosen, applied(session.workspace)):
+    for part in parts_of(session.store.told, session.chosen(run), applied(session.workspace)):
         row = part.row
         yield Told(head(row), figures_of(part.rows, row.info), row)
         importer = IMPORTERS.get(row.info.benchmark)

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import Config, load_config
-from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.opened import Opened, policy_of
-from fcreview.rollup import UNANIMOUS
+from fcreview.cli.errors import CommandError, one_of
+from fcreview.cli.opened import Opened
+from fcreview.rollup import POLICIES, UNANIMOUS
 
 if TYPE_CHECKING:
-    from fcreview.plan import Found
+    from fcreview.plan import Found, RunPlan
     from fcreview.store.importing.datasets import Remembered
     from fcreview.store.rows import ImportSummary
     from fcreview.store.workspace import Workspace
@@ -81,8 +81,8 @@ def discovered(place: Place, config: Config) -> Found:
     from fcreview.cli.finding.datasets import Folders, with_datasets
     from fcreview.importers.registry import IMPORTERS, discover
 
-    if place.format is not None and place.format not in IMPORTERS:
-        raise UsageError(f"no format {place.format!r}: there are {', '.join(sorted(IMPORTERS))}")
+    if place.format is not None:
+        one_of(sorted(IMPORTERS), place.format, "format")
     paths, standing = searched(place), data_folders(replace(place, data=None), config)
 
     def search(folders: Folders) -> Found:
@@ -104,11 +104,9 @@ def remembered_of(place: Place) -> Remembered | None:
         return None
 
 
-def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
+def bring_in(place: Place, found: Found, config: Config) -> tuple[Workspace, ImportSummary]:
     """Imports what is new or changed of the runs found. Where there are none, only a workspace that is there already
     will do: CommandError otherwise, and no folder is made."""
-    from fcreview.cli.finding.decoders import ask_for
-    from fcreview.cli.finding.errata import read_with
     from fcreview.cli.progress import Progress
     from fcreview.importers.registry import read_plan
     from fcreview.store.importing.datasets import DataChoice
@@ -123,8 +121,7 @@ def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
         except WorkspaceError:
             raise CommandError(nothing_found(place, summary)) from None
     workspace = workspace_of(place)
-    ask_for(found.plans, place.decoder, load_config().decoders, workspace)
-    read_with(found.plans, place.errata, workspace)
+    set_reading(found.plans, place, config, workspace)
     progress, choice = Progress(), DataChoice(named_folders(place), place.forget_data)
     try:
         return workspace, import_runs(
@@ -134,10 +131,19 @@ def bring_in(place: Place, found: Found) -> tuple[Workspace, ImportSummary]:
         progress.close()
 
 
+def set_reading(plans: Sequence[RunPlan], place: Place, config: Config, workspace: Workspace) -> None:
+    """With which decoder and which errata the runs are read, as said now or before."""
+    from fcreview.cli.finding.decoders import ask_for
+    from fcreview.cli.finding.errata import read_with
+
+    ask_for(plans, place.decoder, config.decoders, workspace)
+    read_with(plans, place.errata, workspace)
+
+
 @contextmanager
 def opened(place: Place) -> Iterator[Opened]:
     """The workspace of the paths, brought up to date. CommandError if there is nothing to show."""
-    policy = policy_of(place.policy)
+    policy = one_of(POLICIES, place.policy, "policy")
     config = load_config()
     workspace, scope = up_to_date(place, config)
     session = Opened(workspace, annotator_of(place, config), scope, policy)
@@ -162,7 +168,7 @@ def up_to_date(place: Place, config: Config) -> tuple[Workspace, tuple[int, ...]
             return workspace, runs
     found = discovered(place, config)
     seen.note(found.plans)
-    workspace, summary = bring_in(place, found)
+    workspace, summary = bring_in(place, found, config)
     usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]
     tell_failures(summary)
     tell_missing(summary)

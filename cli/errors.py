@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import TypeVar
+
 from fcreview.errors import FAILED, FINE, INTERRUPTED, WRONG_USAGE, FcreviewError
 
-__all__ = ["FAILED", "FINE", "INTERRUPTED", "WRONG_USAGE", "CommandError", "ReaderGoneError", "UsageError", "explain"]
+__all__ = [
+    "FAILED",
+    "FINE",
+    "INTERRUPTED",
+    "WRONG_USAGE",
+    "CommandError",
+    "ReaderGoneError",
+    "UsageError",
+    "explain",
+    "one_of",
+]
+
+Name = TypeVar("Name", bound=str)
 
 
 class CommandError(FcreviewError):
@@ -19,6 +34,14 @@ class UsageError(CommandError):
 
 class ReaderGoneError(Exception):
     """Whoever read our output has closed it (`| head`): nothing is left to do, and nothing went wrong."""
+
+
+def one_of(known: Collection[Name], named: str, what: str) -> Name:
+    """The name that was given, as one of those there are. UsageError, which lists them, if it is none."""
+    found = next((each for each in known if each == named), None)
+    if found is None:
+        raise UsageError(f"no {what} {named!r}: there are {', '.join(known)}")
+    return found
 
 
 def explain(error: Exception) -> tuple[int, list[str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.output import emit, note
-from fcreview.rollup import POLICIES, UNANIMOUS, Policy
+from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.sanitise import visible
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 TOLD = 3
 """Warnings about journals that every command shows."""
+LISTED = 8
+"""Runs that are named where one has to be chosen."""
 
 
 @dataclass(slots=True)
@@ -99,6 +101,13 @@ class Opened:
             self.store.take_suspects(view)
         return view
 
+    def to_review(
+        self, where: str = "", *, queue: str | None = None, seed: int = 0, run: str | None = None, blind: bool = False
+    ) -> View:
+        """As `view`, of a queue file the annotator's share. Failures, or blind the dataset, if no queue is named."""
+        usual = "dataset" if blind else "failures"
+        return self.share(self.view(where, queue=queue or usual, seed=seed, run=run, blind=blind))
+
     def queue_file(self, name: str) -> QueueFile:
         """Ready to be asked for as `View.queue`. UsageError if there is none of this name."""
         from fcreview.store.queues.file import queue_names
@@ -124,9 +133,13 @@ class Opened:
         found = [row for row in self.runs if named in (str(row.run), row.info.model)]
         if len(found) == 1:
             return found[0].run
-        known = ", ".join(f"{row.run} {row.info.model}" for row in (found or self.runs)[:8])
-        more = f" and {len(found or self.runs) - 8} more" if len(found or self.runs) > 8 else ""
-        raise CommandError(f"run {named!r} is {'not one' if found else 'none'} of the runs here: {known}{more}")
+        said = "not one" if found else "none"
+        raise CommandError(f"run {named!r} is {said} of the runs here: {listed(found or self.runs)}")
+
+    def chosen(self, named: str | None) -> list[RunRow]:
+        """The run that --run means; all of them where it was not given."""
+        number = None if named is None else self.run(named)
+        return [row for row in self.runs if number in (None, row.run)]
 
     def reviewer(self) -> Reviewer:
         from fcreview.store.reviewer import Reviewer
@@ -139,12 +152,10 @@ class Opened:
         return Journal(self.workspace, self.annotator)
 
 
-def policy_of(name: str) -> Policy:
-    """UsageError if there is none of this name."""
-    found = next((policy for policy in POLICIES if policy == name), None)
-    if found is None:
-        raise UsageError(f"no policy {name!r}: there are {', '.join(POLICIES)}")
-    return found
+def listed(rows: Sequence[RunRow]) -> str:
+    """`1 gpt-4o, 2 maple-8b`, for who has to choose one; not safe to draw yet."""
+    known = ", ".join(f"{row.run} {row.info.model}" for row in rows[:LISTED])
+    return known + (f" and {len(rows) - LISTED} more" if len(rows) > LISTED else "")
 
 
 def _tell(warnings: Sequence[str]) -> None:

@@ -41,10 +41,8 @@ def show_queue(
     run: str | None = None,
     blind: bool = False,
 ) -> None:
-    """The app on a terminal, else the head of the queue, or the item, as text. `queue`: failures, or in blind mode the
-    dataset, if none is named."""
-    usual = "dataset" if blind else "failures"
-    view = session.share(session.view(where, queue=queue or usual, seed=seed, run=run, blind=blind))
+    """The app on a terminal, else the head of the queue, or the item, as text."""
+    view = session.to_review(where, queue=queue, seed=seed, run=run, blind=blind)
     first = None
     if item is not None:
         from fcreview.cli.commands.reading.show import one_item

@@ -85,3 +85,8 @@ PolicyOption = Annotated[
         help=f"What counts where annotators differ: {', '.join(POLICIES)}.",
     ),
 ]
+
+
+def names_in(given: str) -> list[str]:
+    """Those of an option that takes several, separated by commas."""
+    return [each.strip() for each in given.split(",") if each.strip()]

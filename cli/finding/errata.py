@@ -36,7 +36,7 @@ def read_with(plans: Iterable[RunPlan], named: str | None, workspace: Workspace)
         write_whole(workspace.errata, path.read_bytes())
     errata = applied(workspace)
     for plan in plans:
-        plan.errata = errata.of(plan.run.benchmark) if errata and _mends(plan.importer) else None
+        plan.errata = errata.of(plan.run.benchmark) if errata and mends(plan.importer) else None
 
 
 def applied(workspace: Workspace) -> Errata | None:
@@ -54,19 +54,20 @@ def _check_use(errata: Errata, named: str) -> None:
     from fcreview.importers.registry import IMPORTERS
 
     titles = {name: one.title for name, one in IMPORTERS.items()}
-    other = sorted({titles.get(e.benchmark, e.benchmark) for e in errata.entries.values() if not _mends(e.benchmark)})
+    other = sorted({titles.get(e.benchmark, e.benchmark) for e in errata.entries.values() if not mends(e.benchmark)})
     if other:
         what = f"errata of {', '.join(other)} cannot be applied: only the rules of {_able(titles)} are recomputed so"
-        if all(not _mends(entry.benchmark) for entry in errata.entries.values()) and not errata.rules:
+        if all(not mends(entry.benchmark) for entry in errata.entries.values()) and not errata.rules:
             raise CommandError(f"{named}: {what}")
         note(f"fcreview: {named}: {what}")
 
 
 def _able(titles: dict[str, str]) -> str:
-    return ", ".join(title for name, title in titles.items() if _mends(name))
+    return ", ".join(title for name, title in titles.items() if mends(name))
 
 
-def _mends(importer: str) -> bool:
+def mends(importer: str) -> bool:
+    """Whether runs of this importer can be read with errata."""
     from fcreview.importers.registry import IMPORTERS
 
     return importer in IMPORTERS and IMPORTERS[importer].mends

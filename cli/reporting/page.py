@@ -30,11 +30,11 @@ SOURCES_SAID = (
 )
 
 
-def page_of(session: Opened, run: int | None) -> Page:
-    """Of every run, or of one. StoreError where verdicts are hidden from this annotator."""
+def page_of(session: Opened, run: str | None) -> Page:
+    """Of every run, or of the one that is named. StoreError where verdicts are hidden from this annotator."""
     found = list(told(session, run))
     rows = [each.row for each in found if each.row is not None]
-    view = session.view(queue="dataset", run=None if run is None else str(run))
+    view = session.view(queue="dataset", run=run)
     queues = drawn(session)
     many = f"{count_of(len(rows), 'run')}, {count_of(sum(row.n_items for row in rows), 'item')}"
     lead = [f"{many}. Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with fcreview.", SOURCES_SAID]
@@ -46,7 +46,7 @@ def page_of(session: Opened, run: int | None) -> Page:
         [
             Section("Figures", sections=[_figures(each, _intervals(session, each, queues)) for each in found]),
             failing_section(failing(session, view, rows)),
-            suspects_section(ranked(session, "" if run is None else f"run:{run}")),
+            suspects_section(ranked(session, "" if run is None else f"run:{session.run(run)}")),
             agreement(session, view),
             progress_section([_progress(row) for row in rows], queues),
             chosen_section(queues),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fcreview.cli.finding.errata import applied
+from fcreview.cli.finding.errata import applied, mends
 from fcreview.cli.progress import Progress
 from fcreview.figures import FigureSource, RunItems, Scored
 from fcreview.reporting.lines import FigureLine, lines_of
@@ -40,13 +40,13 @@ class Told:
     """None: several."""
 
 
-def told(session: Opened, run: int | None) -> Iterator[Told]:
-    """Of every run, or of one; then of runs of one model that the benchmark publishes figures of together."""
+def told(session: Opened, run: str | None) -> Iterator[Told]:
+    """Of every run, or of the one that is named; then of those of one model that the benchmark publishes figures of
+    together."""
     from fcreview.importers.registry import IMPORTERS
 
     together: dict[tuple[str, str, str], list[Part]] = {}
-    chosen = [row for row in session.runs if run is None or row.run == run]
-    for part in parts_of(session.store.told, chosen, applied(session.workspace)):
+    for part in parts_of(session.store.told, session.chosen(run), applied(session.workspace)):
         row = part.row
         yield Told(head(row), figures_of(part.rows, row.info), row)
         importer = IMPORTERS.get(row.info.benchmark)
@@ -64,26 +64,19 @@ def parts_of(told: StoreTold, runs: Sequence[RunRow], errata: Errata | None = No
 
     progress = Progress("counting", lambda count: count_of(count, "item"))
     total, done = sum(row.n_items for row in runs), 0
-    alike = {row.run for row in runs if counts(row.info) and not _mended(errata, row.info)}
+    benchmarks = {row.info.benchmark for row in runs}
+    mended = {each for each in benchmarks if errata and mends(each) and errata.of(each)}
+    alike = {row.run for row in runs if counts(row.info) and row.info.benchmark not in mended}
     counted = told.counted([row.run for row in runs if row.run in alike])
     try:
         for row in runs:
             progress(row.info.model, done, total)
-            mended = _mended(errata, row.info)
-            rows = next(counted)[1] if row.run in alike else told.scored(row.run, errata=mended)
+            rows = next(counted)[1] if row.run in alike else told.scored(row.run, errata=row.info.benchmark in mended)
             progress.close()
             yield Part(row, rows)
             done += row.n_items
     finally:
         progress.close()
-
-
-def _mended(errata: Errata | None, info: Run) -> bool:
-    """Whether the run was read with any errata."""
-    from fcreview.importers.registry import IMPORTERS
-
-    mends = info.benchmark in IMPORTERS and IMPORTERS[info.benchmark].mends
-    return bool(errata and mends and errata.of(info.benchmark))
 
 
 def figures_of(rows: Sourced, info: Run) -> list[FigureLine]:

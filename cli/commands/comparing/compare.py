@@ -9,7 +9,7 @@ import typer
 
 from fcreview.cli.commands.comparing.sides import Side
 from fcreview.cli.common import Place, opened
-from fcreview.cli.errors import CommandError, UsageError
+from fcreview.cli.errors import CommandError, UsageError, one_of
 from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WhereOption, WorkspaceOption
 from fcreview.comparison.compared import compared
 from fcreview.comparison.matrix import matrix
@@ -87,10 +87,7 @@ def compare(
 
 
 def _source(named: str | None) -> VerdictSource | None:
-    found = next((source for source in VERDICT_SOURCES if source == named), None)
-    if named is not None and found is None:
-        raise UsageError(f"no source {named!r}: there are {', '.join(VERDICT_SOURCES)}")
-    return found
+    return None if named is None else one_of(VERDICT_SOURCES, named, "source")
 
 
 def _chosen(session: Opened, named: Sequence[str]) -> list[RunRow]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from fcreview.cli.commands.comparing.sides import SHOWN, Side, key_of
+from fcreview.cli.commands.comparing.sides import SHOWN, Side
 from fcreview.cli.output import aligned, emit, emit_json, text_of
 from fcreview.comparison.compared import Comparison, Part
 from fcreview.comparison.flips import Flip
@@ -69,15 +69,15 @@ def part_json(part: Part) -> dict[str, Any]:
 
 
 def flip_json(flip: Flip) -> dict[str, Any]:
-    """{kind, benchmark, ..., id, passes, same_prediction, golden_differs, cause, a, b}; a and b: {verdict, error_type,
-    first_difference}"""
+    """{kind, benchmark, generation, language, category, id, passes, same_prediction, golden_differs, cause, a, b};
+    a and b: {verdict, error_type, first_difference}"""
 
     def said(side: Outcome) -> dict[str, Any]:
         return {"verdict": side.verdict, "error_type": side.error, "first_difference": side.difference}
 
     return {
         "kind": "flip",
-        **key_of(flip.a),
+        **flip.a.place._asdict(),
         "passes": flip.passes,
         "same_prediction": flip.same_prediction,
         "golden_differs": flip.golden_differs,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.output import text_of
-from fcreview.comparison.outcomes import Outcome, VerdictSource
+from fcreview.comparison.outcomes import VerdictSource
 
 if TYPE_CHECKING:
     from fcreview.store.rows import RunRow
@@ -35,8 +35,3 @@ class Side:
             "language": info.language,
             "source": self.source,
         }
-
-
-def key_of(outcome: Outcome) -> dict[str, str]:
-    """{benchmark, generation, language, category, id}"""
-    return dict(outcome.place._asdict())

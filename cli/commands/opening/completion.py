@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fcreview.cli.errors import UsageError
+from fcreview.cli.errors import one_of
 from fcreview.cli.output import emit
 
 SHELLS = ("bash", "zsh", "fish")
@@ -32,8 +32,7 @@ def completion(
 
     Example: fcreview completion bash
     """
-    if shell not in SHELLS:
-        raise UsageError(f"no shell {shell!r}: there are {', '.join(SHELLS)}")
+    one_of(SHELLS, shell, "shell")
     commands = known()
     emit(fish(commands) if shell == "fish" else bash(commands, zsh=shell == "zsh"))
 

@@ -42,7 +42,6 @@ def demo(
     with opened(Place([folder], annotator=annotator)) as session:
         if on_terminal():
             show_queue(session)
-            session.close()
             note(f"your copy of the sample runs, with what you reviewed: {folder}")
             return
         view = session.view()

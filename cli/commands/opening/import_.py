@@ -50,7 +50,8 @@ def import_(
     Example: fcreview import runs/gpt4o --data bfcl/data --json
     """
     place = Place(paths, data, workspace, format, forget_data=forget_data, decoder=checked(decoder), errata=errata)
-    home, summary = bring_in(place, discovered(place, load_config()))
+    config = load_config()
+    home, summary = bring_in(place, discovered(place, config), config)
     scores = _scores(home)
     rows = [{"kind": "run", **row, **scores.get(row["run"], UNSCORED)} for row in summary.runs]
     issues = [{"kind": "issue", **issue} for issue in summary.issues]

@@ -9,7 +9,16 @@ import typer
 from fcreview.cli.commands.queue.list_ import summary
 from fcreview.cli.commands.queue.show import lines_of
 from fcreview.cli.common import Place, opened
-from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, RunOption, WhereOption, WorkspaceOption
+from fcreview.cli.options import (
+    AsJson,
+    Data,
+    ErrataOption,
+    PathArgument,
+    RunOption,
+    WhereOption,
+    WorkspaceOption,
+    names_in,
+)
 from fcreview.cli.output import emit, emit_json, note
 from fcreview.sanitise import visible
 from fcreview.text.words import count_of
@@ -64,7 +73,7 @@ def create(
     from fcreview.store.queues.creating import Wanted
     from fcreview.store.queues.file import write_queue
 
-    names = [each.strip() for each in annotators.split(",") if each.strip()]
+    names = names_in(annotators)
     with opened(Place([path], data, workspace, errata=errata)) as session:
         sharing = Sharing(names, overlap, repeats, seed)
         wanted = Wanted(name, session.view(where, run=run), size, stratify, sharing)

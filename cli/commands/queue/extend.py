@@ -9,10 +9,20 @@ import typer
 
 from fcreview.cli.commands.queue.list_ import summary
 from fcreview.cli.commands.queue.show import lines_of
-from fcreview.cli.commands.reading.estimate import HALF_WIDTH, HalfWidth, run_of
+from fcreview.cli.commands.reading.estimate import HALF_WIDTH, HalfWidth, check_half_width, run_of
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, PolicyOption, RunOption, WorkspaceOption
+from fcreview.cli.opened import listed
+from fcreview.cli.options import (
+    AsJson,
+    Data,
+    ErrataOption,
+    PathArgument,
+    PolicyOption,
+    RunOption,
+    WorkspaceOption,
+    names_in,
+)
 from fcreview.cli.output import emit, emit_json, note
 from fcreview.sanitise import visible
 from fcreview.text.words import count_of
@@ -67,9 +77,8 @@ def extend(
     from fcreview.store.estimating.extending import Extension, extended, waiting
     from fcreview.store.queues.file import write_queue
 
-    if not 0 < half_width < 100:
-        raise UsageError(f"--half-width {half_width:g}: points between 0 and 100")
-    names = [each.strip() for each in annotators.split(",") if each.strip()]
+    check_half_width(half_width)
+    names = names_in(annotators)
     with opened(Place([path], data, workspace, policy=policy, errata=errata)) as session:
         row, known, sample = _sampled(session, name, run)
         draws, figure = _drawn(session, row, known, target)
@@ -98,16 +107,14 @@ def extend(
 def _sampled(session: Opened, name: str, run: str | None) -> tuple[RunRow, Standings, Sample]:
     """The run that the queue's items are of. CommandError if it is no random sample, or of several runs."""
     queue = session.queue_file(name)
-    chosen = session.run(run) if run is not None else None
     found = []
     problems: list[str] = []
-    for row in session.runs:
-        if chosen in (None, row.run):
-            known = session.store.told.standings(row.run)
-            problems += known.problems
-            found += [(row, known, sample) for sample in known.samples if name in sample.names]
+    for row in session.chosen(run):
+        known = session.store.told.standings(row.run)
+        problems += known.problems
+        found += [(row, known, sample) for sample in known.samples if name in sample.names]
     if len(found) > 1:
-        runs = ", ".join(f"{row.run} {row.info.model}" for row, _, _ in found[:8])
+        runs = listed([row for row, _, _ in found])
         raise CommandError(f"queue {name} is of several runs, choose one with --run: {runs}")
     if not found:
         why = next((each for each in problems if each.startswith(f"queue {queue.name}:")), None)

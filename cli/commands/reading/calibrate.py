@@ -11,7 +11,7 @@ import typer
 
 from fcreview.calibration.cases import SCOPES, Case, Scope
 from fcreview.cli.common import Place, opened
-from fcreview.cli.errors import UsageError
+from fcreview.cli.errors import one_of
 from fcreview.cli.options import (
     AsJson,
     Data,
@@ -70,9 +70,8 @@ def calibrate(
 
     Example: fcreview calibrate runs/gpt4o --by category --where benchmark:bfcl
     """
-    unknown = [each for each in by or () if each not in SCOPES]
-    if unknown:
-        raise UsageError(f"no --by {unknown[0]!r}: there are {', '.join(SCOPES)}")
+    for each in by or ():
+        one_of(SCOPES, each, "--by")
     scopes = [scope for scope in SCOPES if not by or scope in by]
     with opened(Place([path], data, workspace, policy=policy, errata=errata)) as session:
         session.head(as_json=as_json)

@@ -46,15 +46,11 @@ def estimate(
 
     Example: fcreview estimate runs/gpt4o --json
     """
-    if not 0 < half_width < 100:
-        raise UsageError(f"--half-width {half_width:g}: points between 0 and 100")
+    check_half_width(half_width)
     with opened(Place([path], data, workspace, policy=policy, errata=errata)) as session:
         session.head(as_json=as_json)
-        chosen = session.run(run) if run is not None else None
         told: list[str] = []
-        for row in session.runs:
-            if chosen not in (None, row.run):
-                continue
+        for row in session.chosen(run):
             known = session.store.told.standings(row.run)
             told += [each for each in known.problems if each not in told]
             found = list(estimates_of(session, row, known, half_width, seed))
@@ -65,6 +61,12 @@ def estimate(
                 show(row, found, half_width)
         for problem in told:
             note(f"fcreview: no random sample: {problem}")
+
+
+def check_half_width(points: float) -> None:
+    """UsageError for what no interval can have."""
+    if not 0 < points < 100:
+        raise UsageError(f"--half-width {points:g}: points between 0 and 100")
 
 
 def estimates_of(

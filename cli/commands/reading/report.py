@@ -10,7 +10,16 @@ import typer
 
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, PolicyOption, WorkspaceOption
+from fcreview.cli.options import (
+    Annotator,
+    AsJson,
+    Data,
+    ErrataOption,
+    PathArgument,
+    PolicyOption,
+    RunOption,
+    WorkspaceOption,
+)
 from fcreview.cli.output import alert, aligned, emit, emit_data, emit_json, note, text_of
 from fcreview.cli.reporting.parts import told
 from fcreview.reporting.lines import FigureLine, basis, shown_value, sources_of
@@ -19,8 +28,6 @@ from fcreview.text.words import NO_DATASET
 
 if TYPE_CHECKING:
     from fcreview.cli.opened import Opened
-
-RunOption = Annotated[int | None, typer.Option("--run", help="Only this run (its number in `fcreview runs`).")]
 
 
 def report(
@@ -64,7 +71,7 @@ def report(
                 alert(f"run {found.row.run}: {NO_DATASET}")
 
 
-def write_page(session: Opened, run: int | None, html: Path | None) -> None:
+def write_page(session: Opened, run: str | None, html: Path | None) -> None:
     """As one page of HTML in that file, or as Markdown on standard output."""
     from fcreview.cli.reporting.page import page_of
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.common import Place, opened
-from fcreview.cli.errors import UsageError
+from fcreview.cli.errors import one_of
 from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import alert, aligned, emit, emit_json, text_of
 from fcreview.text.words import NO_DATASET, count_of, rate_of, recomputed
@@ -61,11 +61,10 @@ def runs(
 
     Example: fcreview runs result/ --sort official --only v3
     """
-    if sort not in SORTED_BY:
-        raise UsageError(f"no --sort {sort!r}: there are {', '.join(SORTED_BY)}")
+    order = SORTED_BY[one_of(SORTED_BY, sort, "--sort")]
     with opened(Place([path], data, workspace, annotator=annotator, policy=policy, errata=errata)) as session:
         session.head(as_json=as_json)
-        shown = sorted((row for row in session.runs if only.lower() in _words(row).lower()), key=SORTED_BY[sort])
+        shown = sorted((row for row in session.runs if only.lower() in _words(row).lower()), key=order)
         if as_json:
             for row in shown:
                 emit_json(flat(row))

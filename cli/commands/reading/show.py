@@ -13,7 +13,7 @@ import typer
 from fcreview.cli.commands.reading.items import rows_of
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.opened import Opened
+from fcreview.cli.opened import Opened, listed
 from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, RunOption, WorkspaceOption
 from fcreview.cli.output import cells, emit, emit_json, note
 from fcreview.sanitise import visible
@@ -76,22 +76,16 @@ def _write_page(session: Opened, item: int, file: Path) -> None:
 
 def one_item(session: Opened, named: str, run: str | None) -> int:
     """The row key of the item a person means. CommandError with candidates if it is unknown or there are several."""
-    runs = [session.run(run)] if run else [row.run for row in session.runs]
-    found = [(number, item) for number in runs for item in session.store.find(named, number)]
+    found = [(row, item) for row in session.chosen(run) for item in session.store.find(named, row.run)]
     if len(found) == 1:
         return found[0][1]
     if not found:
         close = get_close_matches(named, _ids(session, run), n=3, cutoff=0.6)
         raise CommandError(f"no item {named!r} here" + (f"; did you mean {' or '.join(close)}?" if close else ""))
-    models = {row.run: row.info.model for row in session.runs}
-    several = list(dict.fromkeys(number for number, _ in found))
+    several = list({row.run: row for row, _ in found}.values())
     if len(several) == 1:
-        raise CommandError(
-            f"{named!r} stands {len(found)} times in run {several[0]} {models[several[0]]}: its files repeat an id"
-        )
-    known = ", ".join(f"{number} {models[number]}" for number in several[:8])
-    more = f" and {len(several) - 8} more" if len(several) > 8 else ""
-    raise CommandError(f"{named!r} is in {len(several)} runs, choose one with --run: {known}{more}")
+        raise CommandError(f"{named!r} stands {len(found)} times in run {listed(several)}: its files repeat an id")
+    raise CommandError(f"{named!r} is in {len(several)} runs, choose one with --run: {listed(several)}")
 
 
 def _ids(session: Opened, run: str | None) -> list[str]:

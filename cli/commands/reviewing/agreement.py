@@ -12,7 +12,7 @@ from fcreview.agreement.ratings import GIVEN, Given, Rating, Scope, apart
 from fcreview.agreement.wording import HEADINGS, HOW, METRICS, group_of, name_of, places, value_of
 from fcreview.cli.commands.reviewing.repeats import show_repeats
 from fcreview.cli.common import Place, opened
-from fcreview.cli.errors import UsageError
+from fcreview.cli.errors import one_of
 from fcreview.cli.options import (
     AsJson,
     Data,
@@ -73,11 +73,10 @@ def agreement(
 
     Example: fcreview agreement runs/gpt4o --by category --where category:live_simple
     """
-    if given is not None and given not in GIVEN:
-        raise UsageError(f"no --given {given!r}: there are {', '.join(GIVEN)}")
-    unknown = [each for each in by or () if each not in TABLES]
-    if unknown:
-        raise UsageError(f"no --by {unknown[0]!r}: there are {', '.join(TABLES)}")
+    if given is not None:
+        one_of(GIVEN, given, "--given")
+    for each in by or ():
+        one_of(TABLES, each, "--by")
     scopes = [scope for name, scope in TABLES.items() if not by or name in by]
     with opened(Place([path], data, workspace, errata=errata)) as session:
         view = session.view(where, run=run, queue=queue)

@@ -14,7 +14,7 @@ from fcreview.agreement.disputes import SETTLING
 from fcreview.cli.commands.reading.show import one_item
 from fcreview.cli.commands.reviewing.import_labels import take_in
 from fcreview.cli.common import Place, opened
-from fcreview.cli.errors import CommandError, UsageError
+from fcreview.cli.errors import CommandError, UsageError, one_of
 from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, RunOption, WorkspaceOption
 from fcreview.cli.output import emit, emit_json, note
 from fcreview.criteria import ASKED, Scale, scale_of
@@ -151,10 +151,7 @@ def label(
 
 
 def _fault(named: str | None) -> Fault | None:
-    who = next((one for one in FAULTS if one == named), None)
-    if named is not None and who is None:
-        raise UsageError(f"no fault {named!r}: there are {', '.join(FAULTS)}")
-    return who
+    return None if named is None else one_of(FAULTS, named, "fault")
 
 
 def _golden_fix(given: str, detail: ItemDetail, target: str, criterion: str) -> dict[str, Any]:

@@ -50,6 +50,4 @@ def review(
             return
         from fcreview.cli.commands.reviewing.line_by_line import review_lines
 
-        usual = "dataset" if blind else "failures"
-        view = session.share(session.view(where, queue=queue or usual, seed=seed, run=run, blind=blind))
-        review_lines(session, view, blind=blind)
+        review_lines(session, session.to_review(where, queue=queue, seed=seed, run=run, blind=blind), blind=blind)

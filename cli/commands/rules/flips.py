@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from fcreview.cli.common import Place, discovered, workspace_of
+from fcreview.cli.common import Place, discovered, set_reading, workspace_of
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError
+from fcreview.cli.finding.errata import mends
 from fcreview.cli.output import aligned, emit, emit_json, text_of
 from fcreview.text.words import count_of
 
@@ -52,16 +53,11 @@ def flips(place: Place, rule: Rule) -> Iterator[Flip]:
 
 
 def _plans(place: Place, rule: Rule) -> Iterator[RunPlan]:
-    from fcreview.cli.finding.decoders import ask_for
-    from fcreview.cli.finding.errata import read_with
-    from fcreview.importers.registry import IMPORTERS
-
     config, workspace = load_config(), workspace_of(place, create=False)
     found = discovered(place, config).plans
-    ask_for(found, None, config.decoders, workspace)
-    read_with(found, None, workspace)
+    set_reading(found, replace(place, decoder=None, errata=None), config, workspace)
     for plan in found:
-        if IMPORTERS[plan.importer].mends and rule.benchmark in ("", plan.run.benchmark):
+        if mends(plan.importer) and rule.benchmark in ("", plan.run.benchmark):
             yield plan
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fcreview.calls.rules import same
+from fcreview.calls.steps import step_numbers
 from fcreview.model import GOLDEN_CALL, Call, Item
 
 MAX_TEXT = 200_000
@@ -50,13 +51,14 @@ def same_call(one: Call, other: Call) -> bool:
 def repeated(item: Item, call: Call) -> str | None:
     """Where the very same call was made before, by the model or in the dialogue it goes on from: `turn 1 step 2`. The
     latest counts."""
+    steps = step_numbers(item)
     for before in reversed(_before(item.predicted, call)):
         if same_call(before, call):
-            return f"turn {before.turn + 1} step {before.step + 1}"
+            return f"turn {before.turn + 1} step {steps[before.turn, before.step]}"
     for message in reversed(item.messages):
         told = message.name == GOLDEN_CALL and (message.turn, message.step) < (call.turn, call.step)
         if told and any(same_call(each, call) for each in calls_told(message.content)):
-            return f"turn {message.turn + 1} step {message.step + 1}"
+            return f"turn {message.turn + 1} step {steps[message.turn, message.step]}"
     return None
 
 

@@ -47,9 +47,9 @@ def test_a_call_is_repeated_only_if_it_was_made_before() -> None:
     calls = [Call("predicted", "f", {"a": at % 2}, 0, at, at) for at in range(3)]
     item = Item("i", "c", predicted=calls)
     assert [repeated(item, call) for call in calls] == [None, None, "turn 1 step 1"]
-    item.messages = [Message(0, 1, "assistant", '{"f": {"a": 1}}', GOLDEN_CALL)]
+    item.messages = [Message(0, 0, "assistant", "Hi."), Message(0, 1, "assistant", '{"f": {"a": 1}}', GOLDEN_CALL)]
     late = Call("predicted", "f", {"a": 1}, 0, 2, 0)
     item.predicted = [late]
     assert repeated(item, late) == "turn 1 step 2"
-    item.messages[0].name = None
+    item.messages[1].name = None
     assert repeated(item, late) is None

@@ -199,7 +199,9 @@ def call_text(name: str, call: Call | None) -> str:
     return visible(f"{call.name}({', '.join(parts)})")
 
 
-def one_line(pair: Pair, number: int, count: int, call: Call | None, also: Line, inside: bool, cells: int) -> list[Line]:
+def one_line(
+    pair: Pair, number: int, count: int, call: Call | None, also: Line, inside: bool, cells: int
+) -> list[Line]:
     """A folded pair. `inside`: below the heading of its turn, which need not be named again. `also` stands at its end,
     and is not cut."""
     head = f"{pair.state} "

@@ -59,8 +59,13 @@ class About:
         return Said(target=self.target, criterion=self.asked.criterion, fault=fault, tags=tags, note=note)
 
     @property
+    def part(self) -> str:
+        """What prompts name that lie over the line that says what a verdict is about; empty for the whole item."""
+        return "" if self.target == ITEM else visible(words(self.target))
+
+    @property
     def name(self) -> str:
-        return visible(self.detail.row.id if self.target == ITEM else words(self.target))
+        return self.part or visible(self.detail.row.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +79,6 @@ class Outcome:
     """`bad`: it failed; `warn`: there was nothing to do."""
     goes_on: bool = False
     """The item has its verdict: on to the next one."""
-    overrules: str = ""
-    """Whose verdict it contradicts: `judge gpt-4o`."""
     undone: ItemKey | None = None
     """The item whose review was taken back."""
     presentation: int = 1
@@ -122,8 +125,7 @@ class Judging:
         outcome = await self._save(about, review, said)
         if not outcome.done:
             return outcome
-        said = f"{outcome.said}, overrules {outcome.overrules}" if outcome.overrules else outcome.said
-        return replace(outcome, said=said, goes_on=self._goes_on(about, asked.criterion, about.target == ITEM))
+        return replace(outcome, goes_on=self._goes_on(about, asked.criterion, about.target == ITEM))
 
     async def score(self, about: About, value: int) -> Outcome:
         """A value from 0 to 2 for what `next_score` names."""
@@ -155,6 +157,11 @@ class Judging:
         behind = names.index(last) + 1 if item == about.item and last in names else 0
         opened = (each for each in criteria if self._open(about, *each))
         return next(opened, criteria[behind % len(criteria)] if criteria else None)
+
+    def spoken_to(self, about: About, under: str) -> Asked:
+        """What verdict and score keys are about, with the cursor on the target `under`: what the screen has to name."""
+        target, criterion = self.next_score(about) or ("", "")
+        return replace(about.asked, scored=f"{words(target)} {criterion}" if target in (under, ITEM) else "")
 
     async def labels(self, about: About, criterion: str, labels: list[str]) -> Outcome:
         """The labels that a response should have: a verdict on it, whatever the cursor is on."""
@@ -207,7 +214,7 @@ class Judging:
             event = await self._reviews.review(about.item, said)
         except Exception as error:  # a review that is not saved must be told, whatever the reason
             return Outcome(f"NOT SAVED ({words_}): {_reason(error)}", style="bad")
-        return Outcome(f"saved: {words_}", about.name, overrules=_overruled(event))
+        return Outcome(f"saved: {words_}{_overruled(event)}", about.name)
 
     def _open(self, about: About, target: str, criterion: str) -> bool:
         mine = self.mine(replace(about, target=target), criterion)
@@ -241,11 +248,12 @@ def event_words(event: Event) -> str:
 
 
 def _overruled(event: Event) -> str:
-    """Of a part only: on the item the header shows who says what."""
+    """`, overrules judge gpt-4o`: whose verdict it contradicts. Of a part only: on the item the header shows who says
+    what."""
     over = event.overrules
     if over is None or event.target == ITEM:
         return ""
-    return visible(" ".join(filter(None, (over.get("source"), over.get("by")))))
+    return visible(", overrules " + " ".join(filter(None, (over.get("source"), over.get("by")))))
 
 
 def _reason(error: Exception) -> str:

@@ -28,7 +28,7 @@ from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.item.judging import About, Judging, Outcome
 from fcreview.tui.item.raw import raw_records
 from fcreview.tui.item.reviewing import Judgement, Reviewing
-from fcreview.tui.item.status import SILENT, Remark, key_line, status_line
+from fcreview.tui.item.status import SILENT, Remark, asked_here, key_line, status_line
 from fcreview.tui.keys import bindings, key_hints, key_names
 from fcreview.tui.keytable import ITEM
 from fcreview.tui.screens.ask import AskScreen
@@ -161,7 +161,7 @@ class ItemScreen(Screen[int]):
             shown, reader = self.reviewing.shown, self.reader
             header = header_line(shown.detail, shown.walk.position, shown.walk.count, cells, hidden=reader.hidden)
             self.query_one("#item-header", LineBar).show(header)
-            asked = self._about().asked
+            asked = self._judging.spoken_to(self._about(), self.reader.target)
             share, pace = self.text.share, self.reviewing.pace.said
             status = status_line(self._remark, asked, share, reader.inside, cells, keys, pace)
         self.query_one("#item-status", LineBar).show(status)
@@ -185,8 +185,8 @@ class ItemScreen(Screen[int]):
     def action_score(self, value: int) -> None:
         """Only where it is asked: elsewhere the key leads there."""
         target, criterion = self._judging.next_score(self._about()) or ("", "")
-        if target and self.reader.target != target and self.text.go_to(target):
-            self.say(Remark(f"{criterion} of the {words(target)} is asked here: 0 1 2", "warn"))
+        if target not in ("", WHOLE_ITEM, self.reader.target):
+            self.say(asked_here(target, criterion, found=self.text.go_to(target)))
         else:
             self._judge(partial(self._judging.score, value=value))
 
@@ -205,14 +205,14 @@ class ItemScreen(Screen[int]):
         self.reviewing.of_last(lambda about: asks[what](about, about.name))
 
     def _ask_fault(self, about: About, name: str = "") -> None:
-        self._ask(about, FaultScreen(name), self._judging.fault)
+        self._ask(about, FaultScreen(name or about.part), self._judging.fault)
 
     def _ask_tag(self, about: About, name: str = "") -> None:
         row, mine = about.detail.row, self._judging.mine(about)
         chosen = (mine.tags if mine else None) or []
         errors = [] if self._session.blind and row.you is None else [row.error_type, row.rule_error_type]
         tags = tag_choices(errors, about.detail.run.tags, chosen)
-        self._ask(about, TagsScreen(tags, chosen, self._ahead.used_tags, name), self._judging.tags)
+        self._ask(about, TagsScreen(tags, chosen, self._ahead.used_tags, name or about.part), self._judging.tags)
 
     def _ask_note(self, about: About, name: str = "") -> None:
         mine = self._judging.mine(about)

@@ -3,6 +3,8 @@
 ```toml
 annotator = "alice"                   # whose reviews these are
 data = ["~/bench/bfcl/data"]          # folders with datasets, as --data
+tags = ["ambiguous", "wrong unit"]    # offered first where tags are given, with the digits from 1
+reasons = ["too strict", "misread"]   # why a verdict is overruled, at most 9
 [keys]                                # other keys for actions; the screens' help shows what is in force
 "item.pass" = "p,y"
 [decoders]                            # what reads the replies of BFCL models, as --decoder
@@ -22,7 +24,9 @@ from typing import Any
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.finding.decoders import checked
 
-SETTINGS = ("annotator", "data", "keys", "decoders")
+MOST = 9
+"""Reasons there can be."""
+SETTINGS = ("annotator", "data", "tags", "reasons", "keys", "decoders")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,10 @@ class Config:
     file: Path
     annotator: str | None = None
     data: list[Path] = field(default_factory=list)
+    tags: tuple[str, ...] = ()
+    """Tags of one's own."""
+    reasons: tuple[str, ...] = ()
+    """Why verdicts are overruled; empty: as the screens have them."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """`{"item.pass": "p,y"}`: actions of the screens and their keys."""
     decoders: Mapping[str, str] = field(default_factory=dict)
@@ -69,7 +77,19 @@ def _checked(file: Path, read: dict[str, Any]) -> Config:
         raise CommandError(f"{file}: data must be a list of folders")
     keys = _keys(file, read.get("keys", {}))
     decoders = _decoders(file, read.get("decoders", {}))
-    return Config(file, annotator, [file.parent / Path(each).expanduser() for each in data], keys, decoders)
+    folders = [file.parent / Path(each).expanduser() for each in data]
+    tags, reasons = (_words(file, name, read.get(name, [])) for name in ("tags", "reasons"))
+    return Config(file, annotator, folders, tags, reasons, keys, decoders)
+
+
+def _words(file: Path, name: str, read: Any) -> tuple[str, ...]:
+    """`tags` or `reasons`, each once."""
+    if not (isinstance(read, list) and all(isinstance(each, str) and each.strip() for each in read)):
+        raise CommandError(f'{file}: {name} must be a list of texts such as ["ambiguous"]')
+    words = tuple(dict.fromkeys(" ".join(each.split()) for each in read))
+    if name == "reasons" and len(words) > MOST:
+        raise CommandError(f"{file}: there can be at most {MOST} reasons: each has a digit")
+    return words
 
 
 def _decoders(file: Path, read: Any) -> dict[str, str]:

@@ -13,6 +13,7 @@ from fcreview.errors import FcreviewError
 from fcreview.store.queues.presentations import item_of
 from fcreview.tui.in_order import InOrder
 from fcreview.tui.queue.position import Position, file_of, keep, kept
+from fcreview.tui.vocabulary import BARE, Vocabulary
 
 if TYPE_CHECKING:
     from fcreview.review import Event, Said
@@ -43,10 +44,12 @@ class Session:
         *,
         blind: bool = False,
         golden: Golden | None = None,
+        vocabulary: Vocabulary = BARE,
     ) -> None:
         self.annotator = annotator
         self.golden = golden
         """What the benchmarks know of golden answers; None: they are not corrected here."""
+        self.vocabulary = vocabulary
         self.acts = InOrder()
         """What was asked for on a screen that reviews: nobody leaves before it is done."""
         self.blind = blind

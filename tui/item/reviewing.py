@@ -19,13 +19,15 @@ from fcreview.store.rows import ItemDetail
 from fcreview.tui.in_order import Act
 from fcreview.tui.item.acting import Acting
 from fcreview.tui.item.ahead import LookAhead, Shown
-from fcreview.tui.item.judging import About, Judging, KeyOf, Outcome
+from fcreview.tui.item.judging import About, Judging, KeyOf, Outcome, score_criteria
 from fcreview.tui.item.pace import Pace
 from fcreview.tui.item.status import SILENT, Remark
+from fcreview.tui.item.why import Why
 
 if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
+SCORES = (0, 1, 2)
 Judgement = Callable[[About], Awaitable[Outcome]]
 
 
@@ -66,6 +68,7 @@ class Reviewing:
         """Something was said of the item since it was read."""
         self._last: int | None = None
         """The item that was judged last."""
+        self.whys = Why(session.vocabulary.reasons, key)
         self.pace = Pace()
         self._due: tuple[int, Remark] | None = None
         """The item to go to, and what is said there, as soon as nothing more is asked of this one."""
@@ -86,6 +89,30 @@ class Reviewing:
 
     def judge(self, about: About, judgement: Judgement) -> None:
         self._do(partial(self._judge, about, judgement))
+
+    def score(self, about: About, value: int) -> None:
+        """Where no score is asked, the reason of that number for the verdict given last, if it overrules one."""
+        self._do(partial(self._score, about, value))
+
+    def of_overruled(self, take: Callable[[str], None]) -> None:
+        """`take` gets the name of what the verdict given last is about, behind one that may be on its way."""
+        self._do(partial(self._of_overruled, take))
+
+    async def _of_overruled(self, take: Callable[[str], None]) -> bool:
+        if self.whys.overruled is None:
+            self._say(self.whys.lacks, "warn")
+        else:
+            take(self.whys.overruled.about.name)
+        return True
+
+    def why(self, reason: int) -> None:
+        """The reason of this number, from 1, for the verdict given last."""
+        self._do(partial(self._why, reason))
+
+    @property
+    def hints(self) -> list[tuple[str, str]]:
+        """Keys of reasons for the verdict given last, and what they say."""
+        return self.whys.hints(scored=bool(score_criteria(self.shown.detail))) if self.begun else []
 
     def undo(self) -> None:
         self._do(self._undo)
@@ -158,6 +185,7 @@ class Reviewing:
         if not outcome.done:
             self._say(outcome.said, outcome.style)
             return outcome.style != "bad"
+        self.whys.judged(about, outcome.event)
         if outcome.goes_on:
             self._last = about.item
             self.pace.judged(item_of(about.item), monotonic())
@@ -171,6 +199,22 @@ class Reviewing:
         else:
             await self._renew(outcome.message)
         return True
+
+    async def _score(self, about: About, value: int) -> bool:
+        scored = bool(score_criteria(about.detail))
+        if scored and value > max(SCORES):
+            self._say("a score is 0, 1 or 2", "warn")
+            return True
+        if not scored and value and self.whys.overruled is not None:
+            return await self._why(value)
+        return await self._judge(about, partial(self.judging.score, value=value))
+
+    async def _why(self, number: int) -> bool:
+        said, reason = self.whys.overruled, self.whys.reason(number)
+        if said is None or not reason:
+            self._say(self.whys.lacks, "warn")
+            return True
+        return await self._judge(said.about, partial(self.judging.why, said=said.says(reason), reason=reason))
 
     async def _latest(self, about: About) -> ItemDetail:
         if about.item == self.shown.item and not self._stale:
@@ -207,6 +251,7 @@ class Reviewing:
             self._say(outcome.said, outcome.style)
             return outcome.style != "bad"
         self._ahead.forget()
+        self.whys.overruled = None
         item = await self._ahead.number(outcome.undone, outcome.presentation)
         if item is not None:
             self.pace.undone(item_of(item))

@@ -83,10 +83,9 @@ def status_line(
     return spread(left, next(fits, choices[-1]), cells)  # what a verdict or a score is about stays
 
 
-def asked_here(target: str, criterion: str, *, found: bool) -> Remark:
+def asked_here(target: str, criterion: str) -> Remark:
     """Where a score key led, instead of giving one."""
-    where = "asked here: 0 1 2" if found else "asked, and is not shown here"
-    return Remark(visible(f"{criterion} of the {words(target)} is {where}"), "warn")
+    return Remark(visible(f"{criterion} of the {words(target)} is asked here: 0 1 2"), "warn")
 
 
 def hints(keys: Mapping[str, str], cells: int) -> str:

@@ -161,11 +161,11 @@ class ItemScreen(Screen[int]):
             shown, reader = self.reviewing.shown, self.reader
             header = header_line(shown.detail, shown.walk.position, shown.walk.count, cells, hidden=reader.hidden)
             self.query_one("#item-header", LineBar).show(header)
-            asked = self._judging.spoken_to(self._about(), self.reader.target)
+            asked = self._judging.spoken_to(self._about(), self.reader)
             share, pace = self.text.share, self.reviewing.pace.said
             status = status_line(self._remark, asked, share, reader.inside, cells, keys, pace)
         self.query_one("#item-status", LineBar).show(status)
-        self.query_one("#item-keys", LineBar).show(key_line(key_hints(self), cells))
+        self.query_one("#item-keys", LineBar).show(key_line([*self.reviewing.hints, *key_hints(self)], cells))
 
     def _moved(self) -> None:
         if self.text.remark is not None:
@@ -185,10 +185,10 @@ class ItemScreen(Screen[int]):
     def action_score(self, value: int) -> None:
         """Only where it is asked: elsewhere the key leads there."""
         target, criterion = self._judging.next_score(self._about()) or ("", "")
-        if target not in ("", WHOLE_ITEM, self.reader.target):
-            self.say(asked_here(target, criterion, found=self.text.go_to(target)))
+        if target and self._judging.leads(target, self.reader) and self.text.go_to(target):
+            self.say(asked_here(target, criterion))
         else:
-            self._judge(partial(self._judging.score, value=value))
+            self.reviewing.score(self._about(), value)
 
     def action_fault(self) -> None:
         self._ask_fault(self._about())
@@ -211,7 +211,7 @@ class ItemScreen(Screen[int]):
         row, mine = about.detail.row, self._judging.mine(about)
         chosen = (mine.tags if mine else None) or []
         errors = [] if self._session.blind and row.you is None else [row.error_type, row.rule_error_type]
-        tags = tag_choices(errors, about.detail.run.tags, chosen)
+        tags = tag_choices(self._session.vocabulary.tags, errors, about.detail.run.tags, chosen)
         self._ask(about, TagsScreen(tags, chosen, self._ahead.used_tags, name or about.part), self._judging.tags)
 
     def _ask_note(self, about: About, name: str = "") -> None:

@@ -72,7 +72,12 @@ BELOW = {
         "! FoodPlatform.users.Jack.balance",
         "milestones        1 of 3 met: turn_on_wifi",
     ],
-    ("complexfuncbench", "Cross-0"): ["✗ equivalent", "── turn 1 · call 6 of 9", "✓ equivalent", "── response · step 6"],
+    ("complexfuncbench", "Cross-0"): [
+        "✗ equivalent",
+        "── turn 1 · call 6 of 9",
+        "✓ equivalent",
+        "── response · step 6",
+    ],
 }
 """Somewhere in the item."""
 

@@ -1,5 +1,5 @@
-"""A fresh run of 1,000 items at 80x24: the three largest causes of failure with an example each in at most 15 keys; from
-a cluster the next one in 3. Keys are counted as they are pressed."""
+"""A fresh run of 1,000 items at 80x24: the three largest causes of failure with an example each in at most 15 keys,
+and from a cluster the next one in 3. Keys are counted as they are pressed."""
 
 from __future__ import annotations
 

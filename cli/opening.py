@@ -80,12 +80,13 @@ def show_app(
 
     `resume`: the queue as this annotator left it.
     """
-    from fcreview.cli.finding.lending import lend_golden
+    from fcreview.cli.finding.lending import lend_golden, lend_screens
     from fcreview.tui.app import FcreviewApp
     from fcreview.tui.session import Session
 
     session.close()  # the app opens the store itself, behind its first screen
-    screens = Session(session.workspace, session.annotator, blind=blind, golden=lend_golden())
+    lent = lend_screens(session)
+    screens = Session(session.workspace, session.annotator, blind=blind, golden=lend_golden(), lent=lent)
     app = FcreviewApp(screens, view, first, key_names=load_config().keys, adjudicate=adjudicate, resume=resume)
     app.run()
     if app.return_code:

@@ -117,6 +117,18 @@ class FcreviewApp(App[int]):
         if not isinstance(self.screen, HelpScreen | SmallScreen):
             self.push_screen(HelpScreen(key_table(self.screen), blind=self._state.blind))
 
+    def action_palette(self) -> None:
+        from fcreview.tui.screens.palette.acting import Palette
+
+        queue = self.screen_stack[0]
+        Palette(self, self.session, self._state, queue if isinstance(queue, QueueScreen) else None).open()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """The palette lies over screens that have the keys of the queue or of an item."""
+        if action != "palette":
+            return True
+        return any(getattr(each, "id", "") in ("queue.filter", "item.next") for each in type(self.screen).BINDINGS)
+
     def on_key(self, event: events.Key) -> None:
         """A key typed while a screen opens means nothing yet: it is given to no other, and not dropped silently."""
         if getattr(self.screen, "opening", False) and event.key not in self.screen.active_bindings:

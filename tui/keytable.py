@@ -11,26 +11,15 @@ terminal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from fcreview.tui.keylists import PALETTE, PICKER, RUNS, Action
 
-@dataclass(frozen=True, slots=True)
-class Action:
-    id: str
-    """`room.name`: what a configuration file calls it. The help shows rooms one below the other."""
-    keys: str
-    """Unless others are given: `p` or `j,down`, as Textual names them."""
-    does: str
-    """The action method with its arguments: `verdict('pass')`."""
-    says: str
-    shown: bool = True
-    """In the key line; the help shows all."""
-    priority: bool = False
-    """At once, whatever has the focus; other keys pressed before may still be on their way."""
+__all__ = ["ACTIONS", "PALETTE", "PICKER", "RUNS", "TOGETHER", "Action"]
 
 
 APP = [
     Action("app.help", "question_mark", "app.help", "help"),
+    Action("app.palette", "colon", "app.palette", "palette"),
     Action("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", shown=False, priority=True),
 ]
 
@@ -58,16 +47,6 @@ QUEUE = [
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate"),
     Action("queue.back", "escape", "back(False)", "back", shown=False),
     Action("queue.quit", "q", "back(True)", "quit"),
-]
-
-PICKER = [
-    Action("picker.take", "enter", "take", "take"),
-    Action("picker.close", "q,escape", "close", "back"),
-]
-
-RUNS = [
-    *PICKER,
-    Action("runs.compare", "x", "mark", "compare with another"),
 ]
 
 COMPARE = [
@@ -112,6 +91,7 @@ FILTER = [
     Action("filter.complete", "tab", "complete", "complete"),
     Action("filter.older", "up", "history(-1)", "earlier ones"),
     Action("filter.newer", "down", "history(1)", "later ones", shown=False),
+    Action("filter.save", "ctrl+s", "save", "save as @name"),
     Action("filter.cancel", "escape", "cancel", "cancel"),
 ]
 
@@ -252,7 +232,7 @@ TAGS = [
 
 TABLES = (
     *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, RUNS, COMPARE, FLIP, CLUSTERS, AGREEMENT, ITEM, ITEM_TEXT),
-    *(ADJUDICATION, FAULT, TAGS, GOLDEN, GOLDEN_TEXT, COPY, NOTE, ASK, PAGER, HELP),
+    *(ADJUDICATION, FAULT, TAGS, GOLDEN, GOLDEN_TEXT, COPY, NOTE, ASK, PAGER, HELP, PALETTE),
 )
 ACTIONS: dict[str, Action] = {action.id: action for table in TABLES for action in table}
 TOGETHER: tuple[Sequence[Action], ...] = (
@@ -275,6 +255,7 @@ TOGETHER: tuple[Sequence[Action], ...] = (
     [*NOTE, *APP],
     [*ASK, *APP],
     [*HELP, *MOVE, *APP],
+    PALETTE,
 )
 """Actions that are in force at the same time: a key can mean one of them."""
 COMMON = ("list", "app")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fcreview.errors import FcreviewError
 from fcreview.store.queues.presentations import item_of
 from fcreview.tui.in_order import InOrder
+from fcreview.tui.queue.history import Typed
 from fcreview.tui.queue.position import Position, file_of, keep, kept
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
     from fcreview.tui.golden.checking import Golden
+    from fcreview.tui.palette.asking import Lent
     from fcreview.tui.queue.state import QueueState
 
 T = TypeVar("T")
@@ -43,10 +45,13 @@ class Session:
         *,
         blind: bool = False,
         golden: Golden | None = None,
+        lent: Lent | None = None,
     ) -> None:
         self.annotator = annotator
         self.golden = golden
         """What the benchmarks know of golden answers; None: they are not corrected here."""
+        self.lent = lent
+        """What makes reports and exports; None: neither is offered with benchmarks' own files."""
         self.acts = InOrder()
         """What was asked for on a screen that reviews: nobody leaves before it is done."""
         self.blind = blind
@@ -56,6 +61,8 @@ class Session:
         self._workspace = workspace or (store.workspace if store is not None else None)
         self._store = store
         self._lent = store is not None
+        self.typed = Typed(self.folder, annotator, blind=blind)
+        """Filters and searches of this and earlier sessions."""
         self._reviewer = reviewer
         self._reviewed: dict[str, int] = {}
         """Items by the reviews of this session that were not undone."""

@@ -22,7 +22,8 @@ from fcreview.tui.text.choices import Choices
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    ask: Callable[[], ModalScreen[Any]]
+    ask: Callable[[], ModalScreen[Any]] | None
+    """None: it is chosen in the palette only."""
     take: Callable[[Any], None]
     """Changes the state; not called if nothing was chosen."""
     why_not: Callable[[], str] = lambda: ""
@@ -41,18 +42,20 @@ class Choosing:
             "clusters": Choice(self._ask_clusters, state.take_terms, self._blind("clusters")),
             "agreement": Choice(self._ask_agreement, state.take_items, self._blind("agreement")),
             "issues": Choice(lambda: PickScreen(load=self._issues), state.take_issue, self._blind("import issues")),
+            "where": Choice(None, state.take_where),
+            "file": Choice(None, state.take_file),
             "runs": Choice(self._ask_run, state.take_run, self._why_no_runs),
         }
         """By the names that the key table has for them."""
 
-    def take(self, what: str, answer: Any, here: Standing) -> Standing:
-        """What was chosen is set. Where the cursor is to stand then."""
+    def take(self, what: str, answer: Any, here: Standing, *, listed: bool = True) -> Standing:
+        """What was chosen is set. Where the cursor is to stand then. `listed`: in its list, which `esc` shows again."""
         choice, before = self.choices[what], self._state.setting
         self._levels.places.taken[what] = answer
         choice.take(answer)
         if not choice.level:
             return here
-        self._levels.go_in(before, here, what)
+        self._levels.go_in(before, here, what if listed else "")
         return Standing()
 
     @property

@@ -71,7 +71,7 @@ class QueueScreen(Screen[None]):
         yield LineBar(id="rule")
         yield LineBar(id="heading")
         yield QueueList(EMPTY_COLUMNS, id="list")
-        yield FilterLine()
+        yield FilterLine(self._session.typed)
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -144,7 +144,7 @@ class QueueScreen(Screen[None]):
             message = f"there is no item {named}"
         self._show_rows(loaded, message)
         if named is not None and standing.item is not None:
-            self._show_item(standing.item)
+            self.show_item(standing.item)
 
     def _show_rows(self, loaded: Loaded, message: str) -> None:
         self._total, self._message, self._done, self._wanted = loaded.total, message, loaded.done, None
@@ -183,19 +183,19 @@ class QueueScreen(Screen[None]):
     def action_open(self) -> None:
         row = self.list.row_at(self.list.cursor)
         if row is not None:
-            self._show_item(row.item)
+            self.show_item(row.item)
 
     def on_line_list_chosen(self) -> None:
         self.action_open()
 
-    def _show_item(self, item: int) -> None:
+    def show_item(self, item: int) -> None:
         from fcreview.tui.screens.item import ItemScreen
 
         self.app.push_screen(ItemScreen(self._session, self.state.view, item), self._back)
 
     def action_adjudicate(self) -> None:
         if self.state.blind:
-            self._say("adjudication is hidden in blind mode: it shows what others said")
+            self.say("adjudication is hidden in blind mode: it shows what others said")
             return
         from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
 
@@ -218,11 +218,6 @@ class QueueScreen(Screen[None]):
         if typed.kind == "search":
             self.state.search = typed.text
         else:
-            try:
-                self.state.check(typed.text)
-            except FilterError as error:
-                self._filter_line.complain(error.message, error.position)
-                return
             self.state.where = typed.text
         self._levels.go_in(before, here)
         self._filter_line.close()
@@ -243,7 +238,7 @@ class QueueScreen(Screen[None]):
 
     def action_clear_filter(self) -> None:
         if not (self.state.where or self.state.search):
-            self._say("all items are shown already")
+            self.say("all items are shown already")
             return
         here = self._here()
         self._levels.clear()
@@ -253,13 +248,17 @@ class QueueScreen(Screen[None]):
         choice = self._choosing.choices[what]
         why = choice.why_not()
         if why:
-            self._say(why)
-        else:
+            self.say(why)
+        elif choice.ask is not None:
             self.app.push_screen(choice.ask(), partial(self._chosen, what))
 
     def _chosen(self, what: str, answer: Any) -> None:
         if answer is not None:
             self._load(self._choosing.take(what, answer, self._here()))
+
+    def go(self, what: str, answer: Any) -> None:
+        """Chosen in the palette."""
+        self._load(self._choosing.take(what, answer, self._here(), listed=False))
 
     # -- levels
 
@@ -280,13 +279,13 @@ class QueueScreen(Screen[None]):
         elif leave:
             self.app.call_later(self.app.run_action, "quit")
         else:
-            self._say(f"nothing lies above this: {key_names(self.app).get('queue.quit', '')} leaves")
+            self.say(f"nothing lies above this: {key_names(self.app).get('queue.quit', '')} leaves")
 
     @property
     def position(self) -> Position:
         return Position(self.state.setting, self._here(), self._levels.above)
 
-    def _say(self, message: str) -> None:
+    def say(self, message: str) -> None:
         self._message = message
         self._draw_header()
 

@@ -24,6 +24,8 @@ from fcreview.tui.widgets.document import LineBar
 
 LEAST = (60, 15)
 """Columns and rows."""
+PALETTE_AT = ("queue.filter", "item.next")
+"""Keys that are in force where there is a palette."""
 
 
 class SmallScreen(Screen[None]):
@@ -124,10 +126,11 @@ class FcreviewApp(App[int]):
         Palette(self, self.session, self._state, queue if isinstance(queue, QueueScreen) else None).open()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """The palette lies over screens that have the keys of the queue or of an item."""
+        """The palette is called from where the keys of the queue or of an item are in force."""
         if action != "palette":
             return True
-        return any(getattr(each, "id", "") in ("queue.filter", "item.next") for each in type(self.screen).BINDINGS)
+        nodes = (self.focused or self.screen).ancestors_with_self if self.screen_stack else []
+        return any(getattr(each, "id", "") in PALETTE_AT for node in nodes for each in type(node).BINDINGS)
 
     def on_key(self, event: events.Key) -> None:
         """A key typed while a screen opens means nothing yet: it is given to no other, and not dropped silently."""

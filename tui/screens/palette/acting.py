@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -15,16 +16,20 @@ from fcreview.tui.item.status import Remark
 from fcreview.tui.keys import Doable, doable
 from fcreview.tui.palette.asking import Export, write
 from fcreview.tui.palette.entries import Entry, Match
-from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.screens.pager import PagerScreen, Text
 from fcreview.tui.screens.palette.offers import Offers
 from fcreview.tui.screens.palette.palette import PaletteScreen
+from fcreview.tui.screens.panes.item import ItemPane
 
 if TYPE_CHECKING:
     from textual.app import App
 
     from fcreview.tui.queue.state import QueueState
     from fcreview.tui.session import Session
+
+
+MOMENT = 0.01
+"""Seconds until it is looked again whether a screen that was left is gone."""
 
 
 class Queue(Protocol):
@@ -37,21 +42,27 @@ class Queue(Protocol):
     def say(self, message: str) -> None: ...
 
 
+def item_pane(app: App[Any]) -> ItemPane | None:
+    """The item that keys go to, if they go to one."""
+    nodes = (app.focused or app.screen).ancestors_with_self
+    return next((node for node in nodes if isinstance(node, ItemPane)), None)
+
+
 class Palette:
     """Over one screen. `queue`: the first screen, None where something else is."""
 
     def __init__(self, app: App[Any], session: Session, state: QueueState, queue: Screen[Any] | None) -> None:
         self._app, self._session, self._state = app, session, state
         self._below: Screen[Any] = app.screen
-        self._from_queue = self._below is queue
-        self._queue = cast("Queue | None", queue)
+        self._item = item_pane(app)
+        self._at_queue = self._below is queue
+        self._screen, self._queue = queue, cast("Queue | None", queue)
 
     def open(self) -> None:
-        below = self._below
-        item = below if isinstance(below, ItemScreen) and below.reviewing.begun else None
-        leads = self._queue is not None and (item is not None or self._from_queue)
+        item = self._item if self._item is not None and not self._item.opening else None
+        leads = self._queue is not None and (item is not None or self._at_queue)
         run = item.reviewing.shown.detail.row.run if item is not None else None
-        offers = Offers(doable(below), self._session, self._state, leads, run)
+        offers = Offers(doable(self._below), self._session, self._state, leads, run)
         self._app.push_screen(PaletteScreen(offers), self._taken)
 
     def _taken(self, match: Match | None) -> None:
@@ -60,11 +71,10 @@ class Palette:
 
     def _do(self, entry: Entry, argument: str) -> None:
         """By kind."""
-        below = self._below
         if entry.kind == "action":
             cast(Doable, entry.value).do()
-        elif entry.kind == "item" and isinstance(below, ItemScreen):
-            self._app.push_screen(below.another(self._state.view, entry.value))
+        elif entry.kind == "item" and self._item is not None and not self._at_queue:
+            self._app.push_screen(self._item.another(self._state.view, entry.value))
         elif entry.kind == "report":
             self._app.push_screen(PagerScreen("report", self._report, folder=self._session.folder))
         elif entry.kind == "export":
@@ -77,19 +87,25 @@ class Palette:
 
     async def _lead(self, what: str | None, answer: Any) -> None:
         """To the queue, and there to what was chosen; an item whose verdict cannot be saved is not left."""
-        assert self._queue is not None  # noqa: S101 - nothing else is offered without it
-        while isinstance(self._app.screen, ItemScreen):
-            left = self._app.screen
-            left.action_back()
-            await self._session.acts.finished()
-            if self._app.screen is left:
+        if self._queue is None or self._screen is None:
+            return
+        while self._app.screen is not self._screen:
+            left, pane = self._app.screen, item_pane(self._app)
+            if pane is None:
                 return
-        queue = cast("Screen[Any]", self._queue)
-        queue.call_later(partial(self._queue.go, what, answer) if what else partial(self._queue.show_item, answer))
+            pane.action_back()
+            await self._session.acts.finished()
+            if not pane.opening:
+                return
+            while self._app.screen is left:
+                await asyncio.sleep(MOMENT)
+        self._screen.call_later(
+            partial(self._queue.go, what, answer) if what else partial(self._queue.show_item, answer)
+        )
 
     def _say(self, text: str, style: str = "warn") -> None:
-        if isinstance(self._below, ItemScreen):
-            self._below.say(Remark(text, style))
+        if self._item is not None and not self._item.opening:
+            self._item.say(Remark(text, style))
         elif self._queue is not None:
             self._queue.say(text)
 

@@ -38,7 +38,7 @@ PICKER = [
 
 RUNS = [
     *PICKER,
-    Action("runs.order", "s", "order(1)", "order"),
+    Action("runs.order", "s", "order", "order"),
     Action("runs.reverse", "S", "reverse", "reverse", shown=False),
     Action("runs.grouping", "tab", "grouping", "group"),
     Action("runs.find", "slash", "find", "find"),
@@ -46,3 +46,11 @@ RUNS = [
     Action("runs.unfold", "right,l", "unfold(True)", "unfold", shown=False),
     Action("runs.refold", "left,h", "unfold(False)", "fold", shown=False),
 ]
+
+FIND = [
+    Action("find.done", "enter", "screen.found(True)", "done"),
+    Action("find.down", "down", "screen.move(1)", "down", shown=False),
+    Action("find.up", "up", "screen.move(-1)", "up", shown=False),
+    Action("find.cancel", "escape", "screen.found(False)", "all runs"),
+]
+"""All other keys type."""

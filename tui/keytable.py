@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fcreview.tui.keylists import PALETTE, PICKER, RUNS, Action
+from fcreview.tui.keylists import FIND, PALETTE, PICKER, RUNS, Action
 
-__all__ = ["ACTIONS", "PALETTE", "PICKER", "RUNS", "TOGETHER", "Action"]
+__all__ = ["ACTIONS", "FIND", "PALETTE", "PICKER", "RUNS", "TOGETHER", "Action"]
 
 
 APP = [
@@ -232,7 +232,7 @@ TAGS = [
 
 TABLES = (
     *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, RUNS, COMPARE, FLIP, CLUSTERS, AGREEMENT, ITEM, ITEM_TEXT),
-    *(ADJUDICATION, FAULT, TAGS, GOLDEN, GOLDEN_TEXT, COPY, NOTE, ASK, PAGER, HELP, PALETTE),
+    *(ADJUDICATION, FAULT, TAGS, GOLDEN, GOLDEN_TEXT, COPY, NOTE, ASK, PAGER, HELP, PALETTE, FIND),
 )
 ACTIONS: dict[str, Action] = {action.id: action for table in TABLES for action in table}
 TOGETHER: tuple[Sequence[Action], ...] = (
@@ -256,6 +256,7 @@ TOGETHER: tuple[Sequence[Action], ...] = (
     [*ASK, *APP],
     [*HELP, *MOVE, *APP],
     PALETTE,
+    [*FIND, *APP],
 )
 """Actions that are in force at the same time: a key can mean one of them."""
 COMMON = ("list", "app")

@@ -11,9 +11,10 @@ from textual.screen import ModalScreen, Screen
 
 from fcreview.calls.clusters import Cluster
 from fcreview.store.rows import RunRow
-from fcreview.tui.queue.choices import issue_choices, order_choices, run_choices
+from fcreview.tui.queue.choices import issue_choices, order_choices
 from fcreview.tui.queue.levels import Levels, Standing
 from fcreview.tui.queue.state import QueueState
+from fcreview.tui.runs.listing import RunsPlace
 from fcreview.tui.screens.clusters import ClustersScreen
 from fcreview.tui.screens.pick import PickScreen
 from fcreview.tui.session import Session
@@ -37,6 +38,7 @@ class Choosing:
         self._session, self._state, self._levels = session, state, levels
         self.runs: Sequence[RunRow] | None = None
         """Those that were opened, once they are known."""
+        self._runs_place = RunsPlace()
         self.choices = {
             "order": Choice(lambda: PickScreen(order_choices(state)), state.take_order, level=False),
             "clusters": Choice(self._ask_clusters, state.take_terms, self._blind("clusters")),
@@ -97,8 +99,8 @@ class Choosing:
     def _ask_run(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.comparing.runs import RunsScreen
 
-        choices = run_choices(self.runs or [], self._run_there(), self._state.blind)
-        return RunsScreen(choices, None if self._state.blind else self._compare)
+        compare = None if self._state.blind else self._compare
+        return RunsScreen(self.runs or [], self._runs_place, self._run_there(), compare)
 
     def _compare(self, a: int, b: int) -> Screen[Any]:
         """Of the items that the queue's filter selects."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fcreview.sanitise import visible
 from fcreview.store.rows import RunRow
@@ -21,7 +21,10 @@ from fcreview.tui.text.theme import symbols
 LEAST_MODEL = 12
 SIDES = 3
 """Cells beside the table."""
-STAYS = 100
+STAYS, SORTED = 100, 99
+"""Ranks of columns that are never left out: those that always stay, and the one that runs are sorted by."""
+COLUMN_OF = {"reviewed": "by all", "yours": "by you", "date": "folder"}
+"""Titles of columns that are called otherwise than the order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,10 @@ def run_choices(
     titles = {run_title(run) for run in runs}
     alike = titles.pop() if len(titles) == 1 else ""
     lacking = [run.info.lacks_dataset for run in runs]
-    fields = _fitting(_fields(runs, place, several=not alike, blind=blind), rows, cells - SIDES)
+    shown = _fields(runs, place, several=not alike, blind=blind)
+    sorted_by = COLUMN_OF.get(place.sort, place.sort)
+    shown = [replace(each, rank=SORTED) if each.column.title == sorted_by != "model" else each for each in shown]
+    fields = _fitting(shown, rows, cells - SIDES)
     values = [row.value for row in rows]
     said = [place.said, alike, "no dataset" if lacking and all(lacking) else ""]
     return Choices(
@@ -58,13 +64,15 @@ def run_choices(
 
 def _fitting(fields: list[Field], rows: Sequence[Row], cells: int) -> list[Field]:
     """So many that no name is cut, if there is room for the rest that stays."""
-    while True:
-        texts = [[each.cell(row)[0] for each in fields] for row in rows]
-        sizes = column_sizes([each.column.title for each in fields], texts)
-        lowest = min(fields, key=lambda each: each.rank)
-        if sum(sizes) + GAP * (len(sizes) - 1) <= cells or lowest.rank == STAYS:
-            return fields
-        fields = [each for each in fields if each is not lowest]
+    texts = [[each.cell(row)[0] for each in fields] for row in rows]
+    sizes = column_sizes([each.column.title for each in fields], texts)
+    kept = dict(zip(fields, sizes, strict=True))
+    while sum(kept.values()) + GAP * (len(kept) - 1) > cells:
+        lowest = min(kept, key=lambda each: each.rank)
+        if lowest.rank >= SORTED:
+            break
+        del kept[lowest]
+    return list(kept)
 
 
 def _fields(runs: Sequence[RunRow], place: RunsPlace, *, several: bool, blind: bool) -> list[Field]:
@@ -105,9 +113,9 @@ def _name(place: RunsPlace) -> Callable[[Row], Part]:
         if row.run is None:
             return "all runs", "strong"
         said = visible(row.run.info.model)
-        if place.by == "model":
-            said = f"{run_title(row.run)}  {visible(folder_of(row.run))}"
-        return ("    " if place.by else "") + said, ""
+        if not row.inside:
+            return ("  " if place.by else "") + said, ""
+        return "    " + (f"{run_title(row.run)}  {visible(folder_of(row.run))}" if place.by == "model" else said), ""
 
     return name
 

@@ -36,10 +36,9 @@ class RunsPlace:
         self.by = GROUPINGS[(GROUPINGS.index(self.by) + 1) % len(GROUPINGS)]
         self.unfolded.clear()
 
-    def line_of(self, run: RunRow) -> int | str:
-        """What the line stands for that shows it: its own, or that of its group, which is folded."""
-        name = GROUPED_BY[self.by](run) if self.by else ""
-        return name if self.by and not self.find and name not in self.unfolded else run.run
+    def stands_alone(self, group: Group) -> bool:
+        """There is no line for the group: runs are not grouped, or it is the only one of its model."""
+        return not self.by or (self.by == "model" and len(group.runs) == 1)
 
     @property
     def said(self) -> str:
@@ -58,6 +57,8 @@ class Row:
     group: Group | None = None
     """Of a group's own line."""
     run: RunRow | None = None
+    inside: bool = False
+    """Of a group whose line is above."""
 
     @property
     def value(self) -> int | str:
@@ -72,8 +73,9 @@ def rows_of(runs: Sequence[RunRow], place: RunsPlace) -> list[Row]:
     found = ordered(matching(runs, place.find), place.sort, reverse=place.reverse)
     rows = [] if place.find else [Row(runs)]
     for group in grouped(found, place.by):
-        if place.by:
+        alone = place.stands_alone(group)
+        if not alone:
             rows.append(Row(group.runs, group))
-        if not place.by or place.find or group.name in place.unfolded:
-            rows += [Row((run,), run=run) for run in group.runs]
+        if alone or place.find or group.name in place.unfolded:
+            rows += [Row((run,), run=run, inside=not alone) for run in group.runs]
     return rows

@@ -12,6 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from fcreview.store.rows import RunRow
+from fcreview.store.run_lists import GROUPED_BY
 from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import FIND, RUNS
 from fcreview.tui.queue.state import ALL_RUNS
@@ -72,7 +73,7 @@ class RunsScreen(PickScreen["int | str"], inherit_bindings=False):
         if self._marked is not None:
             made.note = f"A: run {self._marked}; x on another compares"
         if at not in made.values:
-            at = next((self._place.line_of(run) for run in self._runs if run.run == at), None)
+            at = next((GROUPED_BY[self._place.by](run) for run in self._runs if self._place.by and run.run == at), None)
         made.cursor = made.values.index(at) if at in made.values else 0
         self._choices = made
         self._draw()
@@ -140,6 +141,8 @@ class RunsScreen(PickScreen["int | str"], inherit_bindings=False):
             self.dismiss(None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        if self.is_mounted and isinstance(self.focused, FindInput):
+            return action in ("found", "move")
         return action != "mark" or self._compare is not None
 
     def action_mark(self) -> None:

@@ -58,6 +58,8 @@ class PaletteScreen(ModalScreen[Match | None]):
         """For ids."""
         self._wanted = False
         """Enter was pressed meanwhile."""
+        self._moved = False
+        """Else enter takes nothing while nothing is typed: the first line may be a verdict."""
         self._asked: Match | None = None
         """What was said to be replaced: chosen again, it is."""
 
@@ -142,12 +144,15 @@ class PaletteScreen(ModalScreen[Match | None]):
     # -- keys
 
     def on_line_list_chosen(self) -> None:
+        self._moved = True
         self.action_take()
 
     def action_move(self, by: int) -> None:
+        self._moved = True
         self.list.action_move(by)
 
     def action_page(self, by: int) -> None:
+        self._moved = True
         self.list.action_move_page(by)
 
     def action_complete(self) -> None:
@@ -166,6 +171,8 @@ class PaletteScreen(ModalScreen[Match | None]):
         here = self._here
         if here is None:
             self._title("nothing fits")
+        elif not self._moved and not self._input.value.strip():
+            self._title("type what is wanted, or go down to it")
         elif not here.entry.usable:
             self._title(here.entry.says)
         elif here.entry.wants and not here.argument:

@@ -62,6 +62,7 @@ class Export:
 
 def write(store: Store, wanted: Export, lent: Lent | None) -> str:
     """What was written, in words. FcreviewError says why nothing was."""
+    from fcreview.exporters.base import ExportError
     from fcreview.exporters.export import STANDARD_OUTPUT, export
 
     if wanted.path == STANDARD_OUTPUT:
@@ -70,7 +71,11 @@ def write(store: Store, wanted: Export, lent: Lent | None) -> str:
     benchmarks = lent.benchmarks(told.append) if lent is not None else None
     whole = wanted.format in WHOLE_RUNS
     view = replace(wanted.view, where="", queue="dataset", share=False) if whole else wanted.view
-    counts = export(store, wanted.format, Path(wanted.path).expanduser(), view, benchmarks=benchmarks)
+    path = Path(wanted.path).expanduser()
+    try:
+        counts = export(store, wanted.format, path, view, benchmarks=benchmarks)
+    except ExportError as error:  # the reason first: the line may be short
+        raise FcreviewError(f"not written: {str(error).removeprefix(f'{path}: ')}: {path}") from error
     said = " and ".join(count_of(number, noun) for noun, number in counts.items()) or "nothing"
     more = f"; {told[0]}" + (f", and {len(told) - 1} more" if len(told) > 1 else "") if told else ""
     return f"{said} of {'whole runs' if whole else 'the items shown'} in {wanted.path}{more}"

@@ -100,7 +100,7 @@ def argument_problem(match: Match, typed: Typed, there: Any) -> str:
     """What is asked before something is replaced; `there(path)`: whether that file exists. Empty if nothing is."""
     entry, name = match.entry, match.argument.removeprefix(SIGN)
     if entry.kind == "save" and name in typed.every:
-        return f"{SIGN}{visible(name)} is there: enter again replaces it"
+        return f"it is there: enter again replaces {SIGN}{visible(name)}"
     if entry.kind == "export" and there(match.argument):
-        return f"{visible(match.argument)} is there: enter again replaces it"
+        return f"it is there: enter again replaces {visible(match.argument)}"
     return ""

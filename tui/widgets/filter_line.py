@@ -65,6 +65,8 @@ class FilterLine(Vertical):
         """Place in the history, from its end."""
         self._naming: str | None = None
         """The filter that a name is typed for, if one is."""
+        self._asked = ""
+        """The name of which was said that it is there."""
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -195,10 +197,15 @@ class FilterLine(Vertical):
         except FilterError as error:
             self.complain(error.message, error.position)
             return
-        self._naming = text
+        self._naming, self._asked = text, ""
         self._ask(f"save as {SIGN}", "", self.NAMING)
 
     def _keep(self, name: str, text: str) -> None:
+        bare = name.removeprefix(SIGN)
+        if bare in self._typed.every and self._asked != bare:
+            self._asked = bare
+            self._say(f" it is there: enter again replaces {SIGN}{bare}", "warn")
+            return
         try:
             self._typed.save(name, text)
         except (SavedError, FilterError) as error:
@@ -206,7 +213,7 @@ class FilterLine(Vertical):
             return
         self._naming = None
         self._known = Known(self._known.facets, self._typed.usable, self._known.blind)
-        self._ask(self.kind, text, f" saved: {SIGN}{name.removeprefix(SIGN)} stands for it from now on")
+        self._ask(self.kind, text, f" saved: {SIGN}{bare} stands for it from now on")
 
     def action_cancel(self) -> None:
         if self._naming is not None:

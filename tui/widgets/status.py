@@ -6,7 +6,6 @@ from fcreview.tui.keys import key_hints
 from fcreview.tui.text.format import hints_line
 from fcreview.tui.widgets.document import LineBar
 
-
 LAST = ("quit", "palette", "help")
 
 

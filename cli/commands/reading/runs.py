@@ -100,7 +100,7 @@ def kind_of(row: RunRow) -> str:
 
 
 def flat(row: RunRow) -> dict[str, Any]:
-    """{run, benchmark, generation, language, model, path, ..., date, n_items, official_pass, official_known, ...}; `date`
-    is that in the name of a folder above the run, else the folder."""
+    """{run, benchmark, generation, language, model, path, ..., date, n_items, official_pass, official_known, ...}; the
+    date is that in the name of a folder above the run, else the folder."""
     fields = asdict(row)
     return {"run": fields.pop("run"), **fields.pop("info"), "date": folder_of(row), **fields}

@@ -176,7 +176,10 @@ class PaletteScreen(ModalScreen[Match | None]):
         elif not here.entry.usable:
             self._title(here.entry.says)
         elif here.entry.wants and not here.argument:
-            self._put(here.entry.text + " ")
+            with self._input.prevent(Input.Changed):
+                self._put(here.entry.text + " ")
+            self._items = ()
+            self._rank()
             self._title(f"type {here.entry.wants}: {visible(here.entry.text)} {here.entry.wants}")
         elif self._asked != here and (doubt := self._offers.doubt(here)):
             self._asked = here

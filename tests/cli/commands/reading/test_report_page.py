@@ -114,7 +114,8 @@ def test_calibration_is_that_of_the_command(cli: Cli, two_known_runs: Path, tmp_
     assert "How far automatic verdicts can be believed" in found.texts
     assert any(text.startswith("chosen by hand: these figures are of these cases only") for text in found.texts)
     for each in figures:
-        at = max(at for at, text in enumerate(found.texts) if text == f"{each['source']} · correct")
+        listed = found.texts.index(f"{each['source']} · correct")  # among the contents
+        at = found.texts.index(f"{each['source']} · correct", listed + 1)
         assert found.texts[at + 1] == "4 verdicts on what people settled; how the items were chosen: by hand."
         rates = {rate["metric"]: rate for rate in each["rates"]}
         low, high = (f"{100 * rates['agreement'][end]:.1f}" for end in ("low", "high"))

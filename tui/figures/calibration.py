@@ -33,7 +33,7 @@ WRONG_COLUMNS = [
     Column("source and kind of cases", cut=cut_middle, least=20),
     Column("share", right=True, least=7),
     Column("[95 %]", least=13),
-    Column("wrong", right=True),
+    Column("wrong", right=True, least=12),
 ]
 
 

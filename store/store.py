@@ -197,8 +197,8 @@ class Store:
         return Told(self.connection, self.workspace, self.reviews, self._do)
 
     def overruled(self, asked: Sequence[tuple[int, Said]]) -> list[dict[str, Any] | None]:
-        """For each (item, what is said of it) {source, by, value} of the automatic verdict that it would contradict; None
-        if it would not."""
+        """For each (item, what is said of it) {source, by, value} of the automatic verdict that it would contradict, or
+        None."""
         from fcreview.store.queries.automatic import overruled
 
         return self._do(lambda: overruled(self.connection, asked))

@@ -200,11 +200,12 @@ class Store:
         self._unless_blind("what others found is not available")
         return Told(self.connection, self.workspace, self.reviews, self._do)
 
-    def overruled(self, item: int, said: Said) -> dict[str, Any] | None:
-        """{source, by, value} of the automatic verdict that this one would contradict; None if it would not."""
+    def overruled(self, asked: Sequence[tuple[int, Said]]) -> list[dict[str, Any] | None]:
+        """For each (item, what is said of it) {source, by, value} of the automatic verdict that it would contradict, or
+        None."""
         from fcreview.store.queries.automatic import overruled
 
-        return self._do(lambda: overruled(self.connection, item, said))
+        return self._do(lambda: overruled(self.connection, asked))
 
     def sql(self, text: str, seconds: float = SECONDS) -> tuple[list[str], list[tuple[Any, ...]]]:
         """(column names, rows) of one statement that only reads; SqlError otherwise or beyond `seconds`. Not blind."""

@@ -44,6 +44,7 @@ QUEUE = [
     Action("queue.runs", "r", "choose('runs')", "runs"),
     Action("queue.issues", "i", "choose('issues')", "issues"),
     Action("queue.agreement", "a", "choose('agreement')", "agreement"),
+    Action("queue.calibration", "C", "choose('calibration')", "calibration", shown=False),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate"),
     Action("queue.back", "escape", "back(False)", "back", shown=False),
     Action("queue.quit", "q", "back(True)", "quit"),
@@ -77,6 +78,12 @@ AGREEMENT = [
     Action("agreement.take", "enter", "take", "show its items"),
     Action("agreement.scope", "tab", "scope", "other table"),
     Action("agreement.close", "q,escape", "close", "back"),
+]
+
+CALIBRATION = [
+    Action("calibration.take", "enter", "take", "show its items"),
+    Action("calibration.scope", "tab", "scope", "other table"),
+    Action("calibration.close", "q,escape", "close", "back"),
 ]
 
 HELP = [
@@ -231,8 +238,8 @@ TAGS = [
 ]
 
 TABLES = (
-    *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, RUNS, COMPARE, FLIP, CLUSTERS, AGREEMENT, ITEM, ITEM_TEXT),
-    *(ADJUDICATION, FAULT, TAGS, GOLDEN, GOLDEN_TEXT, COPY, NOTE, ASK, PAGER, HELP, PALETTE, FIND),
+    *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, RUNS, COMPARE, FLIP, CLUSTERS, AGREEMENT, CALIBRATION, ITEM),
+    *(ITEM_TEXT, ADJUDICATION, FAULT, TAGS, GOLDEN, GOLDEN_TEXT, COPY, NOTE, ASK, PAGER, HELP, PALETTE, FIND),
 )
 ACTIONS: dict[str, Action] = {action.id: action for table in TABLES for action in table}
 TOGETHER: tuple[Sequence[Action], ...] = (
@@ -244,6 +251,7 @@ TOGETHER: tuple[Sequence[Action], ...] = (
     [*FLIP, *APP],
     [*CLUSTERS, *MOVE, *APP],
     [*AGREEMENT, *MOVE, *APP],
+    [*CALIBRATION, *MOVE, *APP],
     [*ITEM, *ITEM_TEXT, *APP],
     [*ADJUDICATION, *ITEM_TEXT, *APP],
     [*PAGER, *APP],

@@ -14,6 +14,7 @@ from fcreview.extra import Extra
 from fcreview.model import ArgumentDiff, Call, ImportIssue, Item, Message, Pair, Verdict
 from fcreview.store.connecting import StoreError
 from fcreview.store.importing.columns import PLAIN
+from fcreview.store.importing.sources import open_source
 from fcreview.store.queries.pages import hide
 from fcreview.store.rows import Found, ItemDetail
 from fcreview.store.workspace import Workspace
@@ -169,7 +170,7 @@ def score_record(connection: DuckDBPyConnection, workspace: Workspace, number: i
 def _part(workspace: Workspace, file: str, offset: int, length: int) -> tuple[Path, bytes]:
     path = workspace.full(file)
     try:
-        with path.open("rb") as stream:
+        with open_source(path) as stream:
             stream.seek(offset)
             return path, stream.read(length)
     except OSError as error:

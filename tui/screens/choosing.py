@@ -43,6 +43,7 @@ class Choosing:
             "order": Choice(lambda: PickScreen(order_choices(state)), state.take_order, level=False),
             "clusters": Choice(self._ask_clusters, state.take_terms, self._blind("clusters")),
             "agreement": Choice(self._ask_agreement, state.take_items, self._blind("agreement")),
+            "calibration": Choice(self._ask_calibration, state.take_items, self._blind("calibration")),
             "issues": Choice(lambda: PickScreen(load=self._issues), state.take_issue, self._blind("import issues")),
             "where": Choice(None, state.take_where),
             "file": Choice(None, state.take_file),
@@ -90,6 +91,11 @@ class Choosing:
         from fcreview.tui.screens.annotators.agreement import AgreementScreen
 
         return AgreementScreen(self._session, self._state.view)
+
+    def _ask_calibration(self) -> ModalScreen[Any]:
+        from fcreview.tui.screens.annotators.calibration import CalibrationScreen
+
+        return CalibrationScreen(self._session, self._state.view)
 
     async def _issues(self) -> Choices[str]:
         made = issue_choices(await self._session.ask(lambda store: store.issues()))

@@ -50,7 +50,8 @@ def report(
     """Show each run's tables as the benchmark publishes them: official, recomputed, and corrected by reviews.
 
     Runs of one model that the benchmark publishes figures of together (ACEBench: both languages) follow at the end.
-    --html and --markdown add why items fail, suspect golden answers, agreement, progress and how items were chosen.
+    --html and --markdown add why items fail, suspect golden answers, calibration, agreement, progress and how items
+    were chosen.
     Where errata are applied (--errata), a column says what the rules make of the runs with them; corrected figures
     start from the official verdict as ever.
 

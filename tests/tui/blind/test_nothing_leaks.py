@@ -57,7 +57,7 @@ TYPED = [f"f|{text}" for text in ("official:fail", "issues", "stale", "you:none"
 QUEUE_WALK: list[Step] = [
     (),
     *[("o", *["down"] * at, "enter") for at in range(len(QUEUES))],
-    *[(key, "escape") for key in ("c", "i", "r", "a", "x", "question_mark")],
+    *[(key, "escape") for key in ("c", "i", "r", "a", "C", "x", "question_mark")],
     *[(key, "escape") for key in ("j", "end", "home", "pagedown", "d", "u", "G", "g")],
     ("slash", *"zaphod", "enter"), ("F",), ("slash", *"quokka", "enter"), ("F",), ("slash", *"Please", "enter"), ("F",),
 ]  # fmt: skip

@@ -33,6 +33,7 @@ class Symbols:
     stale: str = "↻"
     cursor: str = "▸"
     rule: str = "─"
+    heavy: str = "━"
     bar: str = "│"
     ellipsis: str = "…"
     folded: str = "▸"
@@ -71,6 +72,7 @@ ASCII = Symbols(
     stale="*",
     cursor=">",
     rule="-",
+    heavy="=",
     bar="|",
     ellipsis=">",
     folded="+",

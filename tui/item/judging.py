@@ -91,9 +91,8 @@ class Outcome:
 
 
 class Judging:
-    def __init__(self, reviews: Reviews, key: KeyOf) -> None:
-        self._reviews, self._key = reviews, key
-        self.judged = False
+    def __init__(self, reviews: Reviews, key: KeyOf, *, judged: bool = False) -> None:
+        self._reviews, self._key, self.judged = reviews, key, judged
         """The item is left when everything that a judge said of it is answered."""
         self._scored: tuple[int, str] | None = None
         """The item and the criterion that were scored last."""

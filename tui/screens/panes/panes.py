@@ -7,6 +7,7 @@ pane's header names: what is not there yet cannot be judged.
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -14,8 +15,8 @@ from typing import TYPE_CHECKING
 from textual import work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.timer import Timer
 from textual.widget import Widget
+from textual.worker import Worker
 
 from fcreview.store.rows import QueueRow
 from fcreview.tui.item.ahead import Wanted
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 REST = 0.1
 """Seconds without another move after which the item under the cursor is read; the first move is followed at once."""
-COUNTED = 1.0
+COUNTED = 0.5
 """Seconds after the last verdict at which the runs' figures are read anew."""
 
 
@@ -57,8 +58,7 @@ class Panes(Horizontal):
         self._said = False
         """Something was said since the list was read."""
         self._moved = 0.0
-        self._resting: Timer | None = None
-        self._counting: Timer | None = None
+        self._resting: Worker[None] | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical(id="list-side"):
@@ -167,16 +167,20 @@ class Panes(Horizontal):
             return
         item.want(Wanted(row.item, view, anew))
         before, self._moved = self._moved, monotonic()
-        if self._resting is not None:
-            self._resting.stop()
         if self._moved - before > REST:
             self._follow()
         else:
-            self._resting = self.set_timer(REST, self._follow)
+            self._resting = self._rest()
+
+    @work(exclusive=True, group="rest")
+    async def _rest(self) -> None:
+        await asyncio.sleep(REST)
+        self._resting = None
+        self._follow()
 
     def _follow(self) -> None:
         if self._resting is not None:
-            self._resting.stop()
+            self._resting.cancel()
             self._resting = None
         if self.item is not None and self.item.reviewing.behind:
             self.item.reviewing.follow()
@@ -225,9 +229,12 @@ class Panes(Horizontal):
     def on_item_pane_said(self, said: ItemPane.Said) -> None:
         self._said = True
         self._queue.renew(said.item)
-        if self._counting is not None:
-            self._counting.stop()
-        self._counting = self.set_timer(COUNTED, self._queue.load_runs)
+        self._count()
+
+    @work(exclusive=True, group="count")
+    async def _count(self) -> None:
+        await asyncio.sleep(COUNTED)
+        self._queue.load_runs()
 
     def on_item_pane_left(self, left: ItemPane.Left) -> None:
         """Back in the list, on the item that was shown, or was about to be."""

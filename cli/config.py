@@ -3,6 +3,7 @@
 ```toml
 annotator = "alice"                   # whose reviews these are
 data = ["~/bench/bfcl/data"]          # folders with datasets, as --data
+colours = "safe"                      # terminal (its own sixteen), dark, light, safe (for colour-blind eyes)
 tags = ["ambiguous", "wrong unit"]    # offered first where tags are given, with the digits from 1
 reasons = ["too strict", "misread"]   # why a verdict is overruled, at most 9
 [keys]                                # other keys for actions; the screens' help shows what is in force
@@ -26,7 +27,7 @@ from fcreview.cli.finding.decoders import checked
 
 MOST = 9
 """Reasons there can be."""
-SETTINGS = ("annotator", "data", "tags", "reasons", "keys", "decoders")
+SETTINGS = ("annotator", "data", "colours", "tags", "reasons", "keys", "decoders")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +35,16 @@ class Config:
     file: Path
     annotator: str | None = None
     data: list[Path] = field(default_factory=list)
-    tags: tuple[str, ...] = ()
-    """Tags of one's own."""
-    reasons: tuple[str, ...] = ()
-    """Why verdicts are overruled; empty: as the screens have them."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """`{"item.pass": "p,y"}`: actions of the screens and their keys."""
     decoders: Mapping[str, str] = field(default_factory=dict)
     """`{"my-model-*": "HERMES"}`: folder names of BFCL models and what reads their replies."""
+    tags: tuple[str, ...] = ()
+    """Tags of one's own."""
+    reasons: tuple[str, ...] = ()
+    """Why verdicts are overruled; empty: as the screens have them."""
+    colours: str | None = None
+    """One of the screens' sets of colours."""
 
 
 def config_file() -> Path:
@@ -79,7 +82,7 @@ def _checked(file: Path, read: dict[str, Any]) -> Config:
     decoders = _decoders(file, read.get("decoders", {}))
     folders = [file.parent / Path(each).expanduser() for each in data]
     tags, reasons = (_words(file, name, read.get(name, [])) for name in ("tags", "reasons"))
-    return Config(file, annotator, folders, tags, reasons, keys, decoders)
+    return Config(file, annotator, folders, keys, decoders, tags, reasons, _colours(file, read.get("colours")))
 
 
 def _words(file: Path, name: str, read: Any) -> tuple[str, ...]:
@@ -90,6 +93,16 @@ def _words(file: Path, name: str, read: Any) -> tuple[str, ...]:
     if name == "reasons" and len(words) > MOST:
         raise CommandError(f"{file}: there can be at most {MOST} reasons: each has a digit")
     return words
+
+
+def _colours(file: Path, read: Any) -> str | None:
+    if read is None:
+        return None
+    from fcreview.tui.text.colours import COLOURS
+
+    if not isinstance(read, str) or read not in COLOURS:
+        raise CommandError(f"{file}: colours must be one of {', '.join(COLOURS)}")
+    return read
 
 
 def _decoders(file: Path, read: Any) -> dict[str, str]:

@@ -80,15 +80,24 @@ def show_app(
 
     `resume`: the queue as this annotator left it.
     """
-    from fcreview.cli.finding.lending import lend_golden
+    from fcreview.cli.finding.lending import lend_golden, lend_screens
     from fcreview.tui.app import FcreviewApp
     from fcreview.tui.session import Session
+    from fcreview.tui.text.theme import choose
     from fcreview.tui.vocabulary import REASONS, Vocabulary
 
     config = load_config()
-    vocabulary = Vocabulary(config.tags, config.reasons or REASONS)
+    if config.colours:
+        choose(config.colours)
     session.close()  # the app opens the store itself, behind its first screen
-    screens = Session(session.workspace, session.annotator, blind=blind, golden=lend_golden(), vocabulary=vocabulary)
+    screens = Session(
+        session.workspace,
+        session.annotator,
+        blind=blind,
+        golden=lend_golden(),
+        lent=lend_screens(session),
+        vocabulary=Vocabulary(config.tags, config.reasons or REASONS),
+    )
     app = FcreviewApp(screens, view, first, key_names=config.keys, adjudicate=adjudicate, resume=resume)
     app.run()
     if app.return_code:

@@ -90,14 +90,9 @@ def show_app(
     if config.colours:
         choose(config.colours)
     session.close()  # the app opens the store itself, behind its first screen
-    screens = Session(
-        session.workspace,
-        session.annotator,
-        blind=blind,
-        golden=lend_golden(),
-        lent=lend_screens(session),
-        vocabulary=Vocabulary(config.tags, config.reasons or REASONS),
-    )
+    lent = lend_screens(session)
+    screens = Session(session.workspace, session.annotator, blind=blind, golden=lend_golden(), lent=lent)
+    screens.vocabulary = Vocabulary(config.tags, config.reasons or REASONS)
     app = FcreviewApp(screens, view, first, key_names=config.keys, adjudicate=adjudicate, resume=resume)
     app.run()
     if app.return_code:

@@ -17,7 +17,7 @@ from fcreview.tui.queue import glance
 from fcreview.tui.queue.glance import Glance, Made
 from fcreview.tui.queue.history import Typed
 from fcreview.tui.queue.position import Position, file_of, keep, kept
-from fcreview.tui.vocabulary import BARE, Vocabulary
+from fcreview.tui.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from fcreview.review import Event, Said
@@ -52,12 +52,12 @@ class Session:
         blind: bool = False,
         golden: Golden | None = None,
         lent: Lent | None = None,
-        vocabulary: Vocabulary = BARE,
     ) -> None:
         self.annotator = annotator
         self.golden = golden
         """What the benchmarks know of golden answers; None: they are not corrected here."""
-        self.vocabulary = vocabulary
+        self.vocabulary = Vocabulary()
+        """Words of one's own, before the first item is shown."""
         self.lent = lent
         """What makes reports and exports; None: neither is offered with benchmarks' own files."""
         self.acts = InOrder()

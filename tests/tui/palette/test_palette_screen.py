@@ -145,7 +145,7 @@ async def test_orders_queue_files_and_runs_lead_to_the_queue_and_esc_comes_back(
 async def test_the_report_is_shown_and_what_goes_wrong_is_said_there(make_app: Any, settled: Any) -> None:
     asked: list[Any] = []
 
-    def report(store: Any, runs: Any) -> str:
+    def report(store: Any, runs: Any, stopped: Any) -> str:
         asked.append(tuple(runs))
         return f"{len(store.runs())} runs\naccuracy 71.3 %"
 
@@ -223,7 +223,7 @@ async def test_blind_it_offers_nothing_that_tells(make_app: Any, settled: Any) -
     filters = make_app.stores[-1].workspace.root / "filters"
     filters.mkdir()
     (filters / "alice.json").write_text('{"telling": "official:fail", "fine": "you:none"}')
-    app.session.lent = Lent(lambda store, runs: pytest.fail("told"), lambda tell: pytest.fail("told"))
+    app.session.lent = Lent(lambda *asked: pytest.fail("told"), lambda tell: pytest.fail("told"))
     async with app.run_test(size=(100, 50)) as pilot:
         await settled(pilot)
         lines = "\n".join(await typed(pilot, settled, ""))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from textual.screen import Screen
@@ -123,16 +123,18 @@ class Palette:
         self._say(visible(said))
 
     async def _report(self) -> Text:
-        lent, runs = self._session.lent, self._runs
+        """Left before it is there, the store is free again after the run at hand."""
+        lent, runs, left = self._session.lent, self._state.view.runs, Event()
         try:
-            text = await self._session.ask(lambda store: lent.report(store, runs) if lent is not None else "")
+            text = await self._session.ask(
+                lambda store: lent.report(store, runs, left.is_set) if lent is not None else ""
+            )
+        except asyncio.CancelledError:
+            left.set()
+            raise
         except FcreviewError as error:
             text = str(error)
         return Text(text, text)
-
-    @property
-    def _runs(self) -> Sequence[int]:
-        return self._state.view.runs
 
     async def _export(self, wanted: Export) -> None:
         lent = self._session.lent

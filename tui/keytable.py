@@ -46,6 +46,7 @@ QUEUE = [
     Action("queue.agreement", "a", "choose('agreement')", "agreement"),
     Action("queue.calibration", "C", "choose('calibration')", "calibration", shown=False),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate"),
+    Action("queue.item", "tab", "to_item", "to the item beside the list", shown=False),
     Action("queue.back", "escape", "back(False)", "back", shown=False),
     Action("queue.quit", "q", "back(True)", "quit"),
 ]
@@ -138,7 +139,8 @@ ITEM_TEXT = [
     Action("item.line_up", "up", "scroll(-1)", "scroll up a line", shown=False),
     Action("item.next_turn", "J", "turn(1)", "next turn", shown=False),
     Action("item.previous_turn", "K", "turn(-1)", "previous turn", shown=False),
-    Action("item.arguments", "a,tab", "arguments", "move among arguments", shown=False),
+    Action("item.arguments", "a", "arguments", "move among arguments", shown=False),
+    Action("item.aside", "tab", "aside", "to the list beside it; without one, among arguments", shown=False),
     Action("item.page_down", "pagedown", "page(1)", "page down", shown=False),
     Action("item.page_up", "pageup", "page(-1)", "page up", shown=False),
     Action("item.top", "home", "edge(-1)", "to the top", shown=False),

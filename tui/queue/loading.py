@@ -72,6 +72,10 @@ class Loading:
     async def window(self, view: View, window: int) -> Sequence[QueueRow]:
         return await self._session.ask(lambda store: store.page(view, window * WINDOW, WINDOW))
 
+    async def row(self, view: View, index: int) -> QueueRow | None:
+        rows = await self._session.ask(lambda store: store.page(view, index, 1))
+        return rows[0] if rows else None
+
     async def runs(self) -> list[RunRow]:
         return await self._session.ask(lambda store: store.runs())
 

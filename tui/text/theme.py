@@ -35,6 +35,7 @@ class Symbols:
     stale: str = "↻"
     cursor: str = "▸"
     rule: str = "─"
+    heavy: str = "━"
     bar: str = "│"
     ellipsis: str = "…"
     folded: str = "▸"
@@ -73,6 +74,7 @@ ASCII = Symbols(
     stale="*",
     cursor=">",
     rule="-",
+    heavy="=",
     bar="|",
     ellipsis=">",
     folded="+",

@@ -35,6 +35,12 @@ RATES = ("runs", "rates")
 
 class QueuePane(Vertical):
     @dataclass
+    class Rows(Message):
+        """Rows have come; `anew`: of a view that was read anew."""
+
+        anew: bool
+
+    @dataclass
     class Found(Message):
         """The item that was to be opened when the first rows are there."""
 
@@ -179,7 +185,8 @@ class QueuePane(Vertical):
             self._show_list(loaded)
         self._read, self._whole = True, False
         self._draw_header()
-        self._load_runs()
+        self.post_message(self.Rows(anew=True))
+        self.load_runs()
 
     def _show_list(self, loaded: Loaded) -> None:
         self._shown, self._wanted = loaded, None
@@ -188,7 +195,7 @@ class QueuePane(Vertical):
         self.list.fill(loaded.window, self.list.age, loaded.rows)
 
     @work(exclusive=True, group="runs")
-    async def _load_runs(self) -> None:
+    async def load_runs(self) -> None:
         scope = self._state.scope
         self._choosing.runs = [run for run in await self._loading.runs() if not scope or run.run in scope]
         self._draw_header()
@@ -209,6 +216,14 @@ class QueuePane(Vertical):
     @work(group="windows")
     async def _fetch(self, window: int, age: int) -> None:
         self.list.fill(window, age, await self._loading.window(self._state.view, window))
+        self.post_message(self.Rows(anew=False))
+
+    @work(group="rows")
+    async def renew(self, item: int) -> None:
+        """Something was said of the item: its row as it is now."""
+        age, index = self.list.age, self.list.index_of(item)
+        if index is not None and (row := await self._loading.row(self._state.view, index)) is not None:
+            self.list.put(index, age, row)
 
     def on_queue_list_wanted(self, wanted: QueueList.Wanted) -> None:
         if wanted.age == self.list.age:

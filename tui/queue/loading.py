@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from fcreview.calls.clusters import VALUE
+from fcreview.store.filters.narrowing import FAILING, narrowed
 from fcreview.store.rows import Extent, QueueRow, RunRow, View
 from fcreview.tui.queue.completing import Facets
-from fcreview.tui.queue.levels import Standing
+from fcreview.tui.queue.levels import Counted, Standing
 
 if TYPE_CHECKING:
     from fcreview.estimate.share import Share
@@ -108,6 +110,15 @@ def _load(request: Request, store: Store) -> Loaded:
     own = store.progress(view.file, store.annotator) if view.file else []
     rows = store.page(view, window * WINDOW, WINDOW)
     return Loaded(total, cursor, window, rows, store.extent(view), own[0].said if own else "")
+
+
+def count_clusters(view: View, by: int, store: Store) -> Counted:
+    clusters = store.clusters(view, by=by)
+    told = sum(cluster.count for cluster in clusters)
+    if by != VALUE:
+        return Counted(clusters, told)
+    failing = replace(view, where=narrowed(view.where, FAILING), queue=view.file or "dataset", share=False)
+    return Counted(clusters, store.count(failing) if clusters else 0)
 
 
 def _share(run: int, store: Store) -> Share | None:

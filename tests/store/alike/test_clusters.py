@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.calls.clusters import CATEGORY, ERROR, GROUPINGS, VALUE, Cluster, grouped
+from fcreview.calls.clusters import CATEGORY, ERROR, GROUPINGS, VALUE, Cluster, grouped, meaning
 from fcreview.model import Item
 from fcreview.plan import RunPlan
 from fcreview.store.alike import clusters as module
@@ -90,7 +90,8 @@ def test_values_and_categories_that_are_written_alike_are_told_apart(
 def test_clusters_of_the_sample_runs_hold_what_they_say(name: str, imports: Imports, samples: Path) -> None:
     with Store.open(imports.of([samples / name]), "alice") as store:
         for by in BY:
-            assert check(store, QueueState(), by)
+            found = check(store, QueueState(), by)
+            assert all(meaning(group) for group in grouped(found, by) if by == ERROR and group.name)
         told = {(each.golden, each.predicted) for each in store.clusters(QueueState().view, by=VALUE)}
         assert told - {(None, None)}, "no failing item of the sample differs in a value"
 

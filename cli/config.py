@@ -3,6 +3,7 @@
 ```toml
 annotator = "alice"                   # whose reviews these are
 data = ["~/bench/bfcl/data"]          # folders with datasets, as --data
+follow = 5                            # seconds between two looks of open --follow
 [keys]                                # other keys for actions; the screens' help shows what is in force
 "item.pass" = "p,y"
 [decoders]                            # what reads the replies of BFCL models, as --decoder
@@ -22,7 +23,10 @@ from typing import Any
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.finding.decoders import checked
 
-SETTINGS = ("annotator", "data", "keys", "decoders")
+SETTINGS = ("annotator", "data", "keys", "decoders", "follow")
+FOLLOW = 5.0
+OFTEN = 0.2
+"""Seconds between two looks at result files that are followed, and the fewest that may be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,8 @@ class Config:
     data: list[Path] = field(default_factory=list)
     keys: Mapping[str, str] = field(default_factory=dict)
     """`{"item.pass": "p,y"}`: actions of the screens and their keys."""
+    follow: float = FOLLOW
+    """Seconds between two looks at the files that `open --follow` takes in."""
     decoders: Mapping[str, str] = field(default_factory=dict)
     """`{"my-model-*": "HERMES"}`: folder names of BFCL models and what reads their replies."""
 
@@ -69,7 +75,14 @@ def _checked(file: Path, read: dict[str, Any]) -> Config:
         raise CommandError(f"{file}: data must be a list of folders")
     keys = _keys(file, read.get("keys", {}))
     decoders = _decoders(file, read.get("decoders", {}))
-    return Config(file, annotator, [file.parent / Path(each).expanduser() for each in data], keys, decoders)
+    folders = [file.parent / Path(each).expanduser() for each in data]
+    return Config(file, annotator, folders, keys, _follow(file, read.get("follow", FOLLOW)), decoders)
+
+
+def _follow(file: Path, read: Any) -> float:
+    if isinstance(read, bool) or not isinstance(read, int | float) or not OFTEN <= read < float("inf"):
+        raise CommandError(f"{file}: follow must be a number of seconds, {OFTEN} at least")
+    return float(read)
 
 
 def _decoders(file: Path, read: Any) -> dict[str, str]:

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from fcreview.errors import FcreviewError
-from fcreview.store.queues.presentations import item_of
 from fcreview.tui.in_order import InOrder
 from fcreview.tui.queue.position import Position, file_of, keep, kept
 
 if TYPE_CHECKING:
-    from fcreview.review import Event, Said
+    from fcreview.review import Event, ItemKey, Said
     from fcreview.store.reviewer import Reviewer
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
@@ -57,7 +56,7 @@ class Session:
         self._store = store
         self._lent = store is not None
         self._reviewer = reviewer
-        self._reviewed: dict[str, int] = {}
+        self._reviewed: dict[str, ItemKey] = {}
         """Items by the reviews of this session that were not undone."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self.leaving = False
@@ -97,6 +96,20 @@ class Session:
                 raise asyncio.CancelledError from None
             raise
 
+    def another(self) -> Store:
+        """The store as it is on disk now, beside the one in use: for `swap`, or to be closed. For a thread."""
+        from fcreview.store.store import Store
+
+        return Store.open(self._opened().workspace, self.annotator, blind=self.blind)
+
+    def swap(self, store: Store) -> None:
+        """From now on this store is asked, and reviews are of its items. Not while something is said or asked."""
+        before, lent, self._store, self._lent = self._store, self._lent, store, False
+        if self._reviewer is not None:
+            self._reviewer = self._reviewer.on(store)
+        if before is not None and not lent:
+            self._thread.submit(before.close)
+
     async def ready(self) -> None:
         """SessionError if there is no journal to write to."""
         await self._kept(self._reviewing)
@@ -109,7 +122,7 @@ class Session:
             reviewer = self._reviewing()
             reviewer.queue = queue
             event = reviewer.review(item, said)
-            self._reviewed[event.event] = item_of(item)
+            self._reviewed[event.event] = event.key
             return event
 
         return await self._kept(write)

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 
+GONE = -1
+"""The number of an item that is shown and is not in the store any more: there is none with this one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """An item as the store holds it, and its place in the queue."""
@@ -92,9 +96,18 @@ class LookAhead:
                     ahead[item] = reading
                     await asyncio.wait([reading])
 
+    def turn_to(self, view: View) -> None:
+        """Another queue, or the same one in an order made anew."""
+        self.view = view
+        self.forget()
+
     def forget(self) -> None:
         """What was read ahead may no longer be so."""
         self._ahead, self._near = {}, None
+
+    def renumber(self) -> None:
+        """Another store is asked from now on."""
+        self._numbers.clear()
 
     async def following(self, of: Shown) -> int | None:
         """The item to judge after this one; None if there is no other."""

@@ -14,11 +14,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fcreview.sanitise import visible
-from fcreview.store.queues.presentations import item_of
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.in_order import Act
 from fcreview.tui.item.acting import Acting
-from fcreview.tui.item.ahead import LookAhead, Shown
+from fcreview.tui.item.ahead import GONE, LookAhead, Shown
 from fcreview.tui.item.judging import About, Judging, KeyOf, Outcome
 from fcreview.tui.item.pace import Pace
 from fcreview.tui.item.status import SILENT, Remark
@@ -80,6 +79,27 @@ class Reviewing:
         if self._shown is None:
             raise RuntimeError("no item was read yet")
         return self._shown
+
+    @property
+    def settled(self) -> bool:
+        """An item is shown and none is to come."""
+        return self._shown is not None and self._due is None
+
+    @property
+    def last(self) -> int | None:
+        """The item that was judged last."""
+        return self._last
+
+    @property
+    def gone(self) -> bool:
+        """What is shown is not in the store any more."""
+        return self._shown is not None and self._shown.item == GONE
+
+    def take_in(self, shown: Shown, last: int | None) -> None:
+        """The same item in another store, and the one that was judged last there."""
+        self._shown, self._stale, self._last, self.pace.left = shown, False, last, None
+        self._ahead.turn_to(shown.walk.view)
+        self._ahead.renumber()
 
     def open(self, item: int) -> None:
         self._do(partial(self._open, item))
@@ -160,7 +180,7 @@ class Reviewing:
             return outcome.style != "bad"
         if outcome.goes_on:
             self._last = about.item
-            self.pace.judged(item_of(about.item), monotonic())
+            self.pace.judged(about.detail.key, monotonic())
         if not here:
             self._ahead.forget()
             self._say(f"{outcome.said} · {visible(about.detail.row.id)}")
@@ -208,8 +228,7 @@ class Reviewing:
             return outcome.style != "bad"
         self._ahead.forget()
         item = await self._ahead.number(outcome.undone, outcome.presentation)
-        if item is not None:
-            self.pace.undone(item_of(item))
+        self.pace.undone(outcome.undone)
         if item is None:
             await self._renew(f"{outcome.message} (an item that is not in this workspace)")
         elif item == self.shown.item:

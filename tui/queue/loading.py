@@ -57,7 +57,11 @@ class Loading:
 
     async def view(self, request: Request) -> Loaded:
         """FilterError if the view's filter is not understood, SessionError if there is no store."""
-        return await self._session.ask(partial(_load, request))
+        return await self._session.ask(partial(load_rows, request))
+
+    def forget(self) -> None:
+        """Another store is asked from now on."""
+        self._facets, self._estimated, self._share = {}, (), None
 
     async def window(self, view: View, window: int) -> Sequence[QueueRow]:
         return await self._session.ask(lambda store: store.page(view, window * WINDOW, WINDOW))
@@ -96,7 +100,7 @@ class Loading:
         return f"reviews: {warnings[0]}{more}" if warnings else ""
 
 
-def _load(request: Request, store: Store) -> Loaded:
+def load_rows(request: Request, store: Store) -> Loaded:
     view = request.view
     if request.anew:
         store.refresh_reviews()

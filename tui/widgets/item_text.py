@@ -73,6 +73,15 @@ class ItemText(DocumentView):
         reader.renew(detail)
         self._redraw_from(before)
 
+    def replaced(self, detail: ItemDetail) -> bool:
+        """The same item from another store; False if it reads as it did, and nothing is drawn."""
+        before, blocks = self._top(), self.reading.blocks
+        self.reading.renew(detail)
+        if self.reading.blocks == blocks:
+            return False
+        self._redraw_from(before)
+        return True
+
     @property
     def reading(self) -> Cursor:
         if self.reader is None:

@@ -113,9 +113,34 @@ class ItemPane(Vertical):
         return key_names(self.app).get(action, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        if self.reviewing.gone:
+            return action in ("back", "step")
         return not self.opening or action == "back"
 
+    @property
+    def settled(self) -> bool:
+        """Its item is there, and no other is on its way."""
+        return not self.opening and self.reviewing.settled
+
+    def take_in(self, shown: Shown, last: int | None, remark: Remark | None) -> None:
+        """The same item in another store, as its reader left it. `last`: the item judged last there."""
+        self.reviewing.take_in(shown, last)
+        self._remark = remark or self._remark
+        if not self.text.replaced(shown.detail):
+            self._draw_bars()
+        self.refresh_bindings()
+        if not self.reviewing.gone:
+            self.call_after_refresh(self._look_ahead)
+
     # -- what is shown
+
+    def tell(self, text: str) -> None:
+        self.say(Remark(text, "warn"))
+
+    def untell(self, text: str) -> None:
+        """It was there long enough."""
+        if self._remark.text == text:
+            self.say(SILENT)
 
     @property
     def in_front(self) -> bool:

@@ -85,7 +85,27 @@ class QueuePane(Vertical):
         row = self.list.row_at(self.list.cursor) if self.list.total else None
         return Standing(row.item, self.list.cursor, (row.id, row.run)) if row else Standing(line=self.list.cursor)
 
+    @property
+    def settled(self) -> bool:
+        """Its rows are there, and no others are on their way."""
+        return self._wanted is None and self._total is not None
+
+    def take_in(self, loaded: Loaded, says: str) -> None:
+        """The same view of another store: what is in sight stays where it is."""
+        row = self.list.cursor_row
+        self._loading.forget()
+        self._show_rows(loaded, says or self._message)
+        self.list.put_cursor(row)
+
     # -- what is shown
+
+    def tell(self, message: str) -> None:
+        self.say(message)
+
+    def untell(self, message: str) -> None:
+        """It was there long enough."""
+        if self._message == message:
+            self.say("")
 
     def say(self, message: str) -> None:
         self._message = message

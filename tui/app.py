@@ -23,6 +23,7 @@ from fcreview.tui.text.lines import fit
 from fcreview.tui.widgets.document import LineBar
 
 if TYPE_CHECKING:
+    from fcreview.tui.following.follower import Follower
     from fcreview.tui.following.source import Source
 
 LEAST = (60, 15)
@@ -84,6 +85,7 @@ class FcreviewApp(App[int]):
         self._adjudicate = adjudicate
         self._ending: Ending | None = None
         self._follow = follow
+        self._follower: Follower | None = None
         try:
             self.set_keymap(in_force(keymap(key_names or {})))
         except KeymapError as error:
@@ -105,7 +107,8 @@ class FcreviewApp(App[int]):
         elif self._follow is not None:
             from fcreview.tui.following.follower import Follower
 
-            Follower(self, self.session, self._follow).begin()
+            self._follower = Follower(self, self.session, self._follow)
+            self._follower.begin()
 
     def _show_disputes(self) -> None:
         from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
@@ -161,6 +164,6 @@ class FcreviewApp(App[int]):
     def on_unmount(self) -> None:
         if self._ending is not None:
             self._ending.over()
-        if self._follow is not None:
-            self._follow.close()
+        if self._follower is not None:
+            self._follower.end()
         self.session.close()

@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.cli.signals import heed
+from fcreview.cli.signals import ENDING, heed
 
 NICE = 10
 """People at the screen come first."""
@@ -40,6 +40,8 @@ def main() -> None:
         from fcreview.cli.errors import explain
 
         answer = {"error": explain(error)[1][0]}
+    for each in ENDING:
+        signal.signal(each, signal.SIG_IGN)  # all is done: who asked lets go as soon as the answer is there
     sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
     sys.stdout.buffer.flush()
 

@@ -19,6 +19,8 @@ from fcreview.tui.following.source import FollowError, Taken
 
 PATIENCE = 5.0
 """Seconds that the process has to tidy up."""
+OURS = "fcreview: "
+"""What lines for people begin with."""
 State = dict[str, tuple[int, int, int]]
 """Size, time and inode by path."""
 
@@ -68,9 +70,10 @@ class Watching:
         except ValueError:
             raise FollowError(told or "the import was broken off") from None
         if "error" in found:
-            raise FollowError(str(found["error"]).removeprefix("fcreview: "))
-        self._failed, self._beside, self.runs = False, None, tuple(found["runs"])
-        return Taken(News(found["new"], found["changed"], found["gone"]), self.runs, told)
+            raise FollowError(str(found["error"]).removeprefix(OURS))
+        before, self.runs = tuple(self.runs), tuple(found["runs"])
+        self._failed, self._beside = False, None
+        return Taken(News(found["new"], found["changed"], found["gone"]), self.runs, before, told)
 
     def close(self) -> None:
         self._closed = True
@@ -85,7 +88,7 @@ class Watching:
             process.wait()
 
     def _ask(self, question: bytes) -> tuple[bytes, str]:
-        """Its answer, and the last line of what it told. Its input stays open as long as somebody waits: it ends with
+        """Its answer, and the first line of what it told. Its input stays open as long as somebody waits: it ends with
         this process, however that ends."""
         command = [sys.executable, "-P", "-m", "fcreview.cli.following.taking"]
         with (
@@ -110,8 +113,9 @@ class Watching:
                 process.stdin.close()
             process.wait()
             told.seek(0)
-            lines = told.read().decode("utf-8", "replace").strip().splitlines()
-        return answer, lines[-1].removeprefix("fcreview: ") if lines else ""
+            lines = told.read().decode("utf-8", "replace").splitlines()
+        notes = [line.removeprefix(OURS) for line in lines if line.startswith(OURS)]
+        return answer, notes[0] if notes else ""
 
     def _read_from(self, files: Iterable[Path]) -> list[Path]:
         """Files of the runs in the store that do not lie at the paths."""

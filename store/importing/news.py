@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _ITEMS = (
     "SELECT run, hash(category, id) AS item, any_value(hash(prediction_hash, golden_hash)) AS content"
-    " FROM store.item_rows GROUP BY run, item"
+    " FROM store.item_rows GROUP BY ALL"
 )
 
 

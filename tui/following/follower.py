@@ -7,10 +7,13 @@ nothing lies over list and item that may hold a number of the store before; else
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
+
+from textual.css.query import NoMatches
 
 from fcreview.sanitise import visible
 from fcreview.store.rows import View
@@ -31,7 +34,7 @@ AGAIN = 0.25
 """Seconds after which it is tried again to show what was imported."""
 BRIEF = 8.0
 """Seconds for which it is said what came."""
-SHARE = 4
+SHARE = 3
 """Looking and importing take at most one part in so many of the time."""
 AFTER_FAILURE = 6
 """Intervals before what failed is tried again."""
@@ -43,17 +46,25 @@ class Following(Protocol):
     @property
     def screen_stack(self) -> Sequence[Screen[Any]]: ...
 
-    def run_worker(self, work: Coroutine[Any, Any, None], *, group: str) -> object: ...
-
     def set_timer(self, delay: float, callback: Callable[[], object]) -> object: ...
 
 
 class Follower:
     def __init__(self, app: Following, session: Session, source: Source) -> None:
         self._app, self._session, self._source = app, session, source
+        self._told = ""
+        """What could not be read at the last import: said once."""
+
+        self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        self._app.run_worker(self._follow(), group="follow")
+        self._task = asyncio.create_task(self._follow())
+
+    def end(self) -> None:
+        """Nothing is looked for any more, and nothing runs."""
+        if self._task is not None:
+            self._task.cancel()
+        self._source.close()
 
     async def _follow(self) -> None:
         pause = self._source.interval
@@ -71,8 +82,9 @@ class Follower:
                 return interval
             taken = await asyncio.to_thread(self._source.take_in)
             await self._show(taken)
-            if taken.told:
+            if taken.told and taken.told != self._told:
                 self._say(f"following: {taken.told}")
+            self._told = taken.told
         except Exception as error:  # what cannot be read now may be so at the next look
             self._say(f"following: {error or type(error).__name__}")
             return AFTER_FAILURE * interval
@@ -106,7 +118,7 @@ class Follower:
         self._session.swap(now)
         for at, move in enumerate(moves):
             move.show(visible(taken.says) if at == len(moves) - 1 else "")
-        self._unsay(visible(taken.says))
+        self._brief(visible(taken.says))
         return True
 
     def _stamp(self, moves: Sequence[Move]) -> object:
@@ -124,11 +136,12 @@ class Follower:
             return None
         assert isinstance(queue, QueueScreen)  # noqa: S101 - for the type checker
         scope = queue.state.scope
+        runs = taken.runs if scope == taken.before else scope  # a run that was asked for stays the only one
 
         def view(of: View) -> View:
-            return replace(of, runs=taken.runs) if of.runs == scope else of
+            return replace(of, runs=runs) if of.runs == scope else of
 
-        moves: list[Move] = [QueueMove(pane, queue.state, queue.position.levels, taken.runs) for pane in lists]
+        moves: list[Move] = [QueueMove(pane, queue.state, queue.position.levels, runs) for pane in lists]
         return [*moves, *(ItemMove(pane, view) for pane in items)]
 
     def _panes(self, kind: type[Any]) -> list[Any]:
@@ -144,7 +157,14 @@ class Follower:
         if panes:
             panes[-1].tell(visible(text))
 
-    def _unsay(self, text: str) -> None:
+    def _brief(self, text: str) -> None:
+        """It goes again."""
+        panes = [*self._panes(QueuePane), *self._panes(ItemPane)]
+
+        def untell() -> None:
+            for pane in panes:
+                with suppress(NoMatches):  # the screen is gone, or is just going
+                    pane.untell(text)
+
         if text:
-            panes = [*self._panes(QueuePane), *self._panes(ItemPane)]
-            self._app.set_timer(BRIEF, lambda: [pane.untell(text) for pane in panes if pane.is_mounted])
+            self._app.set_timer(BRIEF, untell)

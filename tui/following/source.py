@@ -21,6 +21,8 @@ class Taken:
     news: News
     runs: tuple[int, ...] = ()
     """Those at the paths now, by their numbers; empty for all of the workspace."""
+    before: tuple[int, ...] = ()
+    """Those that were there until now."""
     told: str = ""
     """What could not be read as it should, in one line."""
 

@@ -4,6 +4,7 @@
 annotator = "alice"                   # whose reviews these are
 data = ["~/bench/bfcl/data"]          # folders with datasets, as --data
 follow = 5                            # seconds between two looks of open --follow
+colours = "safe"                      # terminal (its own sixteen), dark, light, safe (for colour-blind eyes)
 [keys]                                # other keys for actions; the screens' help shows what is in force
 "item.pass" = "p,y"
 [decoders]                            # what reads the replies of BFCL models, as --decoder
@@ -23,7 +24,7 @@ from typing import Any
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.finding.decoders import checked
 
-SETTINGS = ("annotator", "data", "keys", "decoders", "follow")
+SETTINGS = ("annotator", "data", "colours", "follow", "keys", "decoders")
 FOLLOW = 5.0
 OFTEN = 0.2
 """Seconds between two looks at result files that are followed, and the fewest that may be asked for."""
@@ -36,10 +37,12 @@ class Config:
     data: list[Path] = field(default_factory=list)
     keys: Mapping[str, str] = field(default_factory=dict)
     """`{"item.pass": "p,y"}`: actions of the screens and their keys."""
-    follow: float = FOLLOW
-    """Seconds between two looks at the files that `open --follow` takes in."""
     decoders: Mapping[str, str] = field(default_factory=dict)
     """`{"my-model-*": "HERMES"}`: folder names of BFCL models and what reads their replies."""
+    colours: str | None = None
+    """One of the screens' sets of colours."""
+    follow: float = FOLLOW
+    """Seconds between two looks at the files that `open --follow` takes in."""
 
 
 def config_file() -> Path:
@@ -76,13 +79,24 @@ def _checked(file: Path, read: dict[str, Any]) -> Config:
     keys = _keys(file, read.get("keys", {}))
     decoders = _decoders(file, read.get("decoders", {}))
     folders = [file.parent / Path(each).expanduser() for each in data]
-    return Config(file, annotator, folders, keys, _follow(file, read.get("follow", FOLLOW)), decoders)
+    colours, follow = _colours(file, read.get("colours")), _follow(file, read.get("follow", FOLLOW))
+    return Config(file, annotator, folders, keys, decoders, colours, follow)
 
 
 def _follow(file: Path, read: Any) -> float:
     if isinstance(read, bool) or not isinstance(read, int | float) or not OFTEN <= read < float("inf"):
         raise CommandError(f"{file}: follow must be a number of seconds, {OFTEN} at least")
     return float(read)
+
+
+def _colours(file: Path, read: Any) -> str | None:
+    if read is None:
+        return None
+    from fcreview.tui.text.colours import COLOURS
+
+    if not isinstance(read, str) or read not in COLOURS:
+        raise CommandError(f"{file}: colours must be one of {', '.join(COLOURS)}")
+    return read
 
 
 def _decoders(file: Path, read: Any) -> dict[str, str]:

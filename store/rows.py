@@ -167,6 +167,18 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """An id that was looked for by parts of it."""
+
+    item: int
+    """Its item in the run that was preferred, else in the first that has it."""
+    id: str
+    category: str
+    runs: int
+    """That have it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sibling:
     """An item of the same conversation."""
 

@@ -10,15 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from fcreview.errors import FcreviewError
+from fcreview.store.unchanged import Stamp, stamp_of
 from fcreview.tui.in_order import InOrder
+from fcreview.tui.queue import glance
+from fcreview.tui.queue.glance import Glance, Made
+from fcreview.tui.queue.history import Typed
 from fcreview.tui.queue.position import Position, file_of, keep, kept
 
 if TYPE_CHECKING:
     from fcreview.review import Event, ItemKey, Said
     from fcreview.store.reviewer import Reviewer
+    from fcreview.store.rows import View
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
     from fcreview.tui.golden.checking import Golden
+    from fcreview.tui.palette.asking import Lent
+    from fcreview.tui.queue.levels import Standing
     from fcreview.tui.queue.state import QueueState
 
 T = TypeVar("T")
@@ -42,10 +49,13 @@ class Session:
         *,
         blind: bool = False,
         golden: Golden | None = None,
+        lent: Lent | None = None,
     ) -> None:
         self.annotator = annotator
         self.golden = golden
         """What the benchmarks know of golden answers; None: they are not corrected here."""
+        self.lent = lent
+        """What makes reports and exports; None: neither is offered with benchmarks' own files."""
         self.acts = InOrder()
         """What was asked for on a screen that reviews: nobody leaves before it is done."""
         self.blind = blind
@@ -55,6 +65,8 @@ class Session:
         self._workspace = workspace or (store.workspace if store is not None else None)
         self._store = store
         self._lent = store is not None
+        self.typed = Typed(self.folder, annotator, blind=blind)
+        """Filters and searches of this and earlier sessions."""
         self._reviewer = reviewer
         self._reviewed: dict[str, ItemKey] = {}
         """Items by the reviews of this session that were not undone."""
@@ -64,6 +76,10 @@ class Session:
         self._gate = threading.Lock()
         self._answering = False
         """The thread is at a question, which may be broken off; a review never is. Guarded by the gate."""
+        self._stamp: Stamp = []
+        """Of the workspace when it was last read; empty if what is read may be of another."""
+        self._coming: Stamp = []
+        """Of the store that `another` opened last."""
 
     @property
     def folder(self) -> Path | None:
@@ -77,6 +93,26 @@ class Session:
     def keep_position(self, state: QueueState, position: Position) -> None:
         if self.folder is not None:
             keep(file_of(self.folder, self.annotator), state, position)
+
+    def glance(self, view: View, standing: Standing) -> Glance | None:
+        """What the queue showed of this view when it was last read, if it would show the same now."""
+        if self._workspace is None or self._store is not None:
+            return None
+        file = glance.file_of(self._workspace.root, self.annotator)
+        return glance.kept(file, self._made(stamp_of(self._workspace), view), standing)
+
+    def keep_glance(self, view: View, seen: Glance) -> None:
+        if self._workspace is not None:
+            glance.keep(glance.file_of(self._workspace.root, self.annotator), self._made(self._stamp, view), seen)
+
+    def _made(self, stamp: Stamp, view: View) -> Made:
+        return Made(stamp, view, self.annotator, self.blind)
+
+    def stamp_anew(self) -> None:
+        """Before reviews are read again. The store that is open stays the one it was."""
+        if self._workspace is not None and self._stamp:
+            stamp = stamp_of(self._workspace)
+            self._stamp = stamp if stamp[:1] == self._stamp[:1] else []
 
     @property
     def reviewed(self) -> int:
@@ -100,11 +136,14 @@ class Session:
         """The store as it is on disk now, beside the one in use: for `swap`, or to be closed. For a thread."""
         from fcreview.store.store import Store
 
-        return Store.open(self._opened().workspace, self.annotator, blind=self.blind)
+        workspace = self._opened().workspace
+        self._coming = stamp_of(workspace)
+        return Store.open(workspace, self.annotator, blind=self.blind)
 
     def swap(self, store: Store) -> None:
         """From now on this store is asked, and reviews are of its items. Not while something is said or asked."""
         before, lent, self._store, self._lent = self._store, self._lent, store, False
+        self._stamp = self._coming
         if self._reviewer is not None:
             self._reviewer = self._reviewer.on(store)
         if before is not None and not lent:
@@ -187,6 +226,7 @@ class Session:
 
             if self._workspace is None:
                 raise SessionError("no workspace")
+            self._stamp = stamp_of(self._workspace)
             try:
                 self._store = Store.open(self._workspace, self.annotator, blind=self.blind)
             except (StoreError, OSError) as error:

@@ -17,12 +17,14 @@ from textual.css.query import NoMatches
 
 from fcreview.sanitise import visible
 from fcreview.store.rows import View
-from fcreview.tui.following.moves import ItemMove, Move, QueueMove
+from fcreview.tui.following.moves import ItemMove, Move, QueueMove, settled
 from fcreview.tui.following.source import Source, Taken
+from fcreview.tui.item.status import SILENT, Remark
 from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.screens.panes.item import ItemPane
 from fcreview.tui.screens.panes.queue import QueuePane
 from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.widgets.document import LineBar
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -132,7 +134,7 @@ class Follower:
         if not known or not self._session.acts.idle:
             return None
         lists, items = self._panes(QueuePane), self._panes(ItemPane)
-        if not all(pane.settled for pane in lists) or not all(pane.settled for pane in items):
+        if not all(pane.settled for pane in lists) or not all(map(settled, items)):
             return None
         assert isinstance(queue, QueueScreen)  # noqa: S101 - for the type checker
         scope = queue.state.scope
@@ -153,18 +155,22 @@ class Follower:
 
     def _say(self, text: str) -> None:
         """On the uppermost list or item."""
-        panes = [*self._panes(QueuePane), *self._panes(ItemPane)]
-        if panes:
-            panes[-1].tell(visible(text))
+        lists, items = self._panes(QueuePane), self._panes(ItemPane)
+        if items:
+            items[-1].say(Remark(visible(text), "warn"))
+        elif lists:
+            lists[-1].say(visible(text))
 
     def _brief(self, text: str) -> None:
         """It goes again."""
-        panes = [*self._panes(QueuePane), *self._panes(ItemPane)]
 
         def untell() -> None:
-            for pane in panes:
-                with suppress(NoMatches):  # the screen is gone, or is just going
-                    pane.untell(text)
+            with suppress(NoMatches):  # the screens are just going
+                for queue in self._panes(QueuePane):
+                    queue.unsay(text)
+                for item in self._panes(ItemPane):
+                    if item.query_one("#item-status", LineBar).line[0][0].strip() == text:
+                        item.say(SILENT)
 
         if text:
             self._app.set_timer(BRIEF, untell)

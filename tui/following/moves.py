@@ -91,7 +91,7 @@ class ItemMove:
 
     @property
     def stamp(self) -> object:
-        return id(self.pane.reviewing.shown), self.pane.reviewing.settled
+        return id(self.pane.reviewing.shown), settled(self.pane)
 
     def ask(self, before: Store, now: Store) -> None:
         reviewing = self.pane.reviewing
@@ -110,7 +110,14 @@ class ItemMove:
         was = self.pane.reviewing.shown
         changed = _changed(was.detail, self._shown)
         remark = Remark(changed, "warn") if changed else Remark(says, "dim") if says else None
-        self.pane.take_in(self._shown, self._last, remark)
+        self.pane.reviewing.take_in(self._shown, self._last)
+        self.pane.text.take_in(self._shown.detail, remark)
+        self.pane.refresh_bindings()
+
+
+def settled(pane: ItemPane) -> bool:
+    """Its item is there, and no other is on its way."""
+    return not pane.opening and pane.reviewing.settled
 
 
 def _walk(before: Store, now: Store, walk: Walk, view: View, number: int) -> Walk:
@@ -128,7 +135,7 @@ def _walk(before: Store, now: Store, walk: Walk, view: View, number: int) -> Wal
 def _changed(was: ItemDetail, shown: Shown) -> str:
     """What is another than it was, for who looks at it; verdicts only where they are not hidden."""
     now = shown.detail
-    if shown.item == GONE:
+    if shown.gone:
         return "this item is no longer in the results: nothing can be said of it"
     parts = []
     if was.item.prediction_hash != now.item.prediction_hash:

@@ -142,7 +142,7 @@ class ItemPane(Vertical):
         return key_names(self.app).get(action, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        return not self.opening or action == "back"
+        return action == "back" or not (self.opening or (self.reviewing.shown.gone and action != "step"))
 
     # -- what is shown
 

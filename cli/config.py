@@ -3,6 +3,7 @@
 ```toml
 annotator = "alice"                   # whose reviews these are
 data = ["~/bench/bfcl/data"]          # folders with datasets, as --data
+colours = "safe"                      # terminal (its own sixteen), dark, light, safe (for colour-blind eyes)
 [keys]                                # other keys for actions; the screens' help shows what is in force
 "item.pass" = "p,y"
 [decoders]                            # what reads the replies of BFCL models, as --decoder
@@ -22,7 +23,7 @@ from typing import Any
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.finding.decoders import checked
 
-SETTINGS = ("annotator", "data", "keys", "decoders")
+SETTINGS = ("annotator", "data", "colours", "keys", "decoders")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Config:
     """`{"item.pass": "p,y"}`: actions of the screens and their keys."""
     decoders: Mapping[str, str] = field(default_factory=dict)
     """`{"my-model-*": "HERMES"}`: folder names of BFCL models and what reads their replies."""
+    colours: str | None = None
+    """One of the screens' sets of colours."""
 
 
 def config_file() -> Path:
@@ -69,7 +72,18 @@ def _checked(file: Path, read: dict[str, Any]) -> Config:
         raise CommandError(f"{file}: data must be a list of folders")
     keys = _keys(file, read.get("keys", {}))
     decoders = _decoders(file, read.get("decoders", {}))
-    return Config(file, annotator, [file.parent / Path(each).expanduser() for each in data], keys, decoders)
+    folders = [file.parent / Path(each).expanduser() for each in data]
+    return Config(file, annotator, folders, keys, decoders, _colours(file, read.get("colours")))
+
+
+def _colours(file: Path, read: Any) -> str | None:
+    if read is None:
+        return None
+    from fcreview.tui.text.colours import COLOURS
+
+    if not isinstance(read, str) or read not in COLOURS:
+        raise CommandError(f"{file}: colours must be one of {', '.join(COLOURS)}")
+    return read
 
 
 def _decoders(file: Path, read: Any) -> dict[str, str]:

@@ -80,13 +80,18 @@ def show_app(
 
     `resume`: the queue as this annotator left it.
     """
-    from fcreview.cli.finding.lending import lend_golden
+    from fcreview.cli.finding.lending import lend_golden, lend_screens
     from fcreview.tui.app import FcreviewApp
     from fcreview.tui.session import Session
+    from fcreview.tui.text.theme import choose
 
+    config = load_config()
+    if config.colours:
+        choose(config.colours)
     session.close()  # the app opens the store itself, behind its first screen
-    screens = Session(session.workspace, session.annotator, blind=blind, golden=lend_golden())
-    app = FcreviewApp(screens, view, first, key_names=load_config().keys, adjudicate=adjudicate, resume=resume)
+    lent = lend_screens(session)
+    screens = Session(session.workspace, session.annotator, blind=blind, golden=lend_golden(), lent=lent)
+    app = FcreviewApp(screens, view, first, key_names=config.keys, adjudicate=adjudicate, resume=resume)
     app.run()
     if app.return_code:
         raise SystemExit(app.return_code)

@@ -24,6 +24,8 @@ from fcreview.tui.widgets.document import LineBar
 
 LEAST = (60, 15)
 """Columns and rows."""
+PALETTE_AT = ("queue.filter", "item.next")
+"""Keys that are in force where there is a palette."""
 
 
 class SmallScreen(Screen[None]):
@@ -117,6 +119,19 @@ class FcreviewApp(App[int]):
         if not isinstance(self.screen, HelpScreen | SmallScreen):
             self.push_screen(HelpScreen(key_table(self.screen), blind=self._state.blind))
 
+    def action_palette(self) -> None:
+        from fcreview.tui.screens.palette.acting import Palette
+
+        queue = self.screen_stack[0]
+        Palette(self, self.session, self._state, queue if isinstance(queue, QueueScreen) else None).open()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """The palette is called from where the keys of the queue or of an item are in force."""
+        if action != "palette":
+            return True
+        nodes = (self.focused or self.screen).ancestors_with_self if self.screen_stack else []
+        return any(getattr(each, "id", "") in PALETTE_AT for node in nodes for each in type(node).BINDINGS)
+
     def on_key(self, event: events.Key) -> None:
         """A key typed while a screen opens means nothing yet: it is given to no other, and not dropped silently."""
         if getattr(self.screen, "opening", False) and event.key not in self.screen.active_bindings:
@@ -148,6 +163,7 @@ class FcreviewApp(App[int]):
         queue = self.screen_stack[0]
         if isinstance(queue, QueueScreen):
             self.session.keep_position(self._state, queue.position)
+            queue.keep_glance()
 
     def on_unmount(self) -> None:
         if self._ending is not None:

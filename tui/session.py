@@ -11,15 +11,22 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fcreview.errors import FcreviewError
 from fcreview.store.queues.presentations import item_of
+from fcreview.store.unchanged import Stamp, stamp_of
 from fcreview.tui.in_order import InOrder
+from fcreview.tui.queue import glance
+from fcreview.tui.queue.glance import Glance, Made
+from fcreview.tui.queue.history import Typed
 from fcreview.tui.queue.position import Position, file_of, keep, kept
 
 if TYPE_CHECKING:
     from fcreview.review import Event, Said
     from fcreview.store.reviewer import Reviewer
+    from fcreview.store.rows import View
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
     from fcreview.tui.golden.checking import Golden
+    from fcreview.tui.palette.asking import Lent
+    from fcreview.tui.queue.levels import Standing
     from fcreview.tui.queue.state import QueueState
 
 T = TypeVar("T")
@@ -43,10 +50,13 @@ class Session:
         *,
         blind: bool = False,
         golden: Golden | None = None,
+        lent: Lent | None = None,
     ) -> None:
         self.annotator = annotator
         self.golden = golden
         """What the benchmarks know of golden answers; None: they are not corrected here."""
+        self.lent = lent
+        """What makes reports and exports; None: neither is offered with benchmarks' own files."""
         self.acts = InOrder()
         """What was asked for on a screen that reviews: nobody leaves before it is done."""
         self.blind = blind
@@ -56,6 +66,8 @@ class Session:
         self._workspace = workspace or (store.workspace if store is not None else None)
         self._store = store
         self._lent = store is not None
+        self.typed = Typed(self.folder, annotator, blind=blind)
+        """Filters and searches of this and earlier sessions."""
         self._reviewer = reviewer
         self._reviewed: dict[str, int] = {}
         """Items by the reviews of this session that were not undone."""
@@ -65,6 +77,8 @@ class Session:
         self._gate = threading.Lock()
         self._answering = False
         """The thread is at a question, which may be broken off; a review never is. Guarded by the gate."""
+        self._stamp: Stamp = []
+        """Of the workspace when it was last read; empty if what is read may be of another."""
 
     @property
     def folder(self) -> Path | None:
@@ -78,6 +92,26 @@ class Session:
     def keep_position(self, state: QueueState, position: Position) -> None:
         if self.folder is not None:
             keep(file_of(self.folder, self.annotator), state, position)
+
+    def glance(self, view: View, standing: Standing) -> Glance | None:
+        """What the queue showed of this view when it was last read, if it would show the same now."""
+        if self._workspace is None or self._store is not None:
+            return None
+        file = glance.file_of(self._workspace.root, self.annotator)
+        return glance.kept(file, self._made(stamp_of(self._workspace), view), standing)
+
+    def keep_glance(self, view: View, seen: Glance) -> None:
+        if self._workspace is not None:
+            glance.keep(glance.file_of(self._workspace.root, self.annotator), self._made(self._stamp, view), seen)
+
+    def _made(self, stamp: Stamp, view: View) -> Made:
+        return Made(stamp, view, self.annotator, self.blind)
+
+    def stamp_anew(self) -> None:
+        """Before reviews are read again. The store that is open stays the one it was."""
+        if self._workspace is not None and self._stamp:
+            stamp = stamp_of(self._workspace)
+            self._stamp = stamp if stamp[:1] == self._stamp[:1] else []
 
     @property
     def reviewed(self) -> int:
@@ -174,6 +208,7 @@ class Session:
 
             if self._workspace is None:
                 raise SessionError("no workspace")
+            self._stamp = stamp_of(self._workspace)
             try:
                 self._store = Store.open(self._workspace, self.annotator, blind=self.blind)
             except (StoreError, OSError) as error:

@@ -33,6 +33,16 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a list beside the item is on."""
+
+    item: int
+    view: View
+    anew: bool = False
+    """The list was read anew: what was read ahead is old."""
+
+
+@dataclass(frozen=True, slots=True)
 class Near:
     """What lies around an item in the queue."""
 
@@ -91,6 +101,11 @@ class LookAhead:
                     reading.add_done_callback(_noticed)
                     ahead[item] = reading
                     await asyncio.wait([reading])
+
+    def turn_to(self, view: View) -> None:
+        """Another queue, or the same one in an order made anew."""
+        self.view = view
+        self.forget()
 
     def forget(self) -> None:
         """What was read ahead may no longer be so."""

@@ -92,8 +92,8 @@ class Outcome:
 
 class Judging:
     def __init__(self, reviews: Reviews, key: KeyOf, *, judged: bool = False) -> None:
-        """`judged`: the item is left when everything that a judge said of it is answered."""
-        self._reviews, self._key, self._judged = reviews, key, judged
+        self._reviews, self._key, self.judged = reviews, key, judged
+        """The item is left when everything that a judge said of it is answered."""
         self._scored: tuple[int, str] | None = None
         """The item and the criterion that were scored last."""
 
@@ -165,7 +165,7 @@ class Judging:
 
     def _goes_on(self, about: About, criterion: str, whole: bool) -> bool:
         """Whether the item is done: `whole`, or in the queue of what judges said, if nothing of that is left."""
-        if not self._judged:
+        if not self.judged:
             return whole
         return not judged_open(about.detail, self._reviews.annotator, [(about.target, criterion)])
 

@@ -7,18 +7,19 @@ is on disk gives way to the next one when nothing more is asked of it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from fcreview.sanitise import visible
 from fcreview.store.queues.presentations import item_of
-from fcreview.store.rows import ItemDetail
+from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.in_order import Act
 from fcreview.tui.item.acting import Acting
-from fcreview.tui.item.ahead import LookAhead, Shown
+from fcreview.tui.item.ahead import LookAhead, Shown, Wanted
+from fcreview.tui.item.face import Face
 from fcreview.tui.item.judging import About, Judging, KeyOf, Outcome
 from fcreview.tui.item.pace import Pace
 from fcreview.tui.item.status import SILENT, Remark
@@ -29,34 +30,9 @@ if TYPE_CHECKING:
 Judgement = Callable[[About], Awaitable[Outcome]]
 
 
-class Face(Protocol):
-    """The screen, as far as it is needed here."""
-
-    @property
-    def in_front(self) -> bool:
-        """Nothing lies over it: another item may be shown."""
-        ...
-
-    def begin(self, shown: Shown, remark: Remark) -> None:
-        """Shows another item."""
-        ...
-
-    def renew(self, shown: Shown, remark: Remark) -> None:
-        """Shows the same item as it is now."""
-        ...
-
-    def say(self, remark: Remark) -> None: ...
-
-    def leave(self, item: int) -> None: ...
-
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs it beside the keys, as long as the screen is there."""
-        ...
-
-
 class Reviewing:
     def __init__(self, session: Session, ahead: LookAhead, face: Face, key: KeyOf) -> None:
-        self.judging = Judging(session, key, judged=ahead.view.queue == "judged")
+        self.judging = Judging(session, key)
         self.direction = 1
         """Which way the reader went last."""
         self._session, self._ahead, self._face, self._key = session, ahead, face, key
@@ -69,6 +45,8 @@ class Reviewing:
         self.pace = Pace()
         self._due: tuple[int, Remark] | None = None
         """The item to go to, and what is said there, as soon as nothing more is asked of this one."""
+        self._wanted: Wanted | None = None
+        """Until it is shown."""
 
     @property
     def begun(self) -> bool:
@@ -81,8 +59,38 @@ class Reviewing:
             raise RuntimeError("no item was read yet")
         return self._shown
 
+    @property
+    def behind(self) -> bool:
+        """Another item is wanted than the one that is shown."""
+        return self._wanted is not None
+
+    def go_on_from(self, other: Reviewing) -> None:
+        """Of another pane that is gone: its item, as if it had been here."""
+        self._shown, self._stale, self._due = other._shown, other._stale, other._due
+        self._last, self.pace, self.direction = other._last, other.pace, other.direction
+        self.judging, self._wanted = other.judging, None
+        self._ahead.turn_to(other._ahead.view)
+
     def open(self, item: int) -> None:
         self._do(partial(self._open, item))
+
+    def shows(self, item: int, view: View) -> bool:
+        """Or is about to; nothing else is on its way."""
+        if self._wanted is not None:
+            return (self._wanted.item, self._wanted.view) == (item, view)
+        here = self._shown is not None and self._shown.item == item
+        return here and self._ahead.view == view and not self._stale and self._due is None
+
+    def want(self, wanted: Wanted) -> None:
+        """To be shown by `follow`, when the list has come to rest."""
+        self._wanted = wanted
+
+    def follow(self) -> None:
+        self._do(self._follow)
+
+    def enter(self) -> None:
+        """What is shown is going to be judged."""
+        self._do(self._enter)
 
     def judge(self, about: About, judgement: Judgement) -> None:
         self._do(partial(self._judge, about, judgement))
@@ -129,8 +137,34 @@ class Reviewing:
         self.pace.begin(monotonic())
         return True
 
+    async def _enter(self) -> bool:
+        await self._session.ready()
+        self.pace.begin(monotonic())
+        return True
+
+    async def _follow(self) -> bool:
+        """What was wanted last; the same item is shown as it is now, as the reader left it."""
+        wanted = self._wanted
+        if wanted is None:
+            return True
+        if wanted.anew or wanted.view != self._ahead.view:
+            self._ahead.turn_to(wanted.view)
+            self._session.queue = wanted.view.file
+        shown, before = await self._ahead.read(wanted.item), self._shown
+        if self._wanted is not wanted:
+            return True
+        self._wanted = None
+        self.direction = -1 if before is not None and shown.walk.place < before.walk.place else 1
+        if before is not None and before.item == wanted.item:
+            self._shown, self._stale, self._due = shown, False, None
+            self._face.renew(shown, SILENT)
+        else:
+            self._begin(shown, SILENT)
+        return True
+
     def _begin(self, shown: Shown, remark: Remark) -> None:
         self._shown, self._stale, self._due = shown, False, None
+        self.judging.judged = shown.walk.view.queue == "judged"
         self._face.begin(shown, remark)
 
     async def _renew(self, remark: str) -> None:
@@ -158,6 +192,7 @@ class Reviewing:
         if not outcome.done:
             self._say(outcome.said, outcome.style)
             return outcome.style != "bad"
+        self._face.said(about.item)
         if outcome.goes_on:
             self._last = about.item
             self.pace.judged(item_of(about.item), monotonic())
@@ -210,6 +245,7 @@ class Reviewing:
         item = await self._ahead.number(outcome.undone, outcome.presentation)
         if item is not None:
             self.pace.undone(item_of(item))
+            self._face.said(item)
         if item is None:
             await self._renew(f"{outcome.message} (an item that is not in this workspace)")
         elif item == self.shown.item:
@@ -246,5 +282,6 @@ class Reviewing:
 
     async def _leave(self) -> bool:
         self._session.acts.clear()
-        self._face.leave(self._due[0] if self._due is not None else self.shown.item)
+        due, self._due = self._due, None
+        self._face.leave(due[0] if due is not None else self.shown.item)
         return True

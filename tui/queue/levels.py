@@ -84,7 +84,9 @@ class Levels:
 
 def as_json(setting: Setting, standing: Standing) -> dict[str, Any]:
     """{where, search, queue, seed, run, item: [id, run] or null, line}: items by what they keep over an import."""
-    return {**asdict(setting), "item": standing.name, "line": standing.line}
+    kept = asdict(setting)
+    del kept["file"]  # only what is opened again has one
+    return {**kept, "item": standing.name, "line": standing.line}
 
 
 def of_json(kept: Mapping[str, Any]) -> tuple[Setting, Standing]:

@@ -44,6 +44,12 @@ class Loaded:
     done: str = ""
     """Of a queue file, how far this annotator is: `12 of 80`."""
 
+    @property
+    def row(self) -> QueueRow | None:
+        """The one the cursor is on."""
+        at = self.cursor - self.window * WINDOW
+        return self.rows[at] if 0 <= at < len(self.rows) else None
+
 
 class Loading:
     def __init__(self, session: Session) -> None:
@@ -55,10 +61,20 @@ class Loading:
 
     async def view(self, request: Request) -> Loaded:
         """FilterError if the view's filter is not understood, SessionError if there is no store."""
-        return await self._session.ask(partial(_load, request))
+
+        def load(store: Store) -> Loaded:
+            if request.anew:
+                self._session.stamp_anew()
+            return _load(request, store)
+
+        return await self._session.ask(load)
 
     async def window(self, view: View, window: int) -> Sequence[QueueRow]:
         return await self._session.ask(lambda store: store.page(view, window * WINDOW, WINDOW))
+
+    async def row(self, view: View, index: int) -> QueueRow | None:
+        rows = await self._session.ask(lambda store: store.page(view, index, 1))
+        return rows[0] if rows else None
 
     async def runs(self) -> list[RunRow]:
         return await self._session.ask(lambda store: store.runs())

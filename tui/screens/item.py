@@ -12,6 +12,7 @@ from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.item.reviewing import Reviewing
 from fcreview.tui.screens.panes.item import ItemPane
 from fcreview.tui.session import Session
+from fcreview.tui.text.sides import TWO_FROM
 from fcreview.tui.widgets.item_text import ItemText
 from fcreview.tui.widgets.status import KeyLine
 
@@ -25,38 +26,49 @@ class ItemScreen(Screen[int]):
         super().__init__()
         self._item = item
         session.queue = view.file
-        self._pane = ItemPane(session, view, partial(ItemScreen, session))
+        self.pane = ItemPane(session, view, partial(ItemScreen, session))
+        self.widens = False
+        """It gives way to two panes when there is room for them."""
 
     def compose(self) -> ComposeResult:
-        yield self._pane
+        yield self.pane
         yield KeyLine(always=1, id="item-keys")
 
     def on_mount(self) -> None:
         self.text.focus()
-        self._pane.open(self._item)
+        self.pane.open(self._item)
 
     @property
     def opening(self) -> bool:
-        return self._pane.opening
+        return self.pane.opening
 
     @property
     def reviewing(self) -> Reviewing:
-        return self._pane.reviewing
+        return self.pane.reviewing
 
     @property
     def text(self) -> ItemText:
-        return self._pane.text
+        return self.pane.text
 
     @property
     def reader(self) -> Cursor:
-        return self._pane.reader
+        return self.pane.reader
 
     @property
     def target(self) -> str:
-        return self._pane.target
+        return self.pane.target
+
+    @property
+    def widened(self) -> bool:
+        return self.widens and self.app.size.width >= TWO_FROM
 
     def on_screen_resume(self) -> None:
-        self._pane.resume()
+        self.pane.resume()
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        if self.widened and self.pane.in_front:
+            self.pane.action_back()
 
     def on_item_pane_left(self, left: ItemPane.Left) -> None:
         self.dismiss(left.item)

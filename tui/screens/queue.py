@@ -6,25 +6,27 @@ Its parts: `QueueState` is what the person set, `QueuePane` shows it, `Choosing`
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from fcreview.store.filters.language import FilterError
 from fcreview.tui.keys import bindings, key_names
 from fcreview.tui.keytable import QUEUE
 from fcreview.tui.queue.levels import Levels, Standing
 from fcreview.tui.queue.position import Position
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.choosing import Choosing
+from fcreview.tui.screens.panes.panes import Panes
 from fcreview.tui.screens.panes.queue import QueuePane
 from fcreview.tui.session import Session
 from fcreview.tui.widgets.filter_line import FilterLine
 from fcreview.tui.widgets.queue_list import QueueList
 from fcreview.tui.widgets.status import KeyLine
+
+if TYPE_CHECKING:
+    from fcreview.tui.screens.item import ItemScreen
 
 ACTIONS = {action.does.partition("(")[0] for action in QUEUE}
 
@@ -48,10 +50,11 @@ class QueueScreen(Screen[None]):
         self._levels = Levels(state, position.levels if position else ())
         self._choosing = Choosing(session, state, self._levels)
         self._pane = QueuePane(session, state, self._choosing)
+        self._panes = Panes(session, state, self._pane)
         self._beginning = (position.standing if position else Standing(), open_item, message)
 
     def compose(self) -> ComposeResult:
-        yield self._pane
+        yield self._panes
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -70,19 +73,32 @@ class QueueScreen(Screen[None]):
 
     def action_open(self) -> None:
         row = self.list.row_at(self.list.cursor)
-        if row is not None:
-            self._show_item(row.item)
+        if row is not None and not self._panes.to_item():
+            self.show_item(row.item)
+
+    def action_to_item(self) -> None:
+        if not self._panes.to_item():
+            self._pane.say("there is no item")
 
     def on_line_list_chosen(self) -> None:
         self.action_open()
 
     def on_queue_pane_found(self, found: QueuePane.Found) -> None:
-        self._show_item(found.item)
+        row = self.list.row_at(self.list.cursor)
+        if row is None or row.item != found.item or not self._panes.to_item():
+            self.show_item(found.item)
 
-    def _show_item(self, item: int) -> None:
+    def show_item(self, item: int) -> None:
         from fcreview.tui.screens.item import ItemScreen
 
-        self.app.push_screen(ItemScreen(self._session, self.state.view, item), self._back)
+        screen = ItemScreen(self._session, self.state.view, item)
+        screen.widens = not self._panes.two
+        self.app.push_screen(screen, partial(self._back_from, screen))
+
+    def _back_from(self, screen: ItemScreen, item: int | None) -> None:
+        if screen.widened:
+            self._panes.take_over(screen.pane)
+        self._back(item)
 
     def action_adjudicate(self) -> None:
         if self.state.blind:
@@ -109,11 +125,6 @@ class QueueScreen(Screen[None]):
         if typed.kind == "search":
             self.state.search = typed.text
         else:
-            try:
-                self.state.check(typed.text)
-            except FilterError as error:
-                self._filter_line.complain(error.message, error.position)
-                return
             self.state.where = typed.text
         self._levels.go_in(before, here)
         self._filter_line.close()
@@ -123,9 +134,9 @@ class QueueScreen(Screen[None]):
     def on_filter_line_cancelled(self) -> None:
         self.list.focus()
 
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """A click into the list while a filter is typed."""
-        if event.widget is self.list and self._filter_line.display:
+    def on_descendant_focus(self) -> None:
+        """A click into the list or the item while a filter is typed."""
+        if self._filter_line.display and not self._filter_line.has_focus_within:
             self._filter_line.close()
 
     def action_clear_filter(self) -> None:
@@ -141,12 +152,19 @@ class QueueScreen(Screen[None]):
         why = choice.why_not()
         if why:
             self._pane.say(why)
-        else:
+        elif choice.ask is not None:
             self.app.push_screen(choice.ask(), partial(self._chosen, what))
 
     def _chosen(self, what: str, answer: Any) -> None:
         if answer is not None:
             self._pane.load(self._choosing.take(what, answer, self._pane.here))
+
+    def go(self, what: str, answer: Any) -> None:
+        """Chosen in the palette."""
+        self._pane.load(self._choosing.take(what, answer, self._pane.here, listed=False))
+
+    def say(self, message: str) -> None:
+        self._pane.say(message)
 
     # -- levels
 
@@ -166,6 +184,10 @@ class QueueScreen(Screen[None]):
     def position(self) -> Position:
         return Position(self.state.setting, self._pane.here, self._levels.above)
 
+    def keep_glance(self) -> None:
+        """So that the next start shows at once what stands here."""
+        self._pane.keep_glance()
+
     @property
     def idle_keys(self) -> frozenset[str]:
         """Of actions that would only say why there is nothing to do."""
@@ -173,4 +195,15 @@ class QueueScreen(Screen[None]):
         return self._choosing.idle | hidden | (set() if self.state.where or self.state.search else {"queue.clear"})
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        return not (self.is_mounted and self._filter_line.display and action in ACTIONS)
+        if action not in ACTIONS or not self.is_mounted:
+            return True
+        if action == "to_item" and not self._panes.two:
+            return False
+        return not (self._filter_line.display or self._panes.in_item or self._panes.opening)
+
+    @property
+    def opening(self) -> bool:
+        return self._panes.opening
+
+    def on_screen_resume(self) -> None:
+        self._panes.resume()

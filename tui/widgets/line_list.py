@@ -55,10 +55,17 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         self.empty: Line = ()
         """What is said instead of lines if there are none."""
         self._has_cursor = cursor
+        self.marked = True
+        """The line under the cursor is drawn in reverse; else its mark alone tells it."""
 
     def line_at(self, index: int) -> Line:
         """The line without the mark of the cursor, which takes the first cell."""
         raise NotImplementedError
+
+    def set_marked(self, marked: bool) -> None:
+        if marked != self.marked:
+            self.marked = marked
+            self.refresh_line(self.cursor)
 
     def set_total(self, total: int, cursor: int = 0) -> None:
         self.total = total
@@ -132,7 +139,8 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         here = self._has_cursor and index == self.cursor
         if not self._has_cursor:
             return strip_of(self.line_at(index), cells)
-        return strip_of(((symbols().cursor if here else " ", "strong"), *self.line_at(index)), cells, reverse=here)
+        mark: Line = ((symbols().cursor if here else " ", "strong"),)
+        return strip_of(mark + self.line_at(index), cells, reverse=here and self.marked)
 
 
 class TextList(LineList):

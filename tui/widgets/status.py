@@ -6,6 +6,8 @@ from fcreview.tui.keys import key_hints
 from fcreview.tui.text.format import hints_line
 from fcreview.tui.widgets.document import LineBar
 
+LAST = ("quit", "palette", "help")
+
 
 class KeyLine(LineBar):
     """The last hints (`always` of them) are shown however little room there is."""
@@ -16,8 +18,9 @@ class KeyLine(LineBar):
 
     def update(self) -> None:
         hints = key_hints(self.screen)
-        hints.sort(key=lambda hint: hint[1] in ("help", "quit"))
-        self.show(hints_line(hints, self.size.width, self._always))
+        hints.sort(key=lambda hint: LAST.index(hint[1]) if hint[1] in LAST else -1)
+        always = self._always + any(says == "palette" for _, says in hints)
+        self.show(hints_line(hints, self.size.width, always))
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.update())

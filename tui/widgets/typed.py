@@ -1,6 +1,6 @@
-"""Boxes to type in whose text may come from data: the filter of a cluster, a search of the past. Textual draws what is in
-them as it is; here the drawn line goes through the sanitiser, and the text stays what it was. Boxes of several lines are
-in `typed_lines`: they bring a parser with them that the first rows need not wait for."""
+"""Boxes to type in whose text may come from data: the filter of a cluster, a search of the past. Textual draws what is
+in them as it is; here the drawn line goes through the sanitiser, and the text stays what it was. Boxes of several lines
+are in `typed_lines`: they bring a parser with them that the first rows need not wait for."""
 
 from __future__ import annotations
 

@@ -58,8 +58,9 @@ def calibrate(
     scopes = [scope for scope in SCOPES if not by or scope in by]
     with opened(Place([path], data, workspace, policy=policy, errata=errata)) as session:
         session.head(as_json=as_json)
-        cases = session.store.told.cases(session.view(where, run=run, queue="dataset"))
-        shown = _Shown(session, where, run)
+        view = session.view(where, run=run, queue="dataset")
+        cases = session.store.told.cases(view)
+        shown = _Shown(session, view.where, run)
         (show_json if as_json else show)(shown, cases, scopes)
 
 

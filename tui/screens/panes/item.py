@@ -6,7 +6,7 @@ The pane wires keys and widgets to its parts: the text moves and folds, `Reviewi
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -19,29 +19,25 @@ from textual.message import Message
 from textual.screen import Screen
 
 from fcreview.store.rows import View
-from fcreview.targets import ITEM as WHOLE_ITEM
 from fcreview.targets import words
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.header import header_line
-from fcreview.tui.document.records import joined
-from fcreview.tui.item.ahead import LookAhead, Shown
+from fcreview.tui.item.ahead import LookAhead, Shown, Wanted
+from fcreview.tui.item.aim import Aim
 from fcreview.tui.item.asked import judged_open
 from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.item.judging import About, Judging
-from fcreview.tui.item.raw import raw_records
 from fcreview.tui.item.reviewing import Judgement, Reviewing
 from fcreview.tui.item.status import SILENT, Remark, status_line
 from fcreview.tui.keys import bindings, key_names
 from fcreview.tui.keytable import ITEM
 from fcreview.tui.screens.ask import AskScreen
-from fcreview.tui.screens.pager import PagerScreen, Text
+from fcreview.tui.screens.closer.paging import show_records, show_text
 from fcreview.tui.screens.panes.prompts import Prompts
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.item_text import ItemText
-
-DISARMED = Remark("verdicts are about the whole item again", "warn")
 
 
 class ItemPane(Vertical):
@@ -50,6 +46,19 @@ class ItemPane(Vertical):
     @dataclass
     class Left(Message):
         """It is done with; the item is the one that was on screen last."""
+
+        item: int
+
+    @dataclass
+    class Begun(Message):
+        """Another item is shown; `position`: in the queue, from 0."""
+
+        item: int
+        position: int | None
+
+    @dataclass
+    class Said(Message):
+        """Something of the item is on disk."""
 
         item: int
 
@@ -64,8 +73,9 @@ class ItemPane(Vertical):
         self.reviewing = Reviewing(session, self._ahead, self, self._key)
         self._prompts = Prompts(self, self._ahead, blind=session.blind)
         self._left = False
-        self._on_cursor = False
-        """Verdicts are about what the cursor is on, not about the item."""
+        self.follows = False
+        """A list stands beside it and leads: no item is gone on to."""
+        self._aim = Aim()
         self._remark = SILENT
 
     def compose(self) -> ComposeResult:
@@ -80,13 +90,31 @@ class ItemPane(Vertical):
         self._asked = item
         self.reviewing.open(item)
 
+    def shows(self, item: int, view: View) -> bool:
+        """Or is about to."""
+        return self.reviewing.shows(item, view) and not self._left
+
+    def want(self, wanted: Wanted) -> None:
+        """What the list beside it is on, shown by `reviewing.follow`; until then nothing is judged."""
+        self._asked, self._left = wanted.item, False
+        self.reviewing.want(wanted)
+
+    def go_on_from(self, other: ItemPane) -> None:
+        """Another pane is gone: its item is here, as it was there."""
+        self._asked, self._left = other._asked, False
+        self._aim, self._remark = other._aim, other._remark
+        self.reviewing.go_on_from(other.reviewing)
+        self.text.go_on_from(other.text)
+        self.refresh_bindings()
+        self.call_after_refresh(self._look_ahead)
+
     def on_resize(self) -> None:
         self.call_after_refresh(self._draw_bars)
 
     @property
     def opening(self) -> bool:
         """Its item is not there yet, or was left: keys that would judge it are dropped, and the app rings for each."""
-        return self._left or not self.reviewing.begun
+        return self._left or self.reviewing.behind or not self.reviewing.begun
 
     def resume(self) -> None:
         """Nothing lies over it any more."""
@@ -103,7 +131,7 @@ class ItemPane(Vertical):
 
     @property
     def target(self) -> str:
-        return self.reader.target if self._on_cursor else "item"
+        return self._aim.target(self.reader)
 
     def _about(self) -> About:
         shown = self.reviewing.shown
@@ -119,13 +147,15 @@ class ItemPane(Vertical):
 
     @property
     def in_front(self) -> bool:
+        if self.follows:
+            return False
         return self.app.screen is self.screen  # `is_current` also holds below a prompt that can be seen through
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         self.run_worker(work, group="acts")
 
     def begin(self, shown: Shown, remark: Remark) -> None:
-        self._on_cursor, self._remark = False, remark
+        self._aim.on_cursor, self._remark = False, remark
         if self.text.reader is None:
             keys = " ".join(filter(None, map(self._key, ("item.group_previous", "item.group_next"))))
             options = Options(opener=self._key("item.fold"), group_keys=keys)
@@ -135,6 +165,7 @@ class ItemPane(Vertical):
             self.text.open(self.reader)
         self._to_judged()
         self.refresh_bindings()
+        self.post_message(self.Begun(shown.item, shown.walk.position))
         self.call_after_refresh(self._look_ahead)
 
     def renew(self, shown: Shown, remark: Remark) -> None:
@@ -147,7 +178,7 @@ class ItemPane(Vertical):
         if self._ahead.view.queue != "judged":
             return
         left = judged_open(self.reader.detail, self._session.annotator)
-        self._on_cursor = bool(left) and self.text.go_to(left[0][0])
+        self._aim.on_cursor = bool(left) and self.text.go_to(left[0][0])
         self._draw_bars()
 
     def say(self, remark: Remark) -> None:
@@ -156,6 +187,9 @@ class ItemPane(Vertical):
             self.app.bell()
         self._draw_bars()
 
+    def said(self, item: int) -> None:
+        self.post_message(self.Said(item))
+
     def leave(self, item: int) -> None:
         self._left = True
         self.post_message(self.Left(item))
@@ -163,7 +197,7 @@ class ItemPane(Vertical):
     @work(exclusive=True, group="ahead")
     async def _look_ahead(self) -> None:
         await self._ahead.look(self.reviewing.shown, self.reviewing.direction)
-        if self.reviewing.pace.left is None:
+        if self.reviewing.pace.left is None and not self.follows:
             self.reviewing.pace.counted(await self._ahead.unjudged())
 
     def _draw_bars(self) -> None:
@@ -181,8 +215,7 @@ class ItemPane(Vertical):
     def _moved(self) -> None:
         if self.text.remark is not None:
             self._remark = self.text.remark
-        if self._on_cursor and self.reader.target == WHOLE_ITEM:
-            self._on_cursor, self._remark = False, DISARMED
+        self._remark = self._aim.moved(self.reader) or self._remark
         self._draw_bars()
 
     def on_document_view_scrolled(self) -> None:
@@ -225,11 +258,7 @@ class ItemPane(Vertical):
         self.reviewing.judge(self._about(), judgement)
 
     def action_target(self) -> None:
-        if not self._on_cursor and self.reader.target == WHOLE_ITEM:
-            self.say(Remark("there is nothing to judge by itself under the cursor", "warn"))
-            return
-        self._on_cursor = not self._on_cursor
-        self.say(SILENT if self._on_cursor else DISARMED)
+        self.say(self._aim.turn(self.reader))
 
     # -- where to go, and a closer look
 
@@ -240,29 +269,16 @@ class ItemPane(Vertical):
         self.reviewing.in_group(by)
 
     def action_back(self) -> None:
-        if self.reviewing.begun:
+        if not self.opening:
             self.reviewing.leave()
         elif self._asked is not None:
             self.leave(self._asked)
 
     def action_raw(self) -> None:
-        if self.reader.hidden:
-            self.say(Remark("records may tell verdicts: they are shown when you have decided", "warn"))
-            return
-        shown = self.reviewing.shown
-
-        async def load() -> Text:
-            records = await raw_records(self._session, shown.item, shown.detail.item)
-            return Text(joined(records, indented=False), joined(records, indented=True))
-
-        self._page("records", load)
+        show_records(self, self._session)
 
     def on_item_text_opened(self, opened: ItemText.Opened) -> None:
-        self._page(opened.title, opened.text)
-
-    def _page(self, title: str, text: str | Callable[[], Awaitable[Text]]) -> None:
-        name = f"{self.reviewing.shown.detail.row.id} · {title}"
-        self.app.push_screen(PagerScreen(name, text, find=self.reader.sought, folder=self._session.folder))
+        show_text(self, self._session, opened.title, opened.text)
 
     def action_search(self) -> None:
         self.app.push_screen(AskScreen("/", self.reader.sought), lambda text: self.text.search(text) if text else None)

@@ -16,6 +16,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
+from textual.reactive import reactive
 from textual.screen import Screen
 
 from fcreview.store.rows import View
@@ -43,18 +44,14 @@ from fcreview.tui.widgets.item_text import ItemText
 class ItemPane(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = bindings(ITEM)
 
+    position: reactive[int | None] = reactive(None, repaint=False, init=False, always_update=True)
+    """In the queue, from 0, of the item that is shown: what watches it goes along before the next key is heard."""
+
     @dataclass
     class Left(Message):
         """It is done with; the item is the one that was on screen last."""
 
         item: int
-
-    @dataclass
-    class Begun(Message):
-        """Another item is shown; `position`: in the queue, from 0."""
-
-        item: int
-        position: int | None
 
     @dataclass
     class Said(Message):
@@ -165,7 +162,7 @@ class ItemPane(Vertical):
             self.text.open(self.reader)
         self._to_judged()
         self.refresh_bindings()
-        self.post_message(self.Begun(shown.item, shown.walk.position))
+        self.position = shown.walk.position
         self.call_after_refresh(self._look_ahead)
 
     def renew(self, shown: Shown, remark: Remark) -> None:

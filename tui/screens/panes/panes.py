@@ -156,10 +156,10 @@ class Panes(Horizontal):
                 self._making = True
                 self._make()
         elif row is not None:
-            self.item.display = True
+            self.item.visible = True
             self._want(self.item, row, anew)
         elif not rows.total:
-            self.item.display = False
+            self.item.visible = False
 
     def _want(self, item: ItemPane, row: QueueRow, anew: bool) -> None:
         view = self._state.view
@@ -216,15 +216,16 @@ class Panes(Horizontal):
         item.follows = True
         await self.query_one("#item-side").mount(item)
         self.item = item
+        self.watch(item, "position", self._item_moved, init=False)
         item.resume()
         return item
 
     # -- the item leads
 
-    def on_item_pane_begun(self, begun: ItemPane.Begun) -> None:
+    def _item_moved(self, position: int | None) -> None:
         rows = self._queue.list
-        if self._item_leads and begun.position is not None and begun.position < rows.total:
-            rows.move_cursor(begun.position)
+        if self._item_leads and position is not None and position < rows.total:
+            rows.move_cursor(position)
 
     def on_item_pane_said(self, said: ItemPane.Said) -> None:
         self._said = True

@@ -61,7 +61,7 @@ def journal(store: Store) -> list[tuple[str, Any]]:
     """(item's id, verdict) from disk, in order; undone ones too."""
     path = store.workspace.reviews / "alice.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
-    return [(each["key"]["id"], each["verdict"]) for each in map(json.loads, lines) if each["act"] == "review"]
+    return [(each["key"]["id"], each.get("verdict")) for each in map(json.loads, lines) if each["act"] == "review"]
 
 
 def press(app: App[Any], *keys: str) -> None:

@@ -63,6 +63,7 @@ class ItemPane(Vertical):
         """`another`: makes a screen of another item, to lie over this one."""
         super().__init__()
         self._session = session
+        self.text = ItemText(id="item-text")
         self.another = another
         self._asked: int | None = None
         """The item that was to be opened."""
@@ -77,7 +78,7 @@ class ItemPane(Vertical):
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="item-header")
-        yield ItemText(id="item-text")
+        yield self.text
         yield LineBar(id="item-status")
 
     def on_mount(self) -> None:
@@ -117,10 +118,6 @@ class ItemPane(Vertical):
         """Nothing lies over it any more."""
         self._session.queue = self._ahead.view.file  # another item may have lain over this one
         self.reviewing.resume()
-
-    @property
-    def text(self) -> ItemText:
-        return self.query_one("#item-text", ItemText)
 
     @property
     def reader(self) -> Cursor:

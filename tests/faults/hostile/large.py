@@ -20,7 +20,7 @@ def forms(count: int) -> dict[str, str]:
         "a call by name": f'{{"name": "f", "arguments": {{{pairs}}}}}',
         "a list": f"[{', '.join(map(str, range(count)))}]",
         "calls": "[" + ", ".join([f'{{"f": {{"a": {n}}}}}' for n in range(count // 10)]) + "]",
-        "calls by name": "[" + ", ".join([f'{{"name": "f", "arguments": {{"a": {n}}}}}' for n in range(count // 10)]) + "]",
+        "calls by name": f"[{', '.join(_named(number) for number in range(count // 10))}]",
         "calls in text": json.dumps("[" + ", ".join([f"f(a={number})" for number in range(count // 10)]) + "]"),
         "messages": f"[{messages[:-2]}]",
         "lines": json.dumps("word of a line\n" * count),
@@ -43,3 +43,7 @@ def once(field: tuple[str, ...], raw: str) -> Change:
         return Raw(left.pop()) if path == field and left else value
 
     return change
+
+
+def _named(value: int) -> str:
+    return f'{{"name": "f", "arguments": {{"a": {value}}}}}'

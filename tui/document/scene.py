@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fcreview.calls.steps import Steps, step_numbers
+from fcreview.calls.told import Repeats
 from fcreview.model import GOLDEN_CALL, Call, Item, Message, Pair
 from fcreview.review import Opinion
 
@@ -33,6 +34,14 @@ class Scene:
     annotator: str = ""
     hidden: bool = False
     """Blind: nothing that was said of the item is shown, but by this annotator."""
+    repeats: Repeats | None = None
+    """Made when first asked for."""
+
+    def made_before(self, call: Call) -> str | None:
+        """Where the very same call was made before."""
+        if self.repeats is None:
+            self.repeats = Repeats(self.item)
+        return self.repeats.before(call)
 
     @property
     def long(self) -> bool:

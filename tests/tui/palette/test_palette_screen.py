@@ -145,7 +145,7 @@ async def test_orders_queue_files_and_runs_lead_to_the_queue_and_esc_comes_back(
 async def test_the_report_is_shown_and_what_goes_wrong_is_said_there(make_app: Any, settled: Any) -> None:
     asked: list[Any] = []
 
-    def report(store: Any, runs: Any) -> str:
+    def report(store: Any, runs: Any, stopped: Any) -> str:
         asked.append(tuple(runs))
         return f"{len(store.runs())} runs\naccuracy 71.3 %"
 
@@ -223,7 +223,7 @@ async def test_blind_it_offers_nothing_that_tells(make_app: Any, settled: Any) -
     filters = make_app.stores[-1].workspace.root / "filters"
     filters.mkdir()
     (filters / "alice.json").write_text('{"telling": "official:fail", "fine": "you:none"}')
-    app.session.lent = Lent(lambda store, runs: pytest.fail("told"), lambda tell: pytest.fail("told"))
+    app.session.lent = Lent(lambda *asked: pytest.fail("told"), lambda tell: pytest.fail("told"))
     async with app.run_test(size=(100, 50)) as pilot:
         await settled(pilot)
         lines = "\n".join(await typed(pilot, settled, ""))
@@ -233,3 +233,24 @@ async def test_blind_it_offers_nothing_that_tells(make_app: Any, settled: Any) -
             await pilot.press("ctrl+u", *what, "enter")
             lines = "\n".join(await settled(pilot))
             assert "hidden in blind mode" in lines and isinstance(app.screen, PaletteScreen)
+
+
+async def test_two_panes_an_order_leads_to_the_list_and_an_id_to_its_item(make_app: Any, settled: Any) -> None:
+    app: FcreviewApp = make_app([{"official": at % 2 == 0} for at in range(60)])
+    async with app.run_test(size=(160, 50)) as pilot:
+        lines = await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        await typed(pilot, settled, "order dataset", "enter")
+        lines = await settled(pilot)
+        assert "order dataset" in lines[3] and app.focused is app.screen.query_one("#list")  # type: ignore[comparison-overlap]
+        await typed(pilot, settled, "simple_44", "enter")
+        lines = await settled(pilot)
+        assert isinstance(app.screen, QueueScreen) and app.focused is app.screen.query_one("#item-text")
+        assert "45/60" in "\n".join(lines) and app.screen._panes.item is not None
+        assert app.screen._panes.item.reviewing.shown.detail.row.id == "simple_44"
+        await typed(pilot, settled, "unsure", "enter")
+        await settled(pilot)
+        (journal,) = make_app.stores[-1].workspace.reviews.glob("*.jsonl")
+        (event,) = map(json.loads, journal.read_text().splitlines())
+        assert (event["key"]["id"], event["verdict"]) == ("simple_44", "unsure")

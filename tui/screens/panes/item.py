@@ -17,6 +17,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
+from textual.reactive import reactive
 from textual.screen import Screen
 
 from fcreview.store.rows import View
@@ -45,18 +46,14 @@ from fcreview.tui.widgets.status import KeyLine
 class ItemPane(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = bindings(ITEM)
 
+    position: reactive[int | None] = reactive(None, repaint=False, init=False, always_update=True)
+    """In the queue, from 0, of the item that is shown: what watches it goes along before the next key is heard."""
+
     @dataclass
     class Left(Message):
         """It is done with; the item is the one that was on screen last."""
 
         item: int
-
-    @dataclass
-    class Begun(Message):
-        """Another item is shown; `position`: in the queue, from 0."""
-
-        item: int
-        position: int | None
 
     @dataclass
     class Said(Message):
@@ -68,6 +65,7 @@ class ItemPane(Vertical):
         """`another`: makes a screen of another item, to lie over this one."""
         super().__init__()
         self._session = session
+        self.text = ItemText(id="item-text")
         self.another = another
         self._asked: int | None = None
         """The item that was to be opened."""
@@ -82,7 +80,7 @@ class ItemPane(Vertical):
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="item-header")
-        yield ItemText(id="item-text")
+        yield self.text
         yield LineBar(id="item-status")
 
     def on_mount(self) -> None:
@@ -124,10 +122,6 @@ class ItemPane(Vertical):
         self.reviewing.resume()
 
     @property
-    def text(self) -> ItemText:
-        return self.query_one("#item-text", ItemText)
-
-    @property
     def reader(self) -> Cursor:
         return self.text.reading
 
@@ -147,7 +141,7 @@ class ItemPane(Vertical):
         return key_names(self.app).get(action, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        return not self.opening or action == "back"
+        return action == "back" or not (self.opening or (self.reviewing.shown.gone and action != "step"))
 
     # -- what is shown
 
@@ -172,7 +166,7 @@ class ItemPane(Vertical):
             self.text.open(self.reader)
         self._to_judged()
         self.refresh_bindings()
-        self.post_message(self.Begun(shown.item, shown.walk.position))
+        self.position = shown.walk.position
         self.call_after_refresh(self._look_ahead)
 
     def renew(self, shown: Shown, remark: Remark) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import App, ComposeResult
@@ -22,6 +22,10 @@ from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import fit
 from fcreview.tui.widgets.document import LineBar
+
+if TYPE_CHECKING:
+    from fcreview.tui.following.follower import Follower
+    from fcreview.tui.following.source import Source
 
 LEAST = (60, 15)
 """Columns and rows."""
@@ -47,7 +51,7 @@ class FcreviewApp(App[int]):
 
     `open_item` is an item's id or its number in the store: it is opened over the queue. `key_names` are other keys for
     actions, as `keymap` takes them. `adjudicate`: instead of the queue, what annotators differ on in the view.
-    `resume`: the queue opens as this annotator left it.
+    `resume`: the queue opens as this annotator left it. `follow`: result files are taken in while they change.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -69,6 +73,7 @@ class FcreviewApp(App[int]):
         key_names: Mapping[str, str] | None = None,
         adjudicate: bool = False,
         resume: bool = False,
+        follow: Source | None = None,
     ) -> None:
         super().__init__(ansi_color=True)  # said here, too: NO_COLOR picks its filter before there is a theme
         self.animation_level = "none"
@@ -82,6 +87,8 @@ class FcreviewApp(App[int]):
         self._open_item = open_item
         self._adjudicate = adjudicate
         self._ending: Ending | None = None
+        self._follow = follow
+        self._follower: Follower | None = None
         try:
             self.set_keymap(in_force(keymap(key_names or {})))
         except KeymapError as error:
@@ -100,6 +107,11 @@ class FcreviewApp(App[int]):
         self.call_later(self.session.begin)
         if self._adjudicate:
             self.call_after_refresh(self._show_disputes)
+        elif self._follow is not None:
+            from fcreview.tui.following.follower import Follower
+
+            self._follower = Follower(self, self.session, self._follow)
+            self._follower.begin()
 
     def _show_disputes(self) -> None:
         from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
@@ -172,4 +184,6 @@ class FcreviewApp(App[int]):
     def on_unmount(self) -> None:
         if self._ending is not None:
             self._ending.over()
+        if self._follower is not None:
+            self._follower.end()
         self.session.close()

@@ -9,7 +9,6 @@ from typing import Any
 
 from fcreview.calls.diff import diff_call
 from fcreview.calls.table import ArgumentRow, argument_rows
-from fcreview.calls.told import repeated
 from fcreview.model import Accept, Call, Fields, Pair
 from fcreview.sanitise import visible
 from fcreview.targets import argument_address, call_address, is_address, turn_address
@@ -63,7 +62,8 @@ def pair_block(of: Scene, pair: Pair, position: int, options: Options, parent: s
     golden, predicted = of.sides(pair)
     folded = options.folded(address, folded_by_default(of, pair, address))
     also = remarks(of, pair, address)
-    ending = "".join(f" · {each}" for each in also)
+    step = [of.step(pair.turn, predicted.step)] if predicted is not None and of.several(pair.turn) else []
+    ending: Line = (*((f" · {each}", "warn") for each in also), *((f" · {each}", "dim") for each in step))
     inside = parent is not None and is_address(parent)
     head = Block(
         address,
@@ -84,7 +84,7 @@ def pair_block(of: Scene, pair: Pair, position: int, options: Options, parent: s
     table = _table(of, pair, address, options)
 
     def heading(cells: int) -> list[Line]:
-        lines = [pair_heading(pair, position + 1, count, cells, also)]
+        lines = [pair_heading(pair, position + 1, count, cells, [*also, *step])]
         lines += table.before(cells)
         if table.rows:
             lines.append(heading_row(columns(table.rows, cells)))
@@ -155,7 +155,7 @@ def remarks(of: Scene, pair: Pair, address: str) -> list[str]:
     named = golden and predicted and golden.name != predicted.name
     if named and predicted and not any(not place.path for place in pair.diff):
         found.append(f"predicted as {predicted.name}")
-    if predicted is not None and pair.state in "!+" and (where := repeated(of.item, predicted)):
+    if predicted is not None and pair.state in "!+" and (where := of.made_before(predicted)):
         found.append(f"again, as in {where}")
     if (partner := held_against(of, pair, address)) is not None:
         number = next((n for n, each in enumerate(of.pairs[pair.turn], 1) if each.golden == partner.index), 0)

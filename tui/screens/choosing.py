@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual.screen import ModalScreen, Screen
 
-from fcreview.calls.clusters import Cluster
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.choices import issue_choices, order_choices
-from fcreview.tui.queue.levels import Levels, Standing
+from fcreview.tui.queue.levels import Counted, Levels, Standing
+from fcreview.tui.queue.loading import count_clusters
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.clusters import ClustersScreen
 from fcreview.tui.screens.pick import PickScreen
@@ -86,8 +87,8 @@ class Choosing:
     def _ask_clusters(self) -> ModalScreen[Any]:
         return ClustersScreen(self._clusters, self._levels.places.clusters)
 
-    async def _clusters(self) -> Sequence[Cluster]:
-        return await self._session.ask(lambda store: store.clusters(self._state.view))
+    async def _clusters(self, by: int) -> Counted:
+        return await self._session.ask(partial(count_clusters, self._state.view, by))
 
     def _ask_agreement(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.annotators.agreement import AgreementScreen

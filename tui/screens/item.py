@@ -8,8 +8,8 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from fcreview.store.rows import View
+from fcreview.tui.item.answering import Answering
 from fcreview.tui.item.cursor import Cursor
-from fcreview.tui.item.reviewing import Reviewing
 from fcreview.tui.screens.panes.item import ItemPane
 from fcreview.tui.session import Session
 from fcreview.tui.text.sides import TWO_FROM
@@ -43,7 +43,7 @@ class ItemScreen(Screen[int]):
         return self.pane.opening
 
     @property
-    def reviewing(self) -> Reviewing:
+    def reviewing(self) -> Answering:
         return self.pane.reviewing
 
     @property

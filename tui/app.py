@@ -139,8 +139,8 @@ class FcreviewApp(App[int]):
         Palette(self, self.session, self._state, queue if isinstance(queue, QueueScreen) else None).open()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """The palette is called from where the keys of the queue or of an item are in force, at once: what is typed behind
-        its key is never taken for keys of what lies below."""
+        """The palette is called from where the keys of the queue or of an item are in force, at once: what is typed
+        behind its key is never taken for keys of what lies below."""
         if action != "palette":
             return True
         if isinstance(self.focused, Input):

@@ -19,7 +19,7 @@ __all__ = ["ACTIONS", "FIND", "PALETTE", "PICKER", "RUNS", "TOGETHER", "Action"]
 
 APP = [
     Action("app.help", "question_mark", "app.help", "help"),
-    Action("app.palette", "colon", "app.palette", "palette"),
+    Action("app.palette", "colon", "app.palette", "palette", priority=True),
     Action("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", shown=False, priority=True),
 ]
 

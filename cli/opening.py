@@ -107,9 +107,9 @@ def show_app(
         session.annotator,
         blind=blind,
         golden=lend_golden(),
-        lent=lend_screens(session),
         vocabulary=Vocabulary(config.tags, config.reasons or REASONS),
     )
+    screens.lent = lend_screens(session)
     keys = config.keys
     app = FcreviewApp(screens, view, first, key_names=keys, adjudicate=adjudicate, resume=resume, follow=follow)
     app.run()

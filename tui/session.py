@@ -50,15 +50,14 @@ class Session:
         *,
         blind: bool = False,
         golden: Golden | None = None,
-        lent: Lent | None = None,
         vocabulary: Vocabulary = BARE,
     ) -> None:
         self.annotator = annotator
         self.golden = golden
         """What the benchmarks know of golden answers; None: they are not corrected here."""
         self.vocabulary = vocabulary
-        self.lent = lent
-        """What makes reports and exports; None: neither is offered with benchmarks' own files."""
+        self.lent: Lent | None = None
+        """What makes reports, and exports of benchmarks' own files; whoever has it sets it."""
         self.acts = InOrder()
         """What was asked for on a screen that reviews: nobody leaves before it is done."""
         self.blind = blind

@@ -80,6 +80,8 @@ class FcreviewApp(App[int]):
         self.theme = "ansi-dark"
         self.session = session
         self._message = ""
+        self.pressed = 0.0
+        """When the key was pressed whose action is done now; of the monotonic clock."""
         self._state = QueueState.of(view or View(), session.blind)
         self._position = session.position(self._state) if resume else None
         if self._position is not None:
@@ -150,6 +152,7 @@ class FcreviewApp(App[int]):
 
     def on_key(self, event: events.Key) -> None:
         """A key typed while a screen opens means nothing yet: it is given to no other, and not dropped silently."""
+        self.pressed = event.time
         if getattr(self.screen, "opening", False) and event.key not in self.screen.active_bindings:
             self.bell()
 

@@ -16,7 +16,7 @@ from fcreview.tui.queue import glance
 from fcreview.tui.queue.glance import Glance, Made
 from fcreview.tui.queue.history import Typed
 from fcreview.tui.queue.position import Position, file_of, keep, kept
-from fcreview.tui.vocabulary import BARE, Vocabulary
+from fcreview.tui.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from fcreview.review import Event, ItemKey, Said
@@ -50,14 +50,15 @@ class Session:
         *,
         blind: bool = False,
         golden: Golden | None = None,
-        vocabulary: Vocabulary = BARE,
+        lent: Lent | None = None,
     ) -> None:
         self.annotator = annotator
         self.golden = golden
         """What the benchmarks know of golden answers; None: they are not corrected here."""
-        self.vocabulary = vocabulary
-        self.lent: Lent | None = None
-        """What makes reports, and exports of benchmarks' own files; whoever has it sets it."""
+        self.vocabulary = Vocabulary()
+        """Words of one's own, before the first item is shown."""
+        self.lent = lent
+        """What makes reports and exports; None: neither is offered with benchmarks' own files."""
         self.acts = InOrder()
         """What was asked for on a screen that reviews: nobody leaves before it is done."""
         self.blind = blind

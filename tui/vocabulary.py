@@ -13,7 +13,3 @@ class Vocabulary:
     tags: tuple[str, ...] = ()
     """Offered first, with the digits from 1."""
     reasons: tuple[str, ...] = REASONS
-
-
-BARE = Vocabulary()
-"""Where the configuration file has none."""

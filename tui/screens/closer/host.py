@@ -8,8 +8,8 @@ from textual.app import App
 from textual.screen import Screen
 
 from fcreview.store.rows import View
-from fcreview.tui.item.answering import Answering
 from fcreview.tui.item.cursor import Cursor
+from fcreview.tui.item.digits.answering import Answering
 from fcreview.tui.item.status import Remark
 
 

@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.screen import ModalScreen
 
 from fcreview.sanitise import visible
-from fcreview.tui.item.why import NAME
+from fcreview.tui.item.digits.why import NAME
 from fcreview.tui.keys import bindings, key_hints, key_names
 from fcreview.tui.keytable import WHY
 from fcreview.tui.text.format import cut_middle, hints_line

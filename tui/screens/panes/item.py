@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import Any, ClassVar
 
 from textual import work
@@ -23,13 +24,13 @@ from fcreview.store.rows import View
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.header import header_line
 from fcreview.tui.item.ahead import LookAhead, Shown, Wanted
-from fcreview.tui.item.aim import Aim
-from fcreview.tui.item.answering import Answering
+from fcreview.tui.item.aim import Aim, Sight
 from fcreview.tui.item.asked import judged_open
 from fcreview.tui.item.cursor import Cursor
+from fcreview.tui.item.digits.answering import Answering
 from fcreview.tui.item.judging import About, Judging
 from fcreview.tui.item.reviewing import Judgement
-from fcreview.tui.item.status import SILENT, Remark, asked_here, status_line
+from fcreview.tui.item.status import SILENT, Remark, status_line
 from fcreview.tui.keys import bindings, key_names
 from fcreview.tui.keytable import ITEM
 from fcreview.tui.screens.ask import AskScreen
@@ -74,7 +75,7 @@ class ItemPane(Vertical):
         self._left = False
         self.follows = False
         """A list stands beside it and leads: no item is gone on to."""
-        self._aim = Aim()
+        self._aim, self._sight = Aim(), Sight()
         self._remark = SILENT
 
     def compose(self) -> ComposeResult:
@@ -132,6 +133,10 @@ class ItemPane(Vertical):
         shown = self.reviewing.shown
         return About(shown.item, shown.detail, self.target)
 
+    def _seen(self) -> About:
+        """What was on screen when the key was pressed."""
+        return self._sight.at(getattr(self.app, "pressed", None), self._about())
+
     def _key(self, action: str) -> str:
         return key_names(self.app).get(action, "")
 
@@ -150,6 +155,7 @@ class ItemPane(Vertical):
         self.run_worker(work, group="acts")
 
     def begin(self, shown: Shown, remark: Remark) -> None:
+        self._sight.turned()
         self._aim.on_cursor, self._remark = False, remark
         if self.text.reader is None:
             keys = " ".join(filter(None, map(self._key, ("item.group_previous", "item.group_next"))))
@@ -191,6 +197,7 @@ class ItemPane(Vertical):
 
     @work(exclusive=True, group="ahead")
     async def _look_ahead(self) -> None:
+        self._sight.drawn(monotonic())
         await self._ahead.look(self.reviewing.shown, self.reviewing.direction)
         if self.reviewing.pace.left is None and not self.follows:
             self.reviewing.pace.counted(await self._ahead.unjudged())
@@ -202,7 +209,8 @@ class ItemPane(Vertical):
             shown, reader = self.reviewing.shown, self.reader
             header = header_line(shown.detail, shown.walk.position, shown.walk.count, cells, hidden=reader.hidden)
             self.query_one("#item-header", LineBar).show(header)
-            asked = self._judging.spoken_to(self._about(), self.reader)
+            self._sight.names(about := self._about())
+            asked = self._judging.spoken_to(about, self.reader)
             share, pace = self.text.share, self.reviewing.pace.said
             status = status_line(self._remark, asked, share, reader.inside, cells, keys, pace)
             for line in self.screen.query(KeyLine):
@@ -225,20 +233,16 @@ class ItemPane(Vertical):
 
     def action_score(self, value: int) -> None:
         """Only where it is asked: elsewhere the key leads there."""
-        target, criterion = self._judging.next_score(self._about()) or ("", "")
-        if target and self._judging.leads(target, self.reader) and self.text.go_to(target):
-            self.say(asked_here(target, criterion))
-        else:
-            self.reviewing.score(self._about(), value)
+        self.reviewing.score(self._seen(), value, self.text)
 
     def action_fault(self) -> None:
-        self._prompts.ask("fault", self._about())
+        self._prompts.ask("fault", self._seen())
 
     def action_tag(self) -> None:
-        self._prompts.ask("tag", self._about())
+        self._prompts.ask("tag", self._seen())
 
     def action_note(self) -> None:
-        self._prompts.ask("note", self._about())
+        self._prompts.ask("note", self._seen())
 
     def action_last(self, what: str) -> None:
         """The same of the item that was judged last, which the prompt names."""
@@ -252,7 +256,7 @@ class ItemPane(Vertical):
         return self.reviewing.judging
 
     def _judge(self, judgement: Judgement) -> None:
-        self.reviewing.judge(self._about(), judgement)
+        self.reviewing.judge(self._seen(), judgement)
 
     def action_target(self) -> None:
         self.say(self._aim.turn(self.reader))
@@ -285,7 +289,7 @@ class ItemPane(Vertical):
         """What lies over the item: the golden answer, labels, other runs."""
         from fcreview.tui.screens.closer.opening import CLOSER
 
-        await CLOSER[what](self, self._session, self._about())
+        await CLOSER[what](self, self._session, self._seen())
 
     def action_copy(self) -> None:
         from fcreview.tui.screens.closer.copying import ask_copy

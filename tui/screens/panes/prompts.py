@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from fcreview.sanitise import visible
 from fcreview.targets import words
 from fcreview.tui.item.ahead import LookAhead
-from fcreview.tui.item.answering import Answering
+from fcreview.tui.item.digits.answering import Answering
 from fcreview.tui.item.judging import About, Outcome
 from fcreview.tui.screens.fault import FaultScreen
 from fcreview.tui.screens.note import NoteScreen
@@ -38,6 +38,8 @@ class Prompts:
 
     def ask(self, what: str, about: About, name: str = "") -> None:
         """`what`: `fault`, `tag` or `note`; `name`: of the item, where it is not the one on screen."""
+        if not name and about.item != self._pane.reviewing.shown.item:
+            name = f"{visible(about.detail.row.id)} {about.part}".rstrip()
         {"fault": self._fault, "tag": self._tag, "note": self._note}[what](about, name)
 
     def _fault(self, about: About, name: str) -> None:

@@ -13,7 +13,7 @@ from fcreview.tui.document.document import document
 from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.text.lines import plain
 from tests.sharing import Imports
-from tests.tui.document.walking import BARS, GUTTER, first_screen
+from tests.tui.published.walking import BARS, GUTTER, first_screen
 
 pytestmark = [pytest.mark.sweep, pytest.mark.slow]
 SEEN = {

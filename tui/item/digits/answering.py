@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 from fcreview.tui.item.ahead import LookAhead
+from fcreview.tui.item.cursor import Cursor
+from fcreview.tui.item.digits.why import Why
 from fcreview.tui.item.face import Face
 from fcreview.tui.item.judging import About, KeyOf, Outcome, score_criteria
 from fcreview.tui.item.reviewing import Judgement, Reviewing
-from fcreview.tui.item.why import Why
+from fcreview.tui.item.status import asked_here
 from fcreview.tui.session import Session
 
 SCORES = (0, 1, 2)
+
+
+class Places(Protocol):
+    """The item's text, as far as it is needed here."""
+
+    @property
+    def reading(self) -> Cursor: ...
+
+    def go_to(self, target: str) -> bool:
+        """False where it is not shown."""
+        ...
 
 
 class Answering(Reviewing):
@@ -42,9 +56,16 @@ class Answering(Reviewing):
         """Keys of reasons for the verdict given last, and what they say."""
         return self.whys.hints(scored=bool(score_criteria(self.shown.detail))) if self.begun else []
 
-    def score(self, about: About, value: int) -> None:
-        """Where no score is asked, the reason of that number for the verdict given last, if it overrules one."""
-        self._do(partial(self._score, about, value))
+    def score(self, about: About, value: int, text: Places) -> None:
+        """Given where it is asked: elsewhere the key leads there. Where none is asked it is the reason of that number,
+        for the verdict given last, if that overrules one."""
+        target, criterion = self.judging.next_score(about) or ("", "")
+        if target and about.item != self.shown.item:
+            self._say("no score was given: another item came", "bad")
+        elif target and self.judging.leads(target, text.reading) and text.go_to(target):
+            self._face.say(asked_here(target, criterion))
+        else:
+            self._do(partial(self._score, about, value))
 
     async def _score(self, about: About, value: int) -> bool:
         scored = bool(score_criteria(about.detail))

@@ -118,8 +118,9 @@ class Follower:
         if self._moves(taken) is None or self._stamp(moves) != stamp:
             return False
         self._session.swap(now)
-        for at, move in enumerate(moves):
-            move.show(visible(taken.says) if at == len(moves) - 1 else "")
+        teller = moves[0] if len(self._app.screen_stack) == 1 else moves[-1]
+        for move in moves:
+            move.show(visible(taken.says) if move is teller else "")
         self._brief(visible(taken.says))
         return True
 

@@ -96,6 +96,7 @@ def show_app(
     from fcreview.tui.app import FcreviewApp
     from fcreview.tui.session import Session
     from fcreview.tui.text.theme import choose
+    from fcreview.tui.vocabulary import REASONS, Vocabulary
 
     config = load_config()
     if config.colours:
@@ -103,6 +104,7 @@ def show_app(
     session.close()  # the app opens the store itself, behind its first screen
     lent = lend_screens(session)
     screens = Session(session.workspace, session.annotator, blind=blind, golden=lend_golden(), lent=lent)
+    screens.vocabulary = Vocabulary(config.tags, config.reasons or REASONS)
     keys = config.keys
     app = FcreviewApp(screens, view, first, key_names=keys, adjudicate=adjudicate, resume=resume, follow=follow)
     app.run()

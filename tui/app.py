@@ -10,6 +10,7 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
+from textual.widgets import Input
 
 from fcreview.store.rows import View
 from fcreview.tui.ending import Ending
@@ -79,6 +80,8 @@ class FcreviewApp(App[int]):
         self.theme = "ansi-dark"
         self.session = session
         self._message = ""
+        self.pressed = 0.0
+        """When the key was pressed whose action is done now; of the monotonic clock."""
         self._state = QueueState.of(view or View(), session.blind)
         self._position = session.position(self._state) if resume else None
         if self._position is not None:
@@ -138,14 +141,18 @@ class FcreviewApp(App[int]):
         Palette(self, self.session, self._state, queue if isinstance(queue, QueueScreen) else None).open()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """The palette is called from where the keys of the queue or of an item are in force."""
+        """The palette is called from where the keys of the queue or of an item are in force, at once: what is typed
+        behind its key is never taken for keys of what lies below."""
         if action != "palette":
             return True
+        if isinstance(self.focused, Input):
+            return False
         nodes = (self.focused or self.screen).ancestors_with_self if self.screen_stack else []
         return any(getattr(each, "id", "") in PALETTE_AT for node in nodes for each in type(node).BINDINGS)
 
     def on_key(self, event: events.Key) -> None:
         """A key typed while a screen opens means nothing yet: it is given to no other, and not dropped silently."""
+        self.pressed = event.time
         if getattr(self.screen, "opening", False) and event.key not in self.screen.active_bindings:
             self.bell()
 

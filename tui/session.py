@@ -16,6 +16,7 @@ from fcreview.tui.queue import glance
 from fcreview.tui.queue.glance import Glance, Made
 from fcreview.tui.queue.history import Typed
 from fcreview.tui.queue.position import Position, file_of, keep, kept
+from fcreview.tui.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from fcreview.review import Event, ItemKey, Said
@@ -54,6 +55,8 @@ class Session:
         self.annotator = annotator
         self.golden = golden
         """What the benchmarks know of golden answers; None: they are not corrected here."""
+        self.vocabulary = Vocabulary()
+        """Words of one's own, before the first item is shown."""
         self.lent = lent
         """What makes reports and exports; None: neither is offered with benchmarks' own files."""
         self.acts = InOrder()

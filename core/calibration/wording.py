@@ -62,7 +62,7 @@ def value_of(rate: Rate | None) -> list[str]:
     return [value, "" if rate.low is None else f"[{low.removesuffix(' %')}, {high.removesuffix(' %')}]"]
 
 
-def by_metric(rates: Sequence[Rate]) -> list[list[str]]:
-    """Of each metric, in the order of `METRICS`."""
+def by_metric(rates: Sequence[Rate]) -> dict[Metric, str]:
+    """Value with interval of each metric, in the order of `METRICS`."""
     found = {rate.metric: rate for rate in rates}
-    return [value_of(found.get(metric)) for metric in METRICS]
+    return {metric: " ".join(filter(None, value_of(found.get(metric)))) for metric in METRICS}

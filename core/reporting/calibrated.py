@@ -14,11 +14,14 @@ from fcreview.text.words import count_of, word
 
 if TYPE_CHECKING:  # figures of calibration need numpy: loaded where there are any
     from fcreview.calibration.cases import Scope
+    from fcreview.calibration.rates import Metric
     from fcreview.calibration.summary import Calibration, WrongKind
 
 TITLE = "How far automatic verdicts can be believed"
 GROUPS = 40
 """Rows of one table, those with most cases; `fcreview calibrate` has all."""
+GROUPED: tuple[Metric, ...] = ("tpr", "tnr", "kappa", "agreement")
+"""Figures of groups: a page has room for so many beside each other."""
 LABELS = 4
 """Labels up to which a confusion matrix is drawn as one, else as a list of what occurs."""
 PAIRS = 20
@@ -77,12 +80,13 @@ def _groups(scope: Scope, figures: Sequence[Calibration]) -> Section | None:
     kept = {id(each) for each in sorted(figures, key=lambda each: -each.n)[:GROUPS]}
     rows = [
         [each.name or "", " · ".join(named(each)), f"{each.n:,}", chosen(each),
-         *(" ".join(filter(None, value)) for value in by_metric(each.rates))]
+         *(by_metric(each.rates)[metric] for metric in GROUPED)]
         for each in figures if id(each) in kept
     ]  # fmt: skip
     rest = len(figures) - len(kept)
     more = [Text(f"{count_of(rest, 'smaller group')} not shown: `fcreview calibrate --by {scope}`.")] if rest else []
-    return Section(f"by {scope}", [table([scope, "verdicts", "n", "chosen", *METRICS.values()], rows, (2,)), *more])
+    heads = [scope, "verdicts", "n", "chosen", *(METRICS[metric] for metric in GROUPED)]
+    return Section(f"by {scope}", [table(heads, rows, (2, *range(4, len(heads)))), *more])
 
 
 def _wrong(kinds: Sequence[WrongKind]) -> Iterator[Section]:

@@ -140,8 +140,7 @@ def show_rates(groups: Sequence[Calibration], scope: Scope) -> None:
     rows = []
     for group in groups:
         place = [] if scope == "overall" else [text_of(group.name)]
-        cells = [" ".join(filter(None, each)) for each in by_metric(group.rates)]
-        rows.append([*place, *named(group), f"{group.n:,}", group.chosen, *cells])
+        rows.append([*place, *named(group), f"{group.n:,}", group.chosen, *by_metric(group.rates).values()])
     heads = [*([] if scope == "overall" else [scope]), "source", "criterion", "n", "chosen", *METRICS.values()]
     for line in aligned(heads, rows, right=(heads.index("n"),), widest=32):
         emit(line)

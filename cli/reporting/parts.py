@@ -38,6 +38,7 @@ class Told:
     lines: list[FigureLine]
     row: RunRow | None = None
     """None: several."""
+    several: Sequence[RunRow] = ()
 
 
 def told(session: Opened, run: str | None, *, quiet: bool = False) -> Iterator[Told]:
@@ -55,7 +56,7 @@ def told(session: Opened, run: str | None, *, quiet: bool = False) -> Iterator[T
             together.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
     for parts in together.values():
         if lines := combined_of(parts):
-            yield Told(head_of(parts), lines)
+            yield Told(head_of(parts), lines, several=[part.row for part in parts])
 
 
 def parts_of(

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from fcreview.calls.clusters import Cluster
+from fcreview.calls.clusters import ERROR, Cluster
 from fcreview.model import ImportIssue, Item
 from fcreview.review import ItemKey, Said
 from fcreview.rollup import UNANIMOUS, Policy
+from fcreview.store.alike.clusters import clusters
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
 from fcreview.store.extent import extent
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
@@ -21,7 +22,7 @@ from fcreview.store.queries.limited import close
 from fcreview.store.queries.pages import Orders, rows_of
 from fcreview.store.queries.siblings import siblings
 from fcreview.store.queries.sqlguard import SECONDS, run_sql
-from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
+from fcreview.store.queries.summaries import facets, run_infos, runs
 from fcreview.store.queues import second
 from fcreview.store.queues.places import QueuePlaces
 from fcreview.store.queues.presentations import item_of
@@ -165,9 +166,9 @@ class Store:
         """Tags of the reviews that stand, most used first; in blind mode this annotator's own."""
         return self._do(lambda: self.reviews.said.tags(self.annotator or "" if self.blind else None))
 
-    def clusters(self, view: View, limit: int | None = None) -> list[Cluster]:
-        """Failures alike, largest group first; none in blind mode."""
-        return [] if self.blind else self._do(lambda: clusters(self.connection, view, limit))
+    def clusters(self, view: View, limit: int | None = None, by: int = ERROR) -> list[Cluster]:
+        """Failures alike, see `queries.clusters`, largest group first; none in blind mode."""
+        return [] if self.blind else self._do(lambda: clusters(self.connection, view, limit, by))
 
     def issues(self, item: int | None = None) -> list[ImportIssue]:
         """What could not be read as it should: of one item, or all. In blind mode none: some are of scores."""

@@ -19,7 +19,7 @@ __all__ = ["ACTIONS", "FIND", "PALETTE", "PICKER", "RUNS", "TOGETHER", "Action"]
 
 APP = [
     Action("app.help", "question_mark", "app.help", "help"),
-    Action("app.palette", "colon", "app.palette", "palette"),
+    Action("app.palette", "colon", "app.palette", "palette", priority=True),
     Action("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", shown=False, priority=True),
 ]
 
@@ -115,6 +115,8 @@ ITEM = [
     Action("item.last_fault", "W", "last('fault')", "who's wrong in the item just judged", shown=False),
     Action("item.last_tag", "E", "last('tag')", "tag the item just judged", shown=False),
     Action("item.last_note", "N", "last('note')", "note on the item just judged", shown=False),
+    Action("item.why", "O", "closer('why')", "why the verdict just given overrules the benchmark's", shown=False),
+    Action("item.reason_3", "3", "score(3)", "why it overrules; 1 and 2 too, where no score is asked", shown=False),
     Action("item.golden", "G", "closer('golden')", "correct the golden answer", shown=False),
     Action("item.score", "0", "score(0)", "score 0", shown=False),
     Action("item.score_1", "1", "score(1)", "score 1", shown=False),
@@ -229,6 +231,11 @@ FAULT = [
     Action("fault.cancel", "escape", "cancel", "back"),
 ]
 
+WHY = [
+    *(Action(f"why.take_{at}", str(at), f"take({at})", f"reason {at}", shown=False) for at in range(1, 10)),
+    Action("why.cancel", "escape,q", "cancel", "back"),
+]
+
 TAGS = [
     Action("tags.save", "enter", "save", "save"),
     Action("tags.toggle", "space", "set", "set or clear"),
@@ -241,7 +248,7 @@ TAGS = [
 
 TABLES = (
     *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, RUNS, COMPARE, FLIP, CLUSTERS, AGREEMENT, CALIBRATION, ITEM),
-    *(ITEM_TEXT, ADJUDICATION, FAULT, TAGS, GOLDEN, GOLDEN_TEXT, COPY, NOTE, ASK, PAGER, HELP, PALETTE, FIND),
+    *(ITEM_TEXT, ADJUDICATION, FAULT, WHY, TAGS, GOLDEN, GOLDEN_TEXT, COPY, NOTE, ASK, PAGER, HELP, PALETTE, FIND),
 )
 ACTIONS: dict[str, Action] = {action.id: action for table in TABLES for action in table}
 TOGETHER: tuple[Sequence[Action], ...] = (
@@ -258,6 +265,7 @@ TOGETHER: tuple[Sequence[Action], ...] = (
     [*ADJUDICATION, *ITEM_TEXT, *APP],
     [*PAGER, *APP],
     [*FAULT, *APP],
+    [*WHY, *APP],
     [*TAGS, *APP],
     [*GOLDEN, *APP],
     [*GOLDEN_TEXT, *APP],

@@ -70,10 +70,10 @@ def lend_screens(session: Opened) -> Lent:
     """For the palette of the screens, which have their own store of the session's workspace."""
     from fcreview.tui.palette.asking import Lent
 
-    def report(store: Store, runs: Sequence[int]) -> str:
+    def report(store: Store, runs: Sequence[int], stopped: Callable[[], bool]) -> str:
         from fcreview.cli.reporting.tables import as_text
 
-        return as_text(replace(session, scope=tuple(runs), _store=store, _runs=[]))
+        return as_text(replace(session, scope=tuple(runs), _store=store, _runs=[]), stopped)
 
     def benchmarks(tell: Callable[[str], None]) -> Benchmarks:
         return replace(lend(session.place or Place([session.workspace.place])), tell=tell)

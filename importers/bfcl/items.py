@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from fcreview.calls.align import align, align_turns
-from fcreview.calls.first_difference import first_difference
+from fcreview.calls.first_difference import blame, first_difference
 from fcreview.extra import Automatic, Extra, RecordPlace
 from fcreview.importers.bfcl import files, scores, trajectory
 from fcreview.importers.bfcl.case import Case
@@ -199,19 +199,20 @@ def _difference(item: Item, pairs: list[Pair], found: Evaluation | None) -> None
     if found is not None and found.decode_error:
         item.first_difference = found.decode_error[:300]
         return
-    function, argument, text = first_difference(pairs, item.golden, item.predicted, RULES)
+    first = first_difference(pairs, item.golden, item.predicted, RULES)
+    first.put(item)
+    argument, text = first.argument, first.text
     if found is not None and found.function is not None:
-        if (found.function, found.argument) != (function, argument):
+        if (found.function, found.argument) != (first.function, argument):
             same_place = (
                 argument is not None and found.argument is not None and argument.startswith(str(found.argument))
             )
             text = text if same_place else next(iter(found.messages), text)
-        function, argument = found.function, found.argument
+        blame(item, found.function, found.argument)
     elif found is not None and text is None:
         text = next(iter(found.messages), None)
     if text is None and item.verdicts and item.verdicts[0].rationale:
         text = item.verdicts[0].rationale.split("\n", 1)[0]
-    item.diff_function, item.diff_argument = function, argument
     item.first_difference = text[:300] if text else None
 
 

@@ -82,6 +82,11 @@ def content_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
+def read_source(path: Path) -> bytes:
+    with open_source(path) as file:
+        return file.read()
+
+
 def open_source(path: Path) -> BinaryIO:
     """OSError for what is no file any more: a pipe would wait for a writer for ever."""
 

@@ -36,6 +36,7 @@ def hide_from(detail: ItemDetail, annotator: str | None) -> None:
     item = detail.item
     item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
     item.diff_function = item.diff_argument = item.first_difference = None
+    item.diff_golden = item.diff_predicted = None
     item.verdicts, item.issues = [], []
     item.extra = Extra(accepted_answers=item.extra.accepted_answers, final_answer=item.extra.final_answer)
     detail.run = replace(detail.run, official_metrics={})

@@ -134,6 +134,48 @@ def test_keys_that_are_no_table_are_refused(cli: Cli, one_run: Path, config: Pat
     assert f"{config}: [keys] must have lines such as" in cli("runs", one_run, FCREVIEW_CONFIG=str(config)).err
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('tags = "ambiguous"', 'tags must be a list of texts such as ["ambiguous"]'),
+        ('tags = ["a", " "]', 'tags must be a list of texts such as ["ambiguous"]'),
+        ("reasons = [3]", 'reasons must be a list of texts such as ["ambiguous"]'),
+        (f"reasons = {[f'r{at}' for at in range(10)]}", "there can be at most 9 reasons: each has a digit"),
+    ],
+)
+def test_what_is_wrong_with_tags_and_reasons_is_said_with_the_file(
+    cli: Cli, one_run: Path, config: Path, text: str, said: str
+) -> None:
+    config.write_text(f"{text}\n")
+    done = cli("items", one_run, FCREVIEW_CONFIG=str(config))
+    assert (done.code, done.out, done.err) == (1, "", f"fcreview: {config}: {said}\n")
+
+
+@pytest.mark.sweep
+@pytest.mark.process
+def test_tags_and_reasons_of_the_file_have_digits_and_reach_the_export(
+    cli: Cli, one_run: Path, environ: dict[str, str], config: Path
+) -> None:
+    config.write_text('tags = ["unit  of measure", "ambiguous"]\nreasons = ["too lax"]\n')
+    with terminal("open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
+        screen.wait_for("simple_python_1", "enter open")
+        screen.press("enter")
+        screen.wait_for("verdict on: item")
+        screen.press("e")
+        screen.wait_for("[ ] 1 unit of measure", "[ ] 2 ambiguous")
+        screen.press("2")
+        screen.wait_for("[x] 2 ambiguous")
+        screen.press("enter")
+        screen.wait_for("saved: tags ambiguous")
+        screen.press("p")
+        screen.wait_for("saved: pass", "1 too lax")
+        screen.press("1")
+        screen.wait_for("saved: overruled: too lax")
+    exported = [json.loads(line) for line in cli("export", one_run, "--only", "reviewed").out.splitlines()]
+    ((opinion,),) = [label["opinions"] for label in exported if label["opinions"]]
+    assert (opinion["tags"], opinion["overrules"]["reason"]) == (["ambiguous"], "too lax")
+
+
 @pytest.mark.sweep
 @pytest.mark.process
 def test_colours_of_the_file_reach_the_terminal(one_run: Path, environ: dict[str, str], config: Path) -> None:

@@ -23,8 +23,9 @@ WHOLE_RUNS = ("native", "golden-patch")
 class Lent:
     """What the command line lends to the screens: no screen knows an importer."""
 
-    report: Callable[[Store, Sequence[int]], str]
-    """The tables of these runs (none: all) as text. StoreError in blind mode."""
+    report: Callable[[Store, Sequence[int], Callable[[], bool]], str]
+    """The tables of these runs (none: all) as text; what is there so far once the last says that nobody waits any more.
+    StoreError in blind mode."""
     benchmarks: Callable[[Callable[[str], None]], Benchmarks]
     """Takes what hears of what could not be written."""
 

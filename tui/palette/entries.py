@@ -43,7 +43,8 @@ class Match:
 
 
 def ranked(entries: Iterable[Entry], typed: str) -> list[Match]:
-    """The best first; those that fit equally well, and all where nothing was typed, as they were handed in."""
+    """The best first; those that fit equally well, and all where nothing was typed, as they were handed in. What fits
+    letter by letter only is left out where something fits better."""
     if not typed.strip():
         return [Match(entry) for entry in entries][:MOST]
     found: list[tuple[Fit, Match]] = []
@@ -53,6 +54,8 @@ def ranked(entries: Iterable[Entry], typed: str) -> list[Match]:
             found.append((Fit(10_000), Match(entry, tuple(range(len(entry.text))), argument)))
         elif (fitted := fit(entry.text, typed, entry.says)) is not None:
             found.append((fitted, Match(entry, fitted.marks)))
+    loose = all(fitted.loose for fitted, _ in found)
+    found = [each for each in found if each[0].loose == loose]
     return [match for _, match in sorted(found, key=lambda each: -each[0].score)][:MOST]
 
 

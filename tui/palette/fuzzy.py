@@ -14,6 +14,8 @@ class Fit:
     score: int
     marks: tuple[int, ...] = ()
     """Places of the letters that fit, in order."""
+    loose: bool = False
+    """Some word is there letter by letter only."""
 
 
 def fit(name: str, typed: str, says: str = "") -> Fit | None:
@@ -21,18 +23,18 @@ def fit(name: str, typed: str, says: str = "") -> Fit | None:
     low, parts = name.lower(), typed.lower().split()
     if len(low) != len(name):  # a letter that becomes two: places would be off
         low = name
-    score, marks = 0, set[int]()
+    score, marks, loose = 0, set[int](), False
     for part in parts:
         found = _word(low, part)
         if found is None and len(part) > 1 and part in says.lower():
             found = Fit(SAID)
         if found is None:
             return None
-        score += found.score
+        score, loose = score + found.score, loose or found.loose
         marks.update(found.marks)
     whole = " ".join(parts)
     score += WHOLE if low == whole else START if parts and low.startswith(whole) else 0
-    return Fit(score - min(len(name), 40) // 4, tuple(sorted(marks)))
+    return Fit(score - min(len(name), 40) // 4, tuple(sorted(marks)), loose)
 
 
 def _word(name: str, part: str) -> Fit | None:
@@ -59,7 +61,7 @@ def _across(name: str, part: str) -> Fit | None:
             at = found + 1
         else:
             gaps = marks[-1] - marks[0] + 1 - len(part)
-            return Fit(max(ACROSS - gaps, 1), tuple(marks)) if gaps <= 3 * len(part) + 6 else None
+            return Fit(max(ACROSS - gaps, 1), tuple(marks), loose=True) if gaps <= 3 * len(part) + 6 else None
     return None
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import PurePath
 from typing import Any, Protocol
 
 from fcreview.exporters.registry import FORMATS
 from fcreview.sanitise import visible
 from fcreview.store.filters.saved import SIGN
 from fcreview.store.rows import Found, RunRow
+from fcreview.store.run_lists import folder_of
 from fcreview.text.words import count_of
 from fcreview.tui.palette.entries import Entry, Match, unusable
 from fcreview.tui.palette.fuzzy import fit
@@ -67,7 +67,7 @@ def run_entries(runs: Sequence[RunRow]) -> list[Entry]:
     models = Counter(run.info.model for run in runs)
     made = [Entry("run", "all runs", count_of(len(runs), "run"), value=ALL_RUNS)]
     for run in runs:
-        where = "/".join(PurePath(run.info.path).parts[-3:-1]) if models[run.info.model] > 1 else ""
+        where = folder_of(run) if models[run.info.model] > 1 else ""
         said = ", ".join(filter(None, (run_title(run), visible(where), count_of(run.n_items, "item"))))
         made.append(Entry("run", visible(run.info.model), said, value=run.run))
     return made

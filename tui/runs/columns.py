@@ -79,12 +79,17 @@ def _fields(runs: Sequence[RunRow], place: RunsPlace, *, several: bool, blind: b
     reviewed = any(run.reviewed or run.in_part for run in runs)
     lacking = [run.info.lacks_dataset for run in runs]
     folders = {folder_of(run) for run in runs}
+    repeated = len({run.info.model for run in runs}) < len(runs)
     fields = [
         Field(Column("model", cut=_half, least=LEAST_MODEL), _name(place)),
         Field(Column("items", right=True), lambda row: (f"{_sum(row, 'n_items'):,}", ""), rank=6),
     ]
     if len(folders) > 1 and place.by not in ("date", "model"):
-        fields.append(Field(Column("folder", cut=_half), _of_run(lambda run: (visible(folder_of(run)), "dim")), rank=2))
+        fields.append(
+            Field(
+                Column("folder", cut=_half), _of_run(lambda run: (visible(folder_of(run)), "dim")), 9 if repeated else 2
+            )
+        )
     if several and place.by not in ("generation", "model"):
         fields.append(Field(Column("bench", least=7), _of_run(lambda run: (run_title(run), "dim")), rank=5))
     if not blind:

@@ -5,20 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from textual.screen import ModalScreen, Screen
 
-from fcreview.calls.clusters import Cluster
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.choices import issue_choices, order_choices
-from fcreview.tui.queue.levels import Levels, Standing
+from fcreview.tui.queue.levels import Counted, Levels, Standing
+from fcreview.tui.queue.loading import count_clusters
 from fcreview.tui.queue.state import QueueState
-from fcreview.tui.runs.listing import RunsPlace
 from fcreview.tui.screens.clusters import ClustersScreen
 from fcreview.tui.screens.pick import PickScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.choices import Choices
+
+if TYPE_CHECKING:
+    from fcreview.tui.runs.listing import RunsPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Choosing:
         self._session, self._state, self._levels = session, state, levels
         self.runs: Sequence[RunRow] | None = None
         """Those that were opened, once they are known."""
-        self._runs_place = RunsPlace()
+        self._runs_place: RunsPlace | None = None
         self.choices = {
             "order": Choice(lambda: PickScreen(order_choices(state)), state.take_order, level=False),
             "clusters": Choice(self._ask_clusters, state.take_terms, self._blind("clusters")),
@@ -84,8 +87,8 @@ class Choosing:
     def _ask_clusters(self) -> ModalScreen[Any]:
         return ClustersScreen(self._clusters, self._levels.places.clusters)
 
-    async def _clusters(self) -> Sequence[Cluster]:
-        return await self._session.ask(lambda store: store.clusters(self._state.view))
+    async def _clusters(self, by: int) -> Counted:
+        return await self._session.ask(partial(count_clusters, self._state.view, by))
 
     def _ask_agreement(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.annotators.agreement import AgreementScreen
@@ -103,9 +106,12 @@ class Choosing:
         return replace(made, cursor=made.values.index(last)) if last in made.values else made
 
     def _ask_run(self) -> ModalScreen[Any]:
+        from fcreview.tui.runs.listing import RunsPlace
         from fcreview.tui.screens.comparing.runs import RunsScreen
 
         compare = None if self._state.blind else self._compare
+        if self._runs_place is None:
+            self._runs_place = RunsPlace()
         return RunsScreen(self.runs or [], self._runs_place, self._run_there(), compare)
 
     def _compare(self, a: int, b: int) -> Screen[Any]:

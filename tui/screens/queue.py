@@ -163,6 +163,10 @@ class QueueScreen(Screen[None]):
         """Chosen in the palette."""
         self._pane.load(self._choosing.take(what, answer, self._pane.here, listed=False))
 
+    def jump(self, item: int) -> None:
+        """Opens it; the cursor is on it, too, if the view holds it."""
+        self._pane.begin(self._pane.here, item, "")
+
     def say(self, message: str) -> None:
         self._pane.say(message)
 

@@ -43,7 +43,7 @@ def test_a_refused_call_stands_beside_the_golden_one_it_was_held_against_with_th
     assert lines[at + 3] == "  judge gpt-4o ✗ equivalent: value_error: the values differ"
     assert sum("the values differ" in line for line in lines) == 1
     hidden = text(detail(refused()), 120, hidden=True)
-    assert '+ call 2 of 2 · extra: taxi(query="Narita, Tokyo")' in hidden
+    assert '+ call 2 of 2 · extra: taxi(query="Narita, Tokyo") · step 1' in hidden
 
 
 OLD = [{"get_weather": {"location": ["Hangzhou"], "days": list(range(30))}}]

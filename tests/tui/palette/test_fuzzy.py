@@ -26,6 +26,8 @@ def best(typed: str) -> list[str]:
         ("wrong gold", ["golden wrong"]),
         ("fil", ["filter"]),
         ("fltr", ["filter"]),
+        ("ue", ["unsure"]),
+        ("tsi", ["the same item in other runs"]),
         ("item run", ["the same item in other runs"]),
         ("xyz", []),
         ("run xyz", []),

@@ -16,9 +16,10 @@ from fcreview.tui.app import FcreviewApp
 from fcreview.tui.palette.asking import Lent
 from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.screens.pager import PagerScreen
-from fcreview.tui.screens.palette.palette import PaletteScreen
+from fcreview.tui.screens.palette.palette import PaletteInput, PaletteScreen
 from fcreview.tui.screens.queue import QueueScreen
 from tests.tui.queue.test_queue_choosing import items, some
+from tests.tui.test_quick_keys import press, until
 
 SIZE = (80, 24)
 
@@ -145,7 +146,7 @@ async def test_orders_queue_files_and_runs_lead_to_the_queue_and_esc_comes_back(
 async def test_the_report_is_shown_and_what_goes_wrong_is_said_there(make_app: Any, settled: Any) -> None:
     asked: list[Any] = []
 
-    def report(store: Any, runs: Any) -> str:
+    def report(store: Any, runs: Any, stopped: Any) -> str:
         asked.append(tuple(runs))
         return f"{len(store.runs())} runs\naccuracy 71.3 %"
 
@@ -223,7 +224,7 @@ async def test_blind_it_offers_nothing_that_tells(make_app: Any, settled: Any) -
     filters = make_app.stores[-1].workspace.root / "filters"
     filters.mkdir()
     (filters / "alice.json").write_text('{"telling": "official:fail", "fine": "you:none"}')
-    app.session.lent = Lent(lambda store, runs: pytest.fail("told"), lambda tell: pytest.fail("told"))
+    app.session.lent = Lent(lambda *asked: pytest.fail("told"), lambda tell: pytest.fail("told"))
     async with app.run_test(size=(100, 50)) as pilot:
         await settled(pilot)
         lines = "\n".join(await typed(pilot, settled, ""))
@@ -233,3 +234,49 @@ async def test_blind_it_offers_nothing_that_tells(make_app: Any, settled: Any) -
             await pilot.press("ctrl+u", *what, "enter")
             lines = "\n".join(await settled(pilot))
             assert "hidden in blind mode" in lines and isinstance(app.screen, PaletteScreen)
+
+
+async def test_two_panes_an_order_leads_to_the_list_and_an_id_to_its_item(make_app: Any, settled: Any) -> None:
+    app: FcreviewApp = make_app([{"official": at % 2 == 0} for at in range(60)])
+    async with app.run_test(size=(160, 50)) as pilot:
+        lines = await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        await typed(pilot, settled, "order dataset", "enter")
+        lines = await settled(pilot)
+        assert "order dataset" in lines[3] and app.focused is app.screen.query_one("#list")  # type: ignore[comparison-overlap]
+        await typed(pilot, settled, "simple_44", "enter")
+        lines = await settled(pilot)
+        assert isinstance(app.screen, QueueScreen) and app.focused is app.screen.query_one("#item-text")
+        assert "45/60" in "\n".join(lines) and app.screen._panes.item is not None
+        assert app.screen._panes.item.reviewing.shown.detail.row.id == "simple_44"
+        await typed(pilot, settled, "unsure", "enter")
+        await settled(pilot)
+        (journal,) = make_app.stores[-1].workspace.reviews.glob("*.jsonl")
+        (event,) = map(json.loads, journal.read_text().splitlines())
+        assert (event["key"]["id"], event["verdict"]) == ("simple_44", "unsure")
+
+
+@pytest.mark.parametrize("below", ["queue", "item"])
+async def test_what_is_typed_right_behind_its_key_is_never_a_key_of_what_lies_below(
+    make_app: Any, settled: Any, below: str
+) -> None:
+    app: FcreviewApp = make_app(some())
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        if below == "item":
+            await pilot.press("enter")
+            await settled(pilot)
+        under = app.screen
+        press(app, "colon", *"fpc")
+        await until(lambda: [box.value for box in app.screen.query(PaletteInput)] == ["fpc"])
+        await settled(pilot)
+        assert app.screen_stack[-2] is under and len(app.screen_stack) == (2 if below == "queue" else 3)
+        assert not list(make_app.stores[-1].workspace.reviews.glob("*.jsonl"))
+
+
+async def test_its_key_is_a_letter_where_something_is_typed(make_app: Any, settled: Any) -> None:
+    async with make_app(some()).run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("f", *"category", "colon", *"live")
+        assert (await settled(pilot))[-3].startswith(" filter category:live")

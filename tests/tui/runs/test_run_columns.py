@@ -37,7 +37,7 @@ def shown(place: RunsPlace, cells: int = 80, runs: list[RunRow] = RUNS, *, blind
 
 def test_no_name_is_cut_where_others_can_give_way() -> None:
     heading, *lines = shown(RunsPlace())
-    assert heading.split() == ["model", "items", "bench", "official", "by", "you"]
+    assert heading.split() == ["model", "items", "folder", "official", "by", "you"]
     assert lines[1].startswith(LONG + "  ") and "50.0 %" in lines[1]
     assert "rule" in shown(RunsPlace(), 140)[0] and "folder" in shown(RunsPlace(), 140)[0]
     assert LONG in shown(RunsPlace(), 60)[2] and "official" in shown(RunsPlace(), 60)[0]

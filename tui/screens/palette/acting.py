@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from textual.screen import Screen
@@ -29,7 +28,9 @@ if TYPE_CHECKING:
 
 
 MOMENT = 0.01
-"""Seconds until it is looked again whether a screen that was left is gone."""
+"""Seconds until it is looked again whether an item that was left is gone."""
+GOES = {"filter": "where", "queue": "file", "order": "order", "run": "runs"}
+"""By kind of entry: the name that the queue has for what is chosen."""
 
 
 class Queue(Protocol):
@@ -37,7 +38,7 @@ class Queue(Protocol):
 
     def go(self, what: str, answer: Any) -> None: ...
 
-    def show_item(self, item: int) -> None: ...
+    def jump(self, item: int) -> None: ...
 
     def say(self, message: str) -> None: ...
 
@@ -73,8 +74,11 @@ class Palette:
         """By kind."""
         if entry.kind == "action":
             cast(Doable, entry.value).do()
-        elif entry.kind == "item" and self._item is not None and not self._at_queue:
-            self._app.push_screen(self._item.another(self._state.view, entry.value))
+        elif entry.kind == "item" and self._queue is not None:
+            if self._item is not None and not self._at_queue:
+                self._app.push_screen(self._item.another(self._state.view, entry.value))
+            else:
+                self._queue.jump(entry.value)
         elif entry.kind == "report":
             self._app.push_screen(PagerScreen("report", self._report, folder=self._session.folder))
         elif entry.kind == "export":
@@ -82,26 +86,19 @@ class Palette:
         elif entry.kind in ("save", "forget"):
             self._keep(entry, argument)
         else:
-            go = {"filter": "where", "queue": "file", "order": "order", "run": "runs"}.get(entry.kind)
-            self._app.run_worker(self._lead(go, entry.value), group="lead", exclusive=True)
+            self._app.run_worker(self._lead(GOES[entry.kind], entry.value), group="lead", exclusive=True)
 
-    async def _lead(self, what: str | None, answer: Any) -> None:
+    async def _lead(self, what: str, answer: Any) -> None:
         """To the queue, and there to what was chosen; an item whose verdict cannot be saved is not left."""
         if self._queue is None or self._screen is None:
             return
-        while self._app.screen is not self._screen:
-            left, pane = self._app.screen, item_pane(self._app)
-            if pane is None:
-                return
+        while (pane := item_pane(self._app)) is not None:
             pane.action_back()
-            await self._session.acts.finished()
-            if not pane.opening:
+            if not await self._session.acts.finished():
                 return
-            while self._app.screen is left:
+            while item_pane(self._app) is pane:
                 await asyncio.sleep(MOMENT)
-        self._screen.call_later(
-            partial(self._queue.go, what, answer) if what else partial(self._queue.show_item, answer)
-        )
+        self._screen.call_later(self._queue.go, what, answer)
 
     def _say(self, text: str, style: str = "warn") -> None:
         if self._item is not None and not self._item.opening:
@@ -123,16 +120,18 @@ class Palette:
         self._say(visible(said))
 
     async def _report(self) -> Text:
-        lent, runs = self._session.lent, self._runs
+        """Left before it is there, the store is free again after the run at hand."""
+        lent, runs, left = self._session.lent, self._state.view.runs, Event()
         try:
-            text = await self._session.ask(lambda store: lent.report(store, runs) if lent is not None else "")
+            text = await self._session.ask(
+                lambda store: lent.report(store, runs, left.is_set) if lent is not None else ""
+            )
+        except asyncio.CancelledError:
+            left.set()
+            raise
         except FcreviewError as error:
             text = str(error)
         return Text(text, text)
-
-    @property
-    def _runs(self) -> Sequence[int]:
-        return self._state.view.runs
 
     async def _export(self, wanted: Export) -> None:
         lent = self._session.lent

@@ -33,8 +33,15 @@ class Offers:
     _runs: Sequence[RunRow] = ()
     _files: QueueFiles = field(default_factory=lambda: QueueFiles((), set()))
 
+    _made: list[Entry] = field(default_factory=list)
+
     @property
     def entries(self) -> list[Entry]:
+        """Made once, and anew when the store has answered."""
+        self._made = self._made or self._entries()
+        return self._made
+
+    def _entries(self) -> list[Entry]:
         keys = [each for each in self.keys if each.id != "app.palette"]
         own = sources.action_entries(each for each in keys if not each.shared)
         shared = sources.action_entries(each for each in keys if each.shared)
@@ -60,6 +67,7 @@ class Offers:
         runs = await self.session.ask(lambda store: store.runs())
         scope = self.state.scope
         self._runs = [run for run in runs if not scope or run.run in scope]
+        self._made = []
 
     def looks_for(self, text: str) -> bool:
         return self.leads and len(text.strip()) >= LEAST

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual import work
+from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -20,7 +20,7 @@ from fcreview.tui.screens.palette.offers import Offers
 from fcreview.tui.text.lines import Line, rule
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import LineBar
-from fcreview.tui.widgets.line_list import TextList
+from fcreview.tui.widgets.line_list import LineList
 from fcreview.tui.widgets.status import KeyLine
 from fcreview.tui.widgets.typed import SafeInput
 
@@ -33,8 +33,17 @@ class PaletteInput(SafeInput):
     BINDINGS: ClassVar[list[BindingType]] = bindings(PALETTE)
 
 
-class PaletteList(TextList, can_focus=False):
-    pass
+class PaletteList(LineList, can_focus=False):
+    """Lines are made when they come into view."""
+
+    matches: Sequence[Match] = ()
+
+    def line_at(self, index: int) -> Line:
+        return line_of(self.matches[index], self.size.width - 1)
+
+    def show(self, matches: Sequence[Match], cursor: int) -> None:
+        self.matches = matches
+        self.set_total(len(matches), cursor)
 
 
 class PaletteScreen(ModalScreen[Match | None]):
@@ -53,7 +62,6 @@ class PaletteScreen(ModalScreen[Match | None]):
         self._offers = offers
         self._fitting: Sequence[Match] = ()
         self._items: Sequence[Match] = ()
-        self._matches: Sequence[Match] = ()
         self._looking = False
         """For ids."""
         self._wanted = False
@@ -84,7 +92,7 @@ class PaletteScreen(ModalScreen[Match | None]):
         return self.query_one(PaletteInput)
 
     @property
-    def list(self) -> PaletteList:
+    def _list(self) -> PaletteList:
         return self.query_one(PaletteList)
 
     @work
@@ -93,8 +101,14 @@ class PaletteScreen(ModalScreen[Match | None]):
         self._rank(keep=True)
 
     def on_resize(self) -> None:
-        self.list.styles.height = max(1, min(MOST_LINES, self.size.height - AROUND))
+        self._list.styles.height = max(1, min(MOST_LINES, self.size.height - AROUND))
         self._rank(keep=True)
+
+    def on_key(self, event: events.Key) -> None:
+        """What is typed before the line has the focus."""
+        if event.is_printable and event.character is not None:
+            event.stop()
+            self._input.insert_text_at_cursor(event.character)
 
     # -- what fits
 
@@ -124,22 +138,22 @@ class PaletteScreen(ModalScreen[Match | None]):
 
     def _draw(self, matches: Sequence[Match], *, keep: bool = False) -> None:
         """`keep`: the cursor stays on its entry, if that is not the first line."""
-        before = self._here if keep and self.list.cursor else None
-        self._matches = matches
+        before = self._here if keep and self._list.cursor else None
         entries = [match.entry for match in matches]
         cursor = entries.index(before.entry) if before is not None and before.entry in entries else 0
-        self.list.empty = ((" nothing fits", "dim"),)
-        self.list.set_lines([line_of(match, self.size.width - 1) for match in matches], cursor)
+        self._list.empty = ((" nothing fits", "dim"),)
+        self._list.show(matches, cursor)
         self._title()
 
     def _title(self, says: str = "") -> None:
-        many: Line = (("palette", "strong"), (f" {symbols().between} {len(self._matches):,}", "dim"))
+        many: Line = (("palette", "strong"), (f" {symbols().between} {len(self._list.matches):,}", "dim"))
         shown: Line = ((says, "warn"),) if says else many
         self.query_one("#palette-title", LineBar).show(rule(shown, self.size.width, symbols().rule))
 
     @property
     def _here(self) -> Match | None:
-        return self._matches[self.list.cursor] if self._matches else None
+        matches = self._list.matches
+        return matches[self._list.cursor] if matches else None
 
     # -- keys
 
@@ -149,11 +163,11 @@ class PaletteScreen(ModalScreen[Match | None]):
 
     def action_move(self, by: int) -> None:
         self._moved = True
-        self.list.action_move(by)
+        self._list.action_move(by)
 
     def action_page(self, by: int) -> None:
         self._moved = True
-        self.list.action_move_page(by)
+        self._list.action_move_page(by)
 
     def action_complete(self) -> None:
         here = self._here

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import Any, ClassVar
 
 from textual import work
@@ -16,18 +17,19 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
+from textual.reactive import reactive
 from textual.screen import Screen
 
 from fcreview.store.rows import View
-from fcreview.targets import words
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.header import header_line
 from fcreview.tui.item.ahead import LookAhead, Shown, Wanted
-from fcreview.tui.item.aim import Aim
+from fcreview.tui.item.aim import Aim, Sight
 from fcreview.tui.item.asked import judged_open
 from fcreview.tui.item.cursor import Cursor
+from fcreview.tui.item.digits.answering import Answering
 from fcreview.tui.item.judging import About, Judging
-from fcreview.tui.item.reviewing import Judgement, Reviewing
+from fcreview.tui.item.reviewing import Judgement
 from fcreview.tui.item.status import SILENT, Remark, status_line
 from fcreview.tui.keys import bindings, key_names
 from fcreview.tui.keytable import ITEM
@@ -38,23 +40,20 @@ from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.item_text import ItemText
+from fcreview.tui.widgets.status import KeyLine
 
 
 class ItemPane(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = bindings(ITEM)
+
+    position: reactive[int | None] = reactive(None, repaint=False, init=False, always_update=True)
+    """In the queue, from 0, of the item that is shown: what watches it goes along before the next key is heard."""
 
     @dataclass
     class Left(Message):
         """It is done with; the item is the one that was on screen last."""
 
         item: int
-
-    @dataclass
-    class Begun(Message):
-        """Another item is shown; `position`: in the queue, from 0."""
-
-        item: int
-        position: int | None
 
     @dataclass
     class Said(Message):
@@ -66,21 +65,22 @@ class ItemPane(Vertical):
         """`another`: makes a screen of another item, to lie over this one."""
         super().__init__()
         self._session = session
+        self.text = ItemText(id="item-text")
         self.another = another
         self._asked: int | None = None
         """The item that was to be opened."""
         self._ahead = LookAhead(session, view)
-        self.reviewing = Reviewing(session, self._ahead, self, self._key)
-        self._prompts = Prompts(self, self._ahead, blind=session.blind)
+        self.reviewing = Answering(session, self._ahead, self, self._key)
+        self._prompts = Prompts(self, self._ahead, session)
         self._left = False
         self.follows = False
         """A list stands beside it and leads: no item is gone on to."""
-        self._aim = Aim()
+        self._aim, self._sight = Aim(), Sight()
         self._remark = SILENT
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="item-header")
-        yield ItemText(id="item-text")
+        yield self.text
         yield LineBar(id="item-status")
 
     def on_mount(self) -> None:
@@ -122,10 +122,6 @@ class ItemPane(Vertical):
         self.reviewing.resume()
 
     @property
-    def text(self) -> ItemText:
-        return self.query_one("#item-text", ItemText)
-
-    @property
     def reader(self) -> Cursor:
         return self.text.reading
 
@@ -137,11 +133,15 @@ class ItemPane(Vertical):
         shown = self.reviewing.shown
         return About(shown.item, shown.detail, self.target)
 
+    def _seen(self) -> About:
+        """What was on screen when the key was pressed."""
+        return self._sight.at(getattr(self.app, "pressed", None), self._about())
+
     def _key(self, action: str) -> str:
         return key_names(self.app).get(action, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        return not self.opening or action == "back"
+        return action == "back" or not (self.opening or (self.reviewing.shown.gone and action != "step"))
 
     # -- what is shown
 
@@ -155,6 +155,7 @@ class ItemPane(Vertical):
         self.run_worker(work, group="acts")
 
     def begin(self, shown: Shown, remark: Remark) -> None:
+        self._sight.turned()
         self._aim.on_cursor, self._remark = False, remark
         if self.text.reader is None:
             keys = " ".join(filter(None, map(self._key, ("item.group_previous", "item.group_next"))))
@@ -165,7 +166,7 @@ class ItemPane(Vertical):
             self.text.open(self.reader)
         self._to_judged()
         self.refresh_bindings()
-        self.post_message(self.Begun(shown.item, shown.walk.position))
+        self.position = shown.walk.position
         self.call_after_refresh(self._look_ahead)
 
     def renew(self, shown: Shown, remark: Remark) -> None:
@@ -196,6 +197,7 @@ class ItemPane(Vertical):
 
     @work(exclusive=True, group="ahead")
     async def _look_ahead(self) -> None:
+        self._sight.drawn(monotonic())
         await self._ahead.look(self.reviewing.shown, self.reviewing.direction)
         if self.reviewing.pace.left is None and not self.follows:
             self.reviewing.pace.counted(await self._ahead.unjudged())
@@ -207,9 +209,12 @@ class ItemPane(Vertical):
             shown, reader = self.reviewing.shown, self.reader
             header = header_line(shown.detail, shown.walk.position, shown.walk.count, cells, hidden=reader.hidden)
             self.query_one("#item-header", LineBar).show(header)
-            asked = self._about().asked
+            self._sight.names(about := self._about())
+            asked = self._judging.spoken_to(about, self.reader)
             share, pace = self.text.share, self.reviewing.pace.said
             status = status_line(self._remark, asked, share, reader.inside, cells, keys, pace)
+            for line in self.screen.query(KeyLine):
+                line.offer([] if self.follows else self.reviewing.hints)
         self.query_one("#item-status", LineBar).show(status)
 
     def _moved(self) -> None:
@@ -228,20 +233,16 @@ class ItemPane(Vertical):
 
     def action_score(self, value: int) -> None:
         """Only where it is asked: elsewhere the key leads there."""
-        target, criterion = self._judging.next_score(self._about()) or ("", "")
-        if target and self.reader.target != target and self.text.go_to(target):
-            self.say(Remark(f"{criterion} of the {words(target)} is asked here: 0 1 2", "warn"))
-        else:
-            self._judge(partial(self._judging.score, value=value))
+        self.reviewing.score(self._seen(), value, self.text)
 
     def action_fault(self) -> None:
-        self._prompts.ask("fault", self._about())
+        self._prompts.ask("fault", self._seen())
 
     def action_tag(self) -> None:
-        self._prompts.ask("tag", self._about())
+        self._prompts.ask("tag", self._seen())
 
     def action_note(self) -> None:
-        self._prompts.ask("note", self._about())
+        self._prompts.ask("note", self._seen())
 
     def action_last(self, what: str) -> None:
         """The same of the item that was judged last, which the prompt names."""
@@ -255,7 +256,7 @@ class ItemPane(Vertical):
         return self.reviewing.judging
 
     def _judge(self, judgement: Judgement) -> None:
-        self.reviewing.judge(self._about(), judgement)
+        self.reviewing.judge(self._seen(), judgement)
 
     def action_target(self) -> None:
         self.say(self._aim.turn(self.reader))
@@ -288,7 +289,7 @@ class ItemPane(Vertical):
         """What lies over the item: the golden answer, labels, other runs."""
         from fcreview.tui.screens.closer.opening import CLOSER
 
-        await CLOSER[what](self, self._session, self._about())
+        await CLOSER[what](self, self._session, self._seen())
 
     def action_copy(self) -> None:
         from fcreview.tui.screens.closer.copying import ask_copy

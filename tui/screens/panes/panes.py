@@ -50,7 +50,7 @@ class Panes(Horizontal):
         """From when it is first needed."""
         self.in_item = False
         """The item has the focus, or had it last."""
-        self._making = False
+        self._making = asyncio.Lock()
         self._entering = False
         """It gets the focus as soon as it is there."""
         self._taking = False
@@ -152,14 +152,13 @@ class Panes(Horizontal):
         rows = self._queue.list
         row = rows.row_at(rows.cursor) if rows.total else None
         if self.item is None:
-            if row is not None and not self._making:
-                self._making = True
+            if row is not None and not self._making.locked():
                 self._make()
         elif row is not None:
-            self.item.display = True
+            self.item.visible = True
             self._want(self.item, row, anew)
         elif not rows.total:
-            self.item.display = False
+            self.item.visible = False
 
     def _want(self, item: ItemPane, row: QueueRow, anew: bool) -> None:
         view = self._state.view
@@ -192,7 +191,7 @@ class Panes(Horizontal):
 
     @work(group="item")
     async def _take_over(self, pane: ItemPane) -> None:
-        item = self.item or await self._made()
+        item = await self._made()
         if pane.reviewing.begun:
             item.go_on_from(pane)
         self._taking = False
@@ -212,19 +211,22 @@ class Panes(Horizontal):
         from fcreview.tui.screens.item import ItemScreen
         from fcreview.tui.screens.panes.item import ItemPane
 
-        item = ItemPane(self._session, self._state.view, partial(ItemScreen, self._session))
-        item.follows = True
-        await self.query_one("#item-side").mount(item)
-        self.item = item
-        item.resume()
-        return item
+        async with self._making:
+            if self.item is None:
+                item = ItemPane(self._session, self._state.view, partial(ItemScreen, self._session))
+                item.follows = True
+                await self.query_one("#item-side").mount(item)
+                self.item = item
+                self.watch(item, "position", self._item_moved, init=False)
+                item.resume()
+            return self.item
 
     # -- the item leads
 
-    def on_item_pane_begun(self, begun: ItemPane.Begun) -> None:
+    def _item_moved(self, position: int | None) -> None:
         rows = self._queue.list
-        if self._item_leads and begun.position is not None and begun.position < rows.total:
-            rows.move_cursor(begun.position)
+        if self._item_leads and position is not None and position < rows.total:
+            rows.move_cursor(position)
 
     def on_item_pane_said(self, said: ItemPane.Said) -> None:
         self._said = True

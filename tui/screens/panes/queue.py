@@ -103,7 +103,28 @@ class QueuePane(Vertical):
         row = self.list.row_at(self.list.cursor) if self.list.total else None
         return Standing(row.item, self.list.cursor, (row.id, row.run)) if row else Standing(line=self.list.cursor)
 
+    @property
+    def settled(self) -> bool:
+        """Its rows are there, and no others are on their way."""
+        return self._wanted is None and self._read
+
+    def take_in(self, loaded: Loaded, says: str) -> None:
+        """The same view of another store: what is in sight stays where it is."""
+        row = self.list.cursor_row
+        self._loading.forget()
+        self._show_list(loaded)
+        self.list.put_cursor(row)
+        self._message, self._whole = says or self._message, False
+        self._draw_header()
+        self.post_message(self.Rows(anew=False))
+        self.load_runs()
+
     # -- what is shown
+
+    def unsay(self, message: str) -> None:
+        """It was there long enough."""
+        if self._message == message:
+            self.say("")
 
     def say(self, message: str) -> None:
         self._message = message

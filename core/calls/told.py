@@ -88,7 +88,7 @@ def _key(call: Call) -> Hashable:
 
 def _value_key(value: Any, depth: int) -> Hashable:
     if depth > MAX_DEPTH or value != value:
-        return type(value)
+        return (type(value),)
     if isinstance(value, dict):
         return dict, frozenset((name, _value_key(each, depth + 1)) for name, each in value.items())
     if isinstance(value, (list, tuple)):

@@ -22,6 +22,12 @@ class Reviewer:
         self.queue: str | None = None
         """The queue file that items are found in: reviews name it."""
 
+    def on(self, store: Store) -> Reviewer:
+        """The same annotator on another store of the same workspace."""
+        reviewer = Reviewer(store, self._journal)
+        reviewer.queue = self.queue
+        return reviewer
+
     @property
     def annotator(self) -> str:
         return self._journal.annotator

@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from fcreview.calls.rules import same
+from fcreview.calls.steps import step_numbers
 from fcreview.model import GOLDEN_CALL, Call, Item
 from fcreview.values import MAX_DEPTH
 
@@ -56,6 +57,7 @@ class Repeats:
     told apart by what they hold, not each by all others."""
 
     def __init__(self, item: Item) -> None:
+        self._steps = step_numbers(item)
         self._predicted: dict[Hashable, list[tuple[_Place, Call]]] = {}
         self._told: dict[Hashable, list[tuple[_Place, Call]]] = {}
         for call in sorted(item.predicted, key=_place):
@@ -73,7 +75,7 @@ class Repeats:
         told = [each for each in self._told.get(key, ()) if each[0][:2] < place[:2]][-1:]
         for (turn, step, _), one in [*made, *told]:
             if same_call(one, call):
-                return f"turn {turn + 1} step {step + 1}"
+                return f"turn {turn + 1} step {self._steps.get((turn, step), step + 1)}"
         return None
 
 
@@ -88,7 +90,7 @@ def _key(call: Call) -> Hashable:
 
 def _value_key(value: Any, depth: int) -> Hashable:
     if depth > MAX_DEPTH or value != value:
-        return (type(value),)
+        return type(value).__name__
     if isinstance(value, dict):
         return dict, frozenset((name, _value_key(each, depth + 1)) for name, each in value.items())
     if isinstance(value, (list, tuple)):

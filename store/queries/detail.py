@@ -16,7 +16,7 @@ from fcreview.store.connecting import StoreError
 from fcreview.store.files import open_source
 from fcreview.store.importing.columns import PLAIN
 from fcreview.store.queries.pages import hide
-from fcreview.store.rows import ItemDetail
+from fcreview.store.rows import Found, ItemDetail
 from fcreview.store.workspace import Workspace
 from fcreview.text.redact import redact, without_keys
 from fcreview.values import accept_from_json
@@ -36,6 +36,7 @@ def hide_from(detail: ItemDetail, annotator: str | None) -> None:
     item = detail.item
     item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
     item.diff_function = item.diff_argument = item.first_difference = None
+    item.diff_golden = item.diff_predicted = None
     item.verdicts, item.issues = [], []
     item.extra = Extra(accepted_answers=item.extra.accepted_answers, final_answer=item.extra.final_answer)
     detail.run = replace(detail.run, official_metrics={})
@@ -106,6 +107,24 @@ def find_items(connection: DuckDBPyConnection, name: str, run: int | None) -> li
         "SELECT item FROM item_rows WHERE id = ? AND (?::INTEGER IS NULL OR run = ?) ORDER BY item", [name, run, run]
     ).fetchall()
     return [row[0] for row in rows]
+
+
+def like(connection: DuckDBPyConnection, text: str, runs: Sequence[int], prefer: int | None, limit: int) -> list[Found]:
+    """The ids that hold every word of the text, whatever their case, in these runs (none: all): first the one that is
+    the text, then those that begin with it, then the short ones."""
+    parts = text.lower().split()
+    if not parts:
+        return []
+    where = " AND ".join(["contains(lower(id), ?)"] * len(parts))
+    scope = f"run IN ({', '.join(str(int(run)) for run in runs)}) AND " if runs else ""
+    whole = " ".join(parts)
+    rows = connection.execute(
+        "SELECT coalesce(min(item) FILTER (WHERE run = ?), min(item)), id, category, count(DISTINCT run)"
+        f" FROM item_rows WHERE {scope}{where} GROUP BY id, category"
+        " ORDER BY lower(id) = ? DESC, starts_with(lower(id), ?) DESC, length(id), id, category LIMIT ?",
+        [prefer, *parts, whole, whole, limit],
+    ).fetchall()
+    return [Found(*row) for row in rows]
 
 
 def raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str:

@@ -213,8 +213,8 @@ class ReviewTables:
     def seen_by(self, item: int, annotator: str, presentation: int = 1) -> bool:
         """Whether what others found on the item was open to this annotator where it came the first or the second time,
         even in blind mode; see `opinions.has_seen`. KeyError if there is no such item."""
-        key, *hashes = self.reference(item)
-        return has_seen(self.history(key), self.build(item), annotator, *hashes, presentation)
+        key, prediction, golden = self.reference(item)
+        return has_seen(self.history(key), self.build(item), annotator, prediction, golden, presentation)
 
     def build(self, item: int) -> Build:
         """What the roll-up must know of an item that somebody spoke of."""

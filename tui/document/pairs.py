@@ -63,7 +63,8 @@ def pair_block(of: Scene, pair: Pair, position: int, options: Options, parent: s
     golden, predicted = of.sides(pair)
     folded = options.folded(address, folded_by_default(of, pair, address))
     also = remarks(of, pair, address)
-    ending = "".join(f" · {each}" for each in also)
+    step = [of.step(pair.turn, predicted.step)] if predicted is not None and of.several(pair.turn) else []
+    ending: Line = (*((f" · {each}", "warn") for each in also), *((f" · {each}", "dim") for each in step))
     inside = parent is not None and is_address(parent)
     head = Block(
         address,
@@ -85,7 +86,7 @@ def pair_block(of: Scene, pair: Pair, position: int, options: Options, parent: s
     widths = cache(partial(columns, table.rows))  # the same for all rows, of which there may be a million
 
     def heading(cells: int) -> list[Line]:
-        lines = [pair_heading(pair, position + 1, count, cells, also)]
+        lines = [pair_heading(pair, position + 1, count, cells, [*also, *step])]
         lines += table.before(cells)
         if table.rows:
             lines.append(heading_row(widths(cells)))

@@ -103,7 +103,7 @@ class PageReader(HTMLParser):
             if OUTSIDE.search(data):
                 self.faults.append("a style that fetches")
         elif data.strip():
-            self.texts.append(data)
+            self.texts.append(data.replace("\u00a0", " "))  # what keeps a number on one line
 
     def handle_comment(self, data: str) -> None:
         self.faults.append(f"comment {data}")

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.reactive import Reactive
 from textual.screen import Screen
+from textual.widget import Widget
 
 from fcreview.store.filters.language import FilterError
 from fcreview.tui.keys import bindings, key_names
@@ -34,6 +36,9 @@ ACTIONS = {action.does.partition("(")[0] for action in QUEUE}
 
 class QueueScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(QUEUE)
+
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
+    """Textual would draw the whole screen anew each time the focus moves."""
 
     def __init__(
         self,

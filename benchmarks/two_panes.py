@@ -1,4 +1,4 @@
-"""What two panes cost: bytes and times of single keys at 160x50, beside those of one pane at 139x50, and the first rows.
+"""What two panes cost: bytes and times of single keys at 160x50, beside those of one pane at 139x50; the first rows.
 
 Usage: python benchmarks/two_panes.py PATH [WORKSPACE]     (a run that is imported already)
 Bytes of a key are all that comes until nothing came for half a second: the item that follows is among them.

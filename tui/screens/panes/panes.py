@@ -111,6 +111,8 @@ class Panes(Horizontal):
             self.in_item, self.item.follows = in_item, not in_item
             self._draw_focus()
             if in_item:
+                if self._queue.reading and not self._taking:
+                    self.item.hold()
                 self._follow()
                 self.item.reviewing.enter()
             else:
@@ -195,9 +197,9 @@ class Panes(Horizontal):
         item = await self._made()
         if pane.reviewing.begun:
             item.go_on_from(pane)
-        self._taking = False
         self.fit()
         self.to_item()
+        self._taking = False
 
     @work(group="item")
     async def _make(self) -> None:

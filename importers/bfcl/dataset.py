@@ -19,7 +19,7 @@ from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.cases import KEPT, Cases
 from fcreview.importers.bfcl.golden import golden_calls
 from fcreview.importers.common.jsonl import Record, records, reread
-from fcreview.model import ImportIssue, Message
+from fcreview.model import ImportIssue, Message, Repeated
 from fcreview.text.redact import redact
 from fcreview.values import json_safe
 
@@ -164,10 +164,10 @@ def make_case(
     turns = as_turns(record.get("question"))
     case = Case(item, category, turns, documents, truth, question=one_line(turns), extra=extra)
     if not category.startswith(("memory", "web_search")):
-        case.golden = golden_calls(truth, category, generation, documents)
+        case.golden = Repeated(golden_calls(truth, category, generation, documents))
     if truth is not None:
         case.golden_hash = content_hash(truth)
-    case.opening = opening_messages(case)
+    case.opening = Repeated(opening_messages(case))
     return case
 
 

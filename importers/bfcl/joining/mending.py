@@ -11,7 +11,7 @@ from fcreview.errata.rules import Rule
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.golden import golden_calls
 from fcreview.importers.bfcl.joining.questions import same_answer
-from fcreview.model import ImportIssue, Message, Run
+from fcreview.model import ImportIssue, Message, Repeated, Run
 
 
 class Mending:
@@ -58,10 +58,10 @@ class Mending:
     def _made(self, case: Case, entry: Entry | None, rules: tuple[Rule, ...]) -> Case:
         """Its hash stays that of the dataset's own answer: reviews of the item, by which the answer was mended, are no
         more stale than before."""
-        found = replace(case, rules=rules, prepared={}, judged={})
+        found = replace(case, rules=rules, prepared={}, judged={}, replies={})
         if entry is not None:
             found.answer = entry.new
-            found.golden = golden_calls(entry.new, case.category, self._run.generation, case.functions)
+            found.golden = Repeated(golden_calls(entry.new, case.category, self._run.generation, case.functions))
         return found
 
     def _fits(self, entry: Entry, case: Case, opening: Sequence[Message]) -> bool:

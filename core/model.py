@@ -29,7 +29,7 @@ class Repeated(list[T]):
     """A list that many items have in common, one object for all of them and never changed: whoever writes items out
     keeps its JSON with it."""
 
-    __slots__ = ("text",)
+    __slots__ = ("__weakref__", "text")
 
     def __init__(self, values: Iterable[T] = ()) -> None:
         super().__init__(values)

@@ -7,10 +7,12 @@ keys once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from hashlib import blake2b
 from operator import attrgetter
 from typing import IO, Any
+from weakref import ref
 
 import orjson
 
@@ -21,19 +23,20 @@ from fcreview.text.redact import without_credentials, without_keys
 from fcreview.values import json_safe
 
 _REMEMBERED = 20_000
-"""Function lists whose hashes are kept; lists are kept alive that long."""
+"""Function lists whose hashes are kept."""
 _LISTS = ("messages", "golden", "predicted", "pairs", "verdicts")
 _ALIKE = tuple(name for name in PLAIN if name not in OWN)
 _own, _alike, _lists = attrgetter(*OWN), attrgetter(*_ALIKE), attrgetter(*_LISTS)
 
 
 class Shared:
-    """Function documents of all runs, by content hash; lists of them are known by identity, and kept alive."""
+    """Function documents of all runs, by content hash. Lists of them are known by identity, and kept alive if they are
+    not `Repeated`: of a large dataset they are let go by the thousand."""
 
     def __init__(self) -> None:
         self.written: set[str] = set()
         """Hashes of the documents that are in some part."""
-        self.hashes: dict[int, tuple[list[dict[str, Any]], bytes]] = {}
+        self.hashes: dict[int, tuple[Callable[[], list[dict[str, Any]] | None], bytes]] = {}
 
     def forget_documents(self) -> None:
         """They are written again: the part they were in is thrown away."""
@@ -53,10 +56,11 @@ class FunctionDocuments:
         """Their content hashes as a JSON list."""
         lists = self._shared.hashes
         known = lists.get(id(documents))
-        if known is None:
+        if known is None or known[0]() is not documents:
             if len(lists) >= _REMEMBERED:
                 lists.clear()
-            known = lists[id(documents)] = (documents, orjson.dumps([self._hash(document) for document in documents]))
+            holder = ref(documents) if type(documents) is Repeated else lambda: documents
+            known = lists[id(documents)] = (holder, _trim(orjson.dumps([self._hash(one) for one in documents])))
         return known[1]
 
     def _hash(self, document: dict[str, Any]) -> str:
@@ -114,8 +118,13 @@ def _text(values: Repeated[Any]) -> bytes:
         text = orjson.dumps(values)
     except TypeError:
         text = orjson.dumps(json_safe(_shallow(values)))
-    values.text = without_keys(text)
+    values.text = _trim(without_keys(text))
     return values.text
+
+
+def _trim(text: bytes) -> bytes:
+    """A copy to keep: what orjson has written holds on to kilobytes, however short it is."""
+    return bytes(memoryview(text))
 
 
 def _extra(extra: Extra) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def _key(record: dict[str, Any], reading: Reading) -> tuple[str, bool, Any] | No
         return None
     if type(result) is not str:
         try:
-            result = orjson.dumps(result)
+            result = bytes(memoryview(orjson.dumps(result)))  # as orjson has it, it holds on to kilobytes
         except TypeError:
             return None
         if b"null" in result:  # or NaN, which is written so

@@ -9,10 +9,9 @@ from operator import attrgetter
 from typing import Any
 
 from fcreview.calls.align import align_turns
-from fcreview.calls.first_difference import first_difference
+from fcreview.calls.first_difference import blame, first_difference
 from fcreview.extra import Automatic, Extra, RecordPlace
 from fcreview.importers.bfcl import files, scores, trajectory
-from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.check.evaluate import Evaluation, decode_display
 from fcreview.importers.bfcl.check.kinds import NOTES
 from fcreview.importers.bfcl.check.replies import Reading, Reply, reply_to
@@ -21,6 +20,7 @@ from fcreview.importers.bfcl.dataset import content_hash
 from fcreview.importers.bfcl.decode.decoder import Decoder
 from fcreview.importers.bfcl.decode.decoders import BY_NAME
 from fcreview.importers.bfcl.figures.cost import STEPS
+from fcreview.importers.bfcl.joining.mending import Mended
 from fcreview.importers.common.jsonl import Record
 from fcreview.model import Common, ImportIssue, Item, Message, Pair, Verdict
 
@@ -69,7 +69,8 @@ class Known:
     """What there is of one item besides its result record."""
 
     id: str
-    case: Case
+    mended: Mended
+    """The case, with errata where the run is read with some."""
     opening: list[Message]
     """The case's messages, shared by all runs."""
     official: bool | None
@@ -78,8 +79,6 @@ class Known:
     file: str
     stands: Record
     """Line, offset and length in the file."""
-    before: Case | None = None
-    """The case as the dataset has it, where errata make it another."""
     again: Sequence[scores.Entry] = ()
     """Further score entries of the item: what failed after the first cause."""
 
@@ -92,10 +91,10 @@ def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
         _turns(item, context, record, known)
         return item
     reading = _reading(context, known)
-    reply = reply_to(known.case, record, known.opening, reading)
+    reply = reply_to(known.mended.case, record, known.opening, reading)
     alike = known.id, context.by, known.official
     found = reply.items.get(alike)
-    repeats = reply.kept and known.official is not False and known.before is None and _is_usual(record)
+    repeats = reply.kept and known.official is not False and _is_usual(known, record)
     if found is not None and repeats:
         if found.common is None:  # most replies are never seen again: nothing is kept for the first time
             found.common = Common()
@@ -110,13 +109,14 @@ def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
     return item
 
 
-def _is_usual(record: dict[str, Any]) -> bool:
+def _is_usual(known: Known, record: dict[str, Any]) -> bool:
     """Whether an item has nothing of its own but numbers."""
-    return record.keys() <= USUAL and type(record.get("latency")) is not list
+    mended = known.mended.before is not None or known.mended.erratum is not None
+    return not mended and record.keys() <= USUAL and type(record.get("latency")) is not list
 
 
 def _begun(context: Context, known: Known, record: dict[str, Any]) -> Item:
-    case, official = known.case, known.official
+    case, official = known.mended.case, known.official
     item = Item(
         known.id,
         context.category,
@@ -125,7 +125,7 @@ def _begun(context: Context, known: Known, record: dict[str, Any]) -> Item:
         golden=case.golden,
         functions=case.functions,
         official=official,
-        extra=Extra(more=dict(case.extra)),
+        extra=Extra(erratum=known.mended.erratum, more=dict(case.extra)),
         golden_hash=case.golden_hash,
     )
     _place(item, known, record)
@@ -181,8 +181,8 @@ def _single(item: Item, record: dict[str, Any], known: Known, reading: Reading, 
     found, by = reply.found, CHECKER
     if reading.config is not None and (parts := files.split_format_id(item.id)):
         item.extra.more |= {"config": parts[1], "original": parts[2]}
-    if known.before is not None:
-        own = reply_to(known.before, record, known.opening, reading).found
+    if known.mended.before is not None:
+        own = reply_to(known.mended.before, record, known.opening, reading).found
         if (own.valid, own.error_type) != (found.valid, found.error_type):
             item.extra.without_errata, by = Automatic(own.valid, own.error_type), WITH_ERRATA
     item.messages, item.predicted, item.pairs = reply.messages, reply.predicted, reply.pairs
@@ -205,25 +205,26 @@ def _difference(item: Item, pairs: list[Pair], found: Evaluation | None) -> None
     if found is not None and found.decode_error:
         item.first_difference = found.decode_error[:300]
         return
-    function, argument, text = first_difference(pairs, item.golden, item.predicted, RULES)
+    first = first_difference(pairs, item.golden, item.predicted, RULES)
+    first.put(item)
+    argument, text = first.argument, first.text
     if found is not None and found.function is not None:
-        if (found.function, found.argument) != (function, argument):
+        if (found.function, found.argument) != (first.function, argument):
             same_place = (
                 argument is not None and found.argument is not None and argument.startswith(str(found.argument))
             )
             text = text if same_place else next(iter(found.messages), text)
-        function, argument = found.function, found.argument
+        blame(item, found.function, found.argument)
     elif found is not None and text is None:
         text = next(iter(found.messages), None)
     if text is None and item.verdicts and item.verdicts[0].rationale:
         text = item.verdicts[0].rationale.split("\n", 1)[0]
-    item.diff_function, item.diff_argument = function, argument
     item.first_difference = text[:300] if text else None
 
 
 def _turns(item: Item, context: Context, record: dict[str, Any], known: Known) -> None:
     """A multi-turn or agentic item: its verdicts are imported only."""
-    case, entry = known.case, known.entry
+    case, entry = known.mended.case, known.entry
     decode = partial(decode_display, decoder=context.decoder, rules=context.rules)
     found = trajectory.follow(record, known.opening, decode, case.functions)
     item.messages, item.predicted = found.messages, found.calls
@@ -258,7 +259,7 @@ def _turns(item: Item, context: Context, record: dict[str, Any], known: Known) -
 
 def degraded(context: Context, known: Known, why: str) -> Item:
     """What is left of an item whose record could not be made sense of."""
-    case, stands = known.case, known.stands
+    case, stands = known.mended.case, known.stands
     item = Item(known.id, context.category, question=case.question, official=known.official)
     item.functions, item.golden, item.golden_hash = case.functions, case.golden, case.golden_hash
     item.file, item.line, item.offset, item.length = known.file, stands.line, stands.offset, stands.length

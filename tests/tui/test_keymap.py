@@ -45,7 +45,8 @@ def test_a_key_is_taken_from_what_has_it_by_default_on_the_same_screen() -> None
     assert in_force({"item.pass": "y"}) == {"item.pass": "y", "item.copy": NO_KEY}
     assert in_force({"item.pass": "j"})["item.down"] == NO_KEY, "in another widget of that screen"
     assert in_force({"item.arguments": "Q", "item.back": "a"}) == {"item.arguments": "Q", "item.back": "a"}
-    assert in_force({"item.pass": "tab"})["item.arguments"] == "a", "the other key stays"
+    assert in_force({"item.pass": "enter"})["item.fold"] == "space", "the other key stays"
+    assert in_force({"item.pass": "tab"})["item.aside"] == NO_KEY
     assert in_force({"list.down": "f"}) == {"list.down": "f", "queue.filter": NO_KEY}
     assert "queue.quit" not in in_force({"item.pass": "q"})
 

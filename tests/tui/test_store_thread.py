@@ -19,6 +19,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.screens.panes.item import ItemPane
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 
@@ -108,11 +109,11 @@ async def test_the_item_screen_asks_and_reviews_beside_the_loop(watched: Any) ->
 
 async def test_a_verdict_shows_the_next_item_without_reading_it_then(watched: Any) -> None:
     async with watched(view=View(queue="dataset"), open_item="simple_0") as (pilot, store, _):
-        screen = pilot.app.screen
+        pane = pilot.app.screen.query_one(ItemPane)
         before = len(store.calls)
         shown: list[tuple[str, list[str]]] = []
-        begin = screen.begin
-        screen.begin = lambda of, remark: (shown.append((of.detail.row.id, store.names[before:])), begin(of, remark))
+        begin = pane.begin
+        pane.begin = lambda of, remark: (shown.append((of.detail.row.id, store.names[before:])), begin(of, remark))
         await pilot.press("f")
         await settle(pilot)
         assert shown == [("simple_2", [])], "item 1 is an issue without an item; nothing is asked until it is shown"

@@ -7,18 +7,18 @@ is on disk gives way to the next one when nothing more is asked of it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from fcreview.sanitise import visible
-from fcreview.store.queues.presentations import item_of
-from fcreview.store.rows import ItemDetail
+from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.in_order import Act
 from fcreview.tui.item.acting import Acting
-from fcreview.tui.item.ahead import LookAhead, Shown
+from fcreview.tui.item.ahead import LookAhead, Shown, Wanted
+from fcreview.tui.item.face import Face
 from fcreview.tui.item.judging import About, Judging, KeyOf, Outcome
 from fcreview.tui.item.pace import Pace
 from fcreview.tui.item.status import SILENT, Remark
@@ -29,34 +29,9 @@ if TYPE_CHECKING:
 Judgement = Callable[[About], Awaitable[Outcome]]
 
 
-class Face(Protocol):
-    """The screen, as far as it is needed here."""
-
-    @property
-    def in_front(self) -> bool:
-        """Nothing lies over it: another item may be shown."""
-        ...
-
-    def begin(self, shown: Shown, remark: Remark) -> None:
-        """Shows another item."""
-        ...
-
-    def renew(self, shown: Shown, remark: Remark) -> None:
-        """Shows the same item as it is now."""
-        ...
-
-    def say(self, remark: Remark) -> None: ...
-
-    def leave(self, item: int) -> None: ...
-
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs it beside the keys, as long as the screen is there."""
-        ...
-
-
 class Reviewing:
     def __init__(self, session: Session, ahead: LookAhead, face: Face, key: KeyOf) -> None:
-        self.judging = Judging(session, key, judged=ahead.view.queue == "judged")
+        self.judging = Judging(session, key)
         self.direction = 1
         """Which way the reader went last."""
         self._session, self._ahead, self._face, self._key = session, ahead, face, key
@@ -64,11 +39,13 @@ class Reviewing:
         self._shown: Shown | None = None
         self._stale = False
         """Something was said of the item since it was read."""
-        self._last: int | None = None
+        self.last: int | None = None
         """The item that was judged last."""
         self.pace = Pace()
         self._due: tuple[int, Remark] | None = None
         """The item to go to, and what is said there, as soon as nothing more is asked of this one."""
+        self._wanted: Wanted | None = None
+        """Until it is shown."""
 
     @property
     def begun(self) -> bool:
@@ -81,8 +58,49 @@ class Reviewing:
             raise RuntimeError("no item was read yet")
         return self._shown
 
+    @property
+    def settled(self) -> bool:
+        """An item is shown and none is to come."""
+        return self._shown is not None and self._due is None and self._wanted is None
+
+    def take_in(self, shown: Shown, last: int | None) -> None:
+        """The same item in another store, and the one that was judged last there."""
+        self._shown, self._stale, self.last, self.pace.left = shown, False, last, None
+        self._ahead.turn_to(shown.walk.view)
+        self._ahead.renumber()
+
+    @property
+    def behind(self) -> bool:
+        """Another item is wanted than the one that is shown."""
+        return self._wanted is not None
+
+    def go_on_from(self, other: Reviewing) -> None:
+        """Of another pane that is gone: its item, as if it had been here."""
+        self._shown, self._stale, self._due = other._shown, other._stale, other._due
+        self.last, self.pace, self.direction = other.last, other.pace, other.direction
+        self.judging, self._wanted = other.judging, None
+        self._ahead.turn_to(other._ahead.view)
+
     def open(self, item: int) -> None:
         self._do(partial(self._open, item))
+
+    def shows(self, item: int, view: View) -> bool:
+        """Or is about to; nothing else is on its way."""
+        if self._wanted is not None:
+            return (self._wanted.item, self._wanted.view) == (item, view)
+        here = self._shown is not None and self._shown.item == item
+        return here and self._ahead.view == view and not self._stale and self._due is None
+
+    def want(self, wanted: Wanted) -> None:
+        """To be shown by `follow`, when the list has come to rest."""
+        self._wanted = wanted
+
+    def follow(self) -> None:
+        self._do(self._follow)
+
+    def enter(self) -> None:
+        """What is shown is going to be judged."""
+        self._do(self._enter)
 
     def judge(self, about: About, judgement: Judgement) -> None:
         self._do(partial(self._judge, about, judgement))
@@ -95,10 +113,10 @@ class Reviewing:
         self._do(partial(self._of_last, take))
 
     async def _of_last(self, take: Callable[[About], None]) -> bool:
-        if self._last is None:
+        if self.last is None:
             self._say("no item was judged yet", "warn")
         else:
-            take(About(self._last, await self._ahead.detail(self._last)))
+            take(About(self.last, await self._ahead.detail(self.last)))
         return True
 
     def step(self, by: int) -> None:
@@ -129,8 +147,34 @@ class Reviewing:
         self.pace.begin(monotonic())
         return True
 
+    async def _enter(self) -> bool:
+        await self._session.ready()
+        self.pace.begin(monotonic())
+        return True
+
+    async def _follow(self) -> bool:
+        """What was wanted last; the same item is shown as it is now, as the reader left it."""
+        wanted = self._wanted
+        if wanted is None:
+            return True
+        if wanted.anew or wanted.view != self._ahead.view:
+            self._ahead.turn_to(wanted.view)
+            self._session.queue = wanted.view.file
+        shown, before = await self._ahead.read(wanted.item), self._shown
+        if self._wanted is not wanted:
+            return True
+        self._wanted = None
+        self.direction = -1 if before is not None and shown.walk.place < before.walk.place else 1
+        if before is not None and before.item == wanted.item:
+            self._shown, self._stale, self._due = shown, False, None
+            self._face.renew(shown, SILENT)
+        else:
+            self._begin(shown, SILENT)
+        return True
+
     def _begin(self, shown: Shown, remark: Remark) -> None:
         self._shown, self._stale, self._due = shown, False, None
+        self.judging.judged = shown.walk.view.queue == "judged"
         self._face.begin(shown, remark)
 
     async def _renew(self, remark: str) -> None:
@@ -158,9 +202,10 @@ class Reviewing:
         if not outcome.done:
             self._say(outcome.said, outcome.style)
             return outcome.style != "bad"
+        self._face.said(about.item)
         if outcome.goes_on:
-            self._last = about.item
-            self.pace.judged(item_of(about.item), monotonic())
+            self.last = about.item
+            self.pace.judged(about.detail.key, monotonic())
         if not here:
             self._ahead.forget()
             self._say(f"{outcome.said} · {visible(about.detail.row.id)}")
@@ -208,8 +253,9 @@ class Reviewing:
             return outcome.style != "bad"
         self._ahead.forget()
         item = await self._ahead.number(outcome.undone, outcome.presentation)
+        self.pace.undone(outcome.undone)
         if item is not None:
-            self.pace.undone(item_of(item))
+            self._face.said(item)
         if item is None:
             await self._renew(f"{outcome.message} (an item that is not in this workspace)")
         elif item == self.shown.item:
@@ -246,5 +292,6 @@ class Reviewing:
 
     async def _leave(self) -> bool:
         self._session.acts.clear()
-        self._face.leave(self._due[0] if self._due is not None else self.shown.item)
+        due, self._due = self._due, None
+        self._face.leave(due[0] if due is not None else self.shown.item)
         return True

@@ -1,299 +1,74 @@
-"""One item: what was asked, what was expected, what was done, what was said of it; and one key for a verdict.
-
-The screen wires keys and widgets to its parts: the text moves and folds, `Reviewing` judges and goes from item to item,
-`LookAhead` reads.
-"""
+"""One item on a screen of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any, ClassVar
 
-from textual import work
 from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 
-from fcreview.sanitise import visible
 from fcreview.store.rows import View
-from fcreview.targets import ITEM as WHOLE_ITEM
-from fcreview.targets import words
-from fcreview.tui.document.blocks import Options
-from fcreview.tui.document.header import header_line
-from fcreview.tui.document.records import joined
-from fcreview.tui.item.ahead import LookAhead, Shown
-from fcreview.tui.item.asked import judged_open
 from fcreview.tui.item.cursor import Cursor
-from fcreview.tui.item.judging import About, Judging, Outcome
-from fcreview.tui.item.raw import raw_records
-from fcreview.tui.item.reviewing import Judgement, Reviewing
-from fcreview.tui.item.status import SILENT, Remark, key_line, status_line
-from fcreview.tui.keys import bindings, key_hints, key_names
-from fcreview.tui.keytable import ITEM
-from fcreview.tui.screens.ask import AskScreen
-from fcreview.tui.screens.fault import FaultScreen
-from fcreview.tui.screens.note import NoteScreen
-from fcreview.tui.screens.pager import PagerScreen, Text
-from fcreview.tui.screens.tags import TagsScreen, tag_choices
+from fcreview.tui.item.digits.answering import Answering
+from fcreview.tui.screens.panes.item import ItemPane
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import Line
-from fcreview.tui.widgets.document import LineBar
+from fcreview.tui.text.sides import TWO_FROM
 from fcreview.tui.widgets.item_text import ItemText
-
-DISARMED = Remark("verdicts are about the whole item again", "warn")
+from fcreview.tui.widgets.status import KeyLine
 
 
 class ItemScreen(Screen[int]):
     """Gives the item that was on screen last (`QueueRow.item`)."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(ITEM)
     CSS_PATH = "item.tcss"
 
     def __init__(self, session: Session, view: View, item: int) -> None:
         super().__init__()
-        self._session, self._item = session, item
+        self._item = item
         session.queue = view.file
-        self._ahead = LookAhead(session, view)
-        self.reviewing = Reviewing(session, self._ahead, self, self._key)
-        self._on_cursor = False
-        """Verdicts are about what the cursor is on, not about the item."""
-        self._remark = SILENT
+        self.pane = ItemPane(session, view, partial(ItemScreen, session))
+        self.widens = False
+        """It gives way to two panes when there is room for them."""
 
     def compose(self) -> ComposeResult:
-        yield LineBar(id="item-header")
-        yield ItemText(id="item-text")
-        yield LineBar(id="item-status")
-        yield LineBar(id="item-keys")
+        yield self.pane
+        yield KeyLine(always=1, id="item-keys")
 
     def on_mount(self) -> None:
         self.text.focus()
-        self.watch(self.text, "moves", self._moved, init=False)
-        self.reviewing.open(self._item)
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._draw_bars)
+        self.pane.open(self._item)
 
     @property
     def opening(self) -> bool:
-        """Its item is not there yet: keys that would judge it are dropped, and the app rings for each."""
-        return not self.reviewing.begun
+        return self.pane.opening
 
-    def on_screen_resume(self) -> None:
-        self._session.queue = self._ahead.view.file  # another item screen may have lain over this one
-        self.reviewing.resume()
+    @property
+    def reviewing(self) -> Answering:
+        return self.pane.reviewing
 
     @property
     def text(self) -> ItemText:
-        return self.query_one("#item-text", ItemText)
+        return self.pane.text
 
     @property
     def reader(self) -> Cursor:
-        return self.text.reading
+        return self.pane.reader
 
     @property
     def target(self) -> str:
-        return self.reader.target if self._on_cursor else "item"
-
-    def _about(self) -> About:
-        shown = self.reviewing.shown
-        return About(shown.item, shown.detail, self.target)
-
-    def _key(self, action: str) -> str:
-        return key_names(self.app).get(action, "")
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        return self.reviewing.begun or action == "back"
-
-    # -- what is shown
+        return self.pane.target
 
     @property
-    def in_front(self) -> bool:
-        return self.app.screen is self  # `is_current` also holds below a prompt that can be seen through
+    def widened(self) -> bool:
+        return self.widens and self.app.size.width >= TWO_FROM
 
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        self.run_worker(work, group="acts")
+    def on_screen_resume(self) -> None:
+        self.pane.resume()
+        self.on_resize()
 
-    def begin(self, shown: Shown, remark: Remark) -> None:
-        self._on_cursor, self._remark = False, remark
-        if self.text.reader is None:
-            keys = " ".join(filter(None, map(self._key, ("item.group_previous", "item.group_next"))))
-            options = Options(opener=self._key("item.fold"), group_keys=keys)
-            self.text.open(Cursor(shown.detail, self._session.annotator, self._session.blind, options))
-        else:
-            self.reader.show(shown.detail)
-            self.text.open(self.reader)
-        self._to_judged()
-        self.call_after_refresh(self._look_ahead)
+    def on_resize(self) -> None:
+        if self.widened and self.pane.in_front:
+            self.pane.action_back()
 
-    def renew(self, shown: Shown, remark: Remark) -> None:
-        self._remark = remark
-        self.text.renew(shown.detail)
-        self._to_judged()
-
-    def _to_judged(self) -> None:
-        """In the queue of what judges said, to the first of it that is not answered."""
-        if self._ahead.view.queue != "judged":
-            return
-        left = judged_open(self.reader.detail, self._session.annotator)
-        self._on_cursor = bool(left) and self.text.go_to(left[0][0])
-        self._draw_bars()
-
-    def say(self, remark: Remark) -> None:
-        self._remark = remark
-        if remark.style == "bad":
-            self.app.bell()
-        self._draw_bars()
-
-    def leave(self, item: int) -> None:
-        self.dismiss(item)
-
-    @work(exclusive=True, group="ahead")
-    async def _look_ahead(self) -> None:
-        await self._ahead.look(self.reviewing.shown, self.reviewing.direction)
-        if self.reviewing.pace.left is None:
-            self.reviewing.pace.counted(await self._ahead.unjudged())
-
-    def _draw_bars(self) -> None:
-        cells, keys = self.app.size.width, key_names(self.app)
-        status: Line = ((f" {self._remark.text}", self._remark.style),)
-        if self.reviewing.begun:
-            shown, reader = self.reviewing.shown, self.reader
-            header = header_line(shown.detail, shown.walk.position, shown.walk.count, cells, hidden=reader.hidden)
-            self.query_one("#item-header", LineBar).show(header)
-            asked = self._about().asked
-            share, pace = self.text.share, self.reviewing.pace.said
-            status = status_line(self._remark, asked, share, reader.inside, cells, keys, pace)
-        self.query_one("#item-status", LineBar).show(status)
-        self.query_one("#item-keys", LineBar).show(key_line(key_hints(self), cells))
-
-    def _moved(self) -> None:
-        if self.text.remark is not None:
-            self._remark = self.text.remark
-        if self._on_cursor and self.reader.target == WHOLE_ITEM:
-            self._on_cursor, self._remark = False, DISARMED
-        self._draw_bars()
-
-    def on_document_view_scrolled(self) -> None:
-        self._draw_bars()
-
-    # -- what is said of it
-
-    def action_verdict(self, key: str) -> None:
-        self._judge(partial(self._judging.verdict, key=key))
-
-    def action_score(self, value: int) -> None:
-        """Only where it is asked: elsewhere the key leads there."""
-        target, criterion = self._judging.next_score(self._about()) or ("", "")
-        if target and self.reader.target != target and self.text.go_to(target):
-            self.say(Remark(f"{criterion} of the {words(target)} is asked here: 0 1 2", "warn"))
-        else:
-            self._judge(partial(self._judging.score, value=value))
-
-    def action_fault(self) -> None:
-        self._ask_fault(self._about())
-
-    def action_tag(self) -> None:
-        self._ask_tag(self._about())
-
-    def action_note(self) -> None:
-        self._ask_note(self._about())
-
-    def action_last(self, what: str) -> None:
-        """The same of the item that was judged last, which the prompt names."""
-        asks = {"fault": self._ask_fault, "tag": self._ask_tag, "note": self._ask_note}
-        self.reviewing.of_last(lambda about: asks[what](about, about.name))
-
-    def _ask_fault(self, about: About, name: str = "") -> None:
-        self._ask(about, FaultScreen(name), self._judging.fault)
-
-    def _ask_tag(self, about: About, name: str = "") -> None:
-        row, mine = about.detail.row, self._judging.mine(about)
-        chosen = (mine.tags if mine else None) or []
-        errors = [] if self._session.blind and row.you is None else [row.error_type, row.rule_error_type]
-        tags = tag_choices(errors, about.detail.run.tags, chosen)
-        self._ask(about, TagsScreen(tags, chosen, self._ahead.used_tags, name), self._judging.tags)
-
-    def _ask_note(self, about: About, name: str = "") -> None:
-        mine = self._judging.mine(about)
-        before = (mine.note if mine else None) or ""
-        self._ask(about, NoteScreen(name or visible(words(about.target)), before), self._judging.note)
-
-    def action_undo(self) -> None:
-        self.reviewing.undo()
-
-    @property
-    def _judging(self) -> Judging:
-        return self.reviewing.judging
-
-    def _judge(self, judgement: Judgement) -> None:
-        self.reviewing.judge(self._about(), judgement)
-
-    def _ask(
-        self, about: About, prompt: ModalScreen[Any], judgement: Callable[[About, Any], Awaitable[Outcome]]
-    ) -> None:
-        """What is answered is about what was on screen when the key was pressed."""
-
-        def take(answer: Any) -> None:
-            if answer is not None:
-                self.reviewing.judge(about, lambda latest: judgement(latest, answer))
-
-        self.app.push_screen(prompt, take)
-
-    def action_target(self) -> None:
-        if not self._on_cursor and self.reader.target == WHOLE_ITEM:
-            self.say(Remark("there is nothing to judge by itself under the cursor", "warn"))
-            return
-        self._on_cursor = not self._on_cursor
-        self.say(SILENT if self._on_cursor else DISARMED)
-
-    # -- where to go, and a closer look
-
-    def action_step(self, by: int) -> None:
-        self.reviewing.step(by)
-
-    def action_in_group(self, by: int) -> None:
-        self.reviewing.in_group(by)
-
-    def action_back(self) -> None:
-        if self.reviewing.begun:
-            self.reviewing.leave()
-        else:
-            self.leave(self._item)
-
-    def action_raw(self) -> None:
-        if self.reader.hidden:
-            self.say(Remark("records may tell verdicts: they are shown when you have decided", "warn"))
-            return
-        shown = self.reviewing.shown
-
-        async def load() -> Text:
-            records = await raw_records(self._session, shown.item, shown.detail.item)
-            return Text(joined(records, indented=False), joined(records, indented=True))
-
-        self._page("records", load)
-
-    def on_item_text_opened(self, opened: ItemText.Opened) -> None:
-        self._page(opened.title, opened.text)
-
-    def _page(self, title: str, text: str | Callable[[], Awaitable[Text]]) -> None:
-        name = f"{self.reviewing.shown.detail.row.id} · {title}"
-        self.app.push_screen(PagerScreen(name, text, find=self.reader.sought, folder=self._session.folder))
-
-    def action_search(self) -> None:
-        self.app.push_screen(AskScreen("/", self.reader.sought), lambda text: self.text.search(text) if text else None)
-
-    @work(group="closer", exclusive=True)
-    async def action_closer(self, what: str) -> None:
-        """What lies over the item: the golden answer, labels, other runs."""
-        from fcreview.tui.screens.closer.opening import CLOSER
-
-        await CLOSER[what](self, self._session, self._about())
-
-    def another(self, view: View, item: int) -> ItemScreen:
-        return ItemScreen(self._session, view, item)
-
-    def action_copy(self) -> None:
-        from fcreview.tui.screens.closer.copying import ask_copy
-
-        ask_copy(self, self._session)
+    def on_item_pane_left(self, left: ItemPane.Left) -> None:
+        self.dismiss(left.item)

@@ -95,7 +95,8 @@ class DocumentView(Widget, can_focus=True):
         self._gutter = gutter
         self._rows: list[Strip] = []
         self._fitted = Size(0, 0)
-        self._wanted: tuple[int, int, bool] | None = None
+        self._wanted: list[tuple[int, int, bool]] = []
+        """What was revealed last; while there is no size, all that was."""
 
     @property
     def cells(self) -> int:
@@ -106,12 +107,12 @@ class DocumentView(Widget, can_focus=True):
         size: the first frame then has it all."""
         self.layout_ = Layout(source, self.cells, max(self.size.height, 1))
         self.layout_.top = self.layout_.settle(top) if self.size else top
-        self.cursor, self._wanted = cursor, None
+        self.cursor, self._wanted = cursor, []
         self.redraw()
 
     def reveal(self, index: int, row: int = 0, *, whole: bool = True) -> None:
         """Brings a row on screen; it stays there when the size changes. See `Layout.reveal`."""
-        self._wanted = (index, row, whole)
+        self._wanted = [*([] if self.size else self._wanted), (index, row, whole)]
         if self.size and self.layout_ is not None:
             self.layout_.reveal(index, row, whole=whole)
             self.redraw()
@@ -134,9 +135,9 @@ class DocumentView(Widget, can_focus=True):
         self._fitted = self.size
         if self.layout_ is not None:
             self.layout_.resize(self.cells, max(self.size.height, 1))
-            if self._wanted is not None:
-                index, row, whole = self._wanted
+            for index, row, whole in self._wanted:
                 self.layout_.reveal(index, row, whole=whole)
+            self._wanted = self._wanted[-1:]
         self._rows = self._draw()
 
     def _draw(self) -> list[Strip]:
@@ -163,14 +164,14 @@ class DocumentView(Widget, can_focus=True):
         self.redraw()
 
     def scroll_rows(self, rows: int) -> None:
-        self._wanted = None
+        self._wanted = []
         if self.layout_ is not None:
             self.layout_.scroll(rows)
             self.redraw()
 
     def scroll_edge(self, side: int) -> None:
         """To the end (1) or the beginning (-1)."""
-        self._wanted = None
+        self._wanted = []
         if self.layout_ is not None:
             self.layout_.go(START if side < 0 else self.layout_.last_top())
             self.redraw()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,7 +20,7 @@ from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.item.status import SILENT, Remark
 from fcreview.tui.keys import bindings, key_names
 from fcreview.tui.keytable import ITEM_TEXT
-from fcreview.tui.text.layout import Spot
+from fcreview.tui.text.layout import START, Spot
 from fcreview.tui.widgets.document import DocumentView
 
 
@@ -43,6 +44,8 @@ class ItemText(DocumentView):
         self.reader: Cursor | None = None
         self.remark: Remark | None = None
         """What there is to say of the last move; None leaves what was said."""
+        self.aside: Callable[[], None] | None = None
+        """To what stands beside it."""
 
     @property
     def share(self) -> int:
@@ -67,11 +70,27 @@ class ItemText(DocumentView):
         self._go()
         self.reveal(decisive(reader.blocks, reader.at))
 
+    def go_on_from(self, other: ItemText) -> None:
+        """As another one shows its item, with cursor and folds."""
+        self.reader, self.find = other.reading, other.find
+        top = other.layout_.top if other.layout_ is not None else START
+        self.show(BlockSource(self.reading.blocks), top=top, cursor=self.reading.at)
+        self._go()
+
     def renew(self, detail: ItemDetail) -> None:
         """The same item after something was said of it."""
         before, reader = self._top(), self.reading
         reader.renew(detail)
         self._redraw_from(before)
+
+    def take_in(self, detail: ItemDetail, remark: Remark | None) -> None:
+        """The same item from another store. If it reads as it did, nothing of it is drawn."""
+        before, blocks = self._top(), self.reading.blocks
+        self.reading.renew(detail)
+        if self.reading.blocks != blocks:
+            self._redraw_from(before, remark)
+        else:
+            self._moved(remark)
 
     @property
     def reading(self) -> Cursor:
@@ -159,6 +178,12 @@ class ItemText(DocumentView):
             self._go()
         else:
             self._say("no arguments below the cursor")
+
+    def action_aside(self) -> None:
+        if self.aside is not None:
+            self.aside()
+        else:
+            self.action_arguments()
 
     def action_fold(self) -> None:
         block, before = self.reading.block, self._top()

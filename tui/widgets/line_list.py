@@ -55,10 +55,17 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         self.empty: Line = ()
         """What is said instead of lines if there are none."""
         self._has_cursor = cursor
+        self.marked = True
+        """The line under the cursor is drawn in reverse; else its mark alone tells it."""
 
     def line_at(self, index: int) -> Line:
         """The line without the mark of the cursor, which takes the first cell."""
         raise NotImplementedError
+
+    def set_marked(self, marked: bool) -> None:
+        if marked != self.marked:
+            self.marked = marked
+            self.refresh_line(self.cursor)
 
     def set_total(self, total: int, cursor: int = 0) -> None:
         self.total = total
@@ -83,6 +90,16 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             return False
         self._scroll(self.cursor - height // 2)
         return True
+
+    @property
+    def cursor_row(self) -> int:
+        """The row of the screen that the cursor is in."""
+        return self.cursor - int(self.scroll_offset.y)
+
+    def put_cursor(self, row: int) -> None:
+        """The line under the cursor in this row of the screen, as far as there are lines above it."""
+        if row != self.cursor_row:
+            self._scroll(self.cursor - row)
 
     def _scroll(self, top: int) -> None:
         self.scroll_to(y=max(0, min(top, self.total - self.size.height)), animate=False, force=True)
@@ -132,7 +149,8 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         here = self._has_cursor and index == self.cursor
         if not self._has_cursor:
             return strip_of(self.line_at(index), cells)
-        return strip_of(((symbols().cursor if here else " ", "strong"), *self.line_at(index)), cells, reverse=here)
+        mark: Line = ((symbols().cursor if here else " ", "strong"),)
+        return strip_of(mark + self.line_at(index), cells, reverse=here and self.marked)
 
 
 class TextList(LineList):

@@ -64,6 +64,10 @@ class QueueList(LineList):
             self._windows.popitem(last=False)
         self.refresh()
 
+    def rows_about(self, index: int) -> Sequence[QueueRow] | None:
+        """Those of its window, if they are there."""
+        return self._windows.get(index // WINDOW)
+
     def row_at(self, index: int) -> QueueRow | None:
         window, at = divmod(index, WINDOW)
         rows = self._windows.get(window)
@@ -99,6 +103,18 @@ class QueueList(LineList):
             self.columns = columns
             self.refresh()
             self.post_message(self.Widened())
+
+    def index_of(self, item: int) -> int | None:
+        """Where the item stands, if its row is in memory."""
+        rows = ((window * WINDOW + at, row) for window, rows in self._windows.items() for at, row in enumerate(rows))
+        return next((index for index, row in rows if row.item == item), None)
+
+    def put(self, index: int, age: int, row: QueueRow) -> None:
+        """The row as it is now."""
+        window, at = divmod(index, WINDOW)
+        if age == self.age and window in self._windows:
+            self._windows[window][at] = row
+            self.refresh_line(index)
 
     def _want(self, window: int) -> None:
         if window not in self._asked:

@@ -76,7 +76,7 @@ def said(workspace: Workspace) -> list[tuple[Any, ...]]:
 async def test_the_queue_of_judged_items_leads_from_one_to_the_next(
     app: FcreviewApp, workspace: Workspace, settled: Any
 ) -> None:
-    async with app.run_test(size=(140, 30)) as pilot:
+    async with app.run_test(size=(139, 30)) as pilot:
         first = await settled(pilot)
         assert first[0].split()[:2] == ["simple_0", "1/2"] and "verdict on: turn 1 call 1 equivalent" in first[-2]
         await pilot.press("f")

@@ -16,7 +16,7 @@ from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from fcreview.tui.widgets.queue_list import WINDOW
 
-NARROW, WIDE = (80, 24), (160, 50)
+NARROW, WIDE, ONE_PANE = (80, 24), (160, 50), (139, 50)
 
 
 def some(n: int = 30, passing: int = 10) -> list[dict[str, Any]]:
@@ -165,7 +165,7 @@ async def test_wide_terminals_get_the_category_and_resizing_keeps_the_cursor(mak
         await settled(pilot)
         await pilot.press("end")
         assert "category" not in (await settled(pilot))[4]
-        await pilot.resize_terminal(*WIDE)
+        await pilot.resize_terminal(*ONE_PANE)
         lines = await settled(pilot)
         assert "category" in lines[4]
         assert row_under_cursor(lines).split()[1:3] == ["simple_99", "weather"]
@@ -188,7 +188,7 @@ async def test_hostile_text_is_drawn_as_text(make_app, settled):
         "error_type": "value\u202e_error",
         "first_difference": "[bold red]markup[/] \x1b[2J\x9b2J",
     }
-    async with make_app([row]).run_test(size=WIDE) as pilot:
+    async with make_app([row]).run_test(size=ONE_PANE) as pilot:
         text = "\n".join(await settled(pilot))
     assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(text)
     assert "[bold red]markup[/] ␛[2J" in text
@@ -233,7 +233,7 @@ async def test_help_shows_every_key_in_force_and_goes_away(make_app, settled):
 
 async def test_blind_shows_no_verdict_of_others(make_app, settled):
     app = make_app(some(), blind=True, view=View(queue="failures"))
-    async with app.run_test(size=WIDE) as pilot:
+    async with app.run_test(size=ONE_PANE) as pilot:
         lines = await settled(pilot)
         text = "\n".join(lines)
         assert "✗" not in text

@@ -1,0 +1,79 @@
+"""What two panes show, as a person reads it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from textual import events
+from textual.app import App
+
+from fcreview.store.store import Store
+from fcreview.tui.screens.panes.item import ItemPane
+from fcreview.tui.screens.panes.panes import Panes
+from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.text.lines import plain
+from fcreview.tui.widgets.document import LineBar
+from fcreview.tui.widgets.frame import PaneTitle
+
+TWO, ONE = (160, 50), (80, 24)
+
+
+def queue_of(app: App[Any]) -> QueueScreen:
+    queue = app.screen_stack[0]
+    assert isinstance(queue, QueueScreen)
+    return queue
+
+
+def panes_of(app: App[Any]) -> Panes:
+    return queue_of(app).query_one(Panes)
+
+
+def listed(app: App[Any]) -> str:
+    """The id under the list's cursor."""
+    rows = queue_of(app).list
+    row = rows.row_at(rows.cursor) if rows.total else None
+    return row.id if row is not None else ""
+
+
+def named(app: App[Any]) -> str:
+    """The id that the item's header names; empty where no item is shown."""
+    panes = queue_of(app).query(ItemPane)
+    if not panes or not panes.first().visible or not panes.first().size:
+        return ""
+    return plain(panes.first().query_one("#item-header", LineBar).line).split()[0]
+
+
+def status(app: App[Any]) -> str:
+    return plain(queue_of(app).query_one("#item-status", LineBar).line)
+
+
+def focused(app: App[Any]) -> str:
+    """The pane with the focus, as it is told without colour."""
+    (heavy,) = [title for title in queue_of(app).query(PaneTitle) if "━" in plain(title.line)]
+    return plain(heavy.line).split()[1]
+
+
+def journal(store: Store) -> list[tuple[str, Any]]:
+    """(item's id, verdict) from disk, in order; undone ones too."""
+    path = store.workspace.reviews / "alice.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [(each["key"]["id"], each.get("verdict")) for each in map(json.loads, lines) if each["act"] == "review"]
+
+
+def press(app: App[Any], *keys: str) -> None:
+    """All at once, as they come from a terminal: nothing is waited for."""
+    for key in keys:
+        event = events.Key(key, key if len(key) == 1 else None)
+        event.set_sender(app)
+        app._driver.send_message(event)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end, "it did not come to that"
+        await asyncio.sleep(0.005)

@@ -1,0 +1,126 @@
+"""No verdict is given to another item than the one the header names, however fast keys come."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.review import Event, Said
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.screens.panes.item import ItemPane
+from fcreview.tui.session import Session
+from tests.store.factory import Imported
+from tests.tui.panes.sides import TWO, focused, journal, listed, named, panes_of, press, queue_of, until
+
+KEYS = ["j", "j", "k", "end", "g", "d", "tab", "tab", "enter", "escape", "p", "p", "u", "z", "]", "[", "F"]
+"""`u` is half a page up in the list; `f` and others that type are left out."""
+SHIFTED = {"]": "right_square_bracket", "[": "left_square_bracket"}
+
+
+class SlowReviewer(Reviewer):
+    """The real one, on a disk that takes its time."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, Journal(store.workspace, "alice"))
+
+    def review(self, item: int, said: Said) -> Event:
+        time.sleep(0.01)
+        return super().review(item, said)
+
+
+class Seen:
+    """An app with two panes; `said`: for each verdict that a key gave, what stood in the header and under the list's
+    cursor when it was pressed."""
+
+    def __init__(self, app: FcreviewApp, store: Store) -> None:
+        self.app, self.store = app, store
+        self.said: list[tuple[str, str]] = []
+
+    def watch(self) -> None:
+        pane = queue_of(self.app).query_one(ItemPane)
+        judge = pane.reviewing.judge
+
+        def judged(about: Any, judgement: Any) -> None:
+            self.said.append((named(self.app), listed(self.app)))
+            judge(about, judgement)
+
+        pane.reviewing.judge = judged  # type: ignore[method-assign]
+
+    async def done(self) -> None:
+        """Nothing waits, nothing rests."""
+
+        def still() -> bool:
+            panes = panes_of(self.app)
+            busy = [worker for worker in self.app.workers if not worker.is_finished]
+            return not busy and panes.item is not None and not panes.item.opening
+
+        for _ in range(3):
+            await until(still)
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def seen(imported: Imported, place: Path) -> AsyncIterator[Seen]:
+    with Store.open(imported(place, {"maple-8b": [{} for _ in range(80)]}), "alice") as store:
+        app = FcreviewApp(Session(None, "alice", store, SlowReviewer(store)), View(queue="dataset"))
+        async with app.run_test(size=TWO):
+            made = Seen(app, store)
+            await until(lambda: bool(app.screen_stack and app.screen.query(ItemPane)))
+            await made.done()
+            made.watch()
+            yield made
+
+
+async def test_a_verdict_before_the_item_is_there_is_dropped_with_a_bell(imported: Imported, tmp_path: Path) -> None:
+    async with seen(imported, tmp_path / "work") as made:
+        rung: list[bool] = []
+        made.app.bell = lambda: rung.append(True)  # type: ignore[method-assign]
+        press(made.app, "j", "j", "j", "tab", "p")
+        await made.done()
+        assert focused(made.app) == "item" and named(made.app) == listed(made.app)
+        assert [name for name, _ in journal(made.store)] == [name for name, _ in made.said]
+        assert bool(rung) is not bool(made.said), "either it was about the item that was named, or it rang"
+        assert set(made.said) <= {("simple_3", "simple_3")}
+
+
+async def storm(made: Seen, seed: int, keys: list[str]) -> None:
+    chosen = random.Random(seed)
+    for _ in range(12):
+        together = [chosen.choice(keys) for _ in range(chosen.randint(1, 12))]
+        press(made.app, *(SHIFTED.get(key, key) for key in together))
+        await asyncio.sleep(chosen.choice([0, 0, 0.01, 0.15]))
+    await made.done()
+    assert all(name == row for name, row in made.said), "the list's cursor stood on what the header named"
+    assert named(made.app) == listed(made.app)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_storm_in_the_item_is_written_as_it_was_seen(imported: Imported, tmp_path: Path, seed: int) -> None:
+    async with seen(imported, tmp_path / "work") as made:
+        press(made.app, "tab")
+        await made.done()
+        await storm(made, seed, ["p", "f", "u", "z", "]", "[", "j", "T"])
+        assert made.said and [name for name, _ in journal(made.store)] == [name for name, _ in made.said]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+async def test_a_storm_over_both_panes_judges_only_what_is_named(imported: Imported, tmp_path: Path, seed: int) -> None:
+    """What is pressed behind a key that leaves the item is dropped, as it would mean nothing in the list."""
+    async with seen(imported, tmp_path / "work") as made:
+        await storm(made, seed, KEYS)
+        said = iter(name for name, _ in made.said)
+        kept = [name for name, _ in journal(made.store)]
+        assert all(name in said for name in kept), (kept, made.said)

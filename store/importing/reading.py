@@ -17,8 +17,9 @@ from pathlib import Path
 from fcreview.model import ImportIssue, Item, Run
 from fcreview.plan import RunPlan
 from fcreview.store.importing.lifeline import Lifeline
+from fcreview.store.importing.lines import Shared
 from fcreview.store.importing.sources import Source, hashed
-from fcreview.store.importing.stage import Part, Shared, write_part
+from fcreview.store.importing.stage import Part, write_part
 from fcreview.store.workspace import Workspace
 
 Read = Callable[[RunPlan], Iterable[Item | ImportIssue]]

@@ -32,9 +32,9 @@ class Asked:
 
 def open_place(place: Place, asked: Asked = Asked(), *, follow: bool = False) -> None:
     """Imports what is new and shows the queue; see `fcreview open --help`."""
-    if follow and not on_terminal():
-        raise CommandError("--follow needs a terminal: fcreview import takes in what is new")
-    watching = _watching(place) if follow else None
+    watching = _watching(place) if follow and on_terminal() else None
+    if follow and watching is None:
+        note("fcreview: --follow needs a terminal: this is what is there now")
     with opened(place) as session:
         show_queue(session, asked, watching)
 

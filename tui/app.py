@@ -10,6 +10,7 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
+from textual.widgets import Input
 
 from fcreview.store.rows import View
 from fcreview.tui.ending import Ending
@@ -140,9 +141,12 @@ class FcreviewApp(App[int]):
         Palette(self, self.session, self._state, queue if isinstance(queue, QueueScreen) else None).open()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """The palette is called from where the keys of the queue or of an item are in force."""
+        """The palette is called from where the keys of the queue or of an item are in force, at once: what is typed
+        behind its key is never taken for keys of what lies below."""
         if action != "palette":
             return True
+        if isinstance(self.focused, Input):
+            return False
         nodes = (self.focused or self.screen).ancestors_with_self if self.screen_stack else []
         return any(getattr(each, "id", "") in PALETTE_AT for node in nodes for each in type(node).BINDINGS)
 

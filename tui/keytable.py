@@ -19,7 +19,7 @@ __all__ = ["ACTIONS", "FIND", "PALETTE", "PICKER", "RUNS", "TOGETHER", "Action"]
 
 APP = [
     Action("app.help", "question_mark", "app.help", "help"),
-    Action("app.palette", "colon", "app.palette", "palette"),
+    Action("app.palette", "colon", "app.palette", "palette", priority=True),
     Action("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", shown=False, priority=True),
 ]
 
@@ -46,7 +46,7 @@ QUEUE = [
     Action("queue.agreement", "a", "choose('agreement')", "agreement"),
     Action("queue.calibration", "C", "choose('calibration')", "calibration", shown=False),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate"),
-    Action("queue.item", "tab", "to_item", "to the item beside the list", shown=False),
+    Action("queue.item", "tab", "to_item", "to the item"),
     Action("queue.back", "escape", "back(False)", "back", shown=False),
     Action("queue.quit", "q", "back(True)", "quit"),
 ]

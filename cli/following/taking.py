@@ -1,9 +1,9 @@
 """The process that imports what changed while the app is open, so that the screen never waits for it.
 
-`python -m fcreview.cli.following.taking`, asked with one line of JSON on standard input: `{"paths": [...], "data":
-[...] or null, "workspace": path or null, "format": name or null, "decoder": name or null}`. Answers with one line on
-standard output: `{"runs": [1, 2], "new": 3, "changed": 0, "gone": 0}` or `{"error": text}`; what could not be read
-stands on standard error, as after every command. It ends when its standard input does.
+`python -m fcreview.cli.following.taking JSON`, where JSON is `{"paths": [...], "data": [...] or null, "workspace": path
+or null, "format": name or null, "decoder": name or null}`. Answers with one line on standard output: `{"runs": [1, 2],
+"new": 3, "changed": 0, "gone": 0}` or `{"error": text}`; what could not be read stands on standard error, as after
+every command. It ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ def main() -> None:
     heed()
     with contextlib.suppress(OSError):
         os.nice(NICE)
-    asked = orjson.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_input, daemon=True).start()
     try:
-        answer = taken(asked)
+        answer = taken(orjson.loads(sys.argv[1]))
     except Exception as error:
         from fcreview.cli.errors import explain
 

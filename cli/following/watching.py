@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -21,8 +20,8 @@ PATIENCE = 5.0
 """Seconds that the process has to tidy up."""
 OURS = "fcreview: "
 """What lines for people begin with."""
-State = dict[str, tuple[int, int, int]]
-"""Size, time and inode by path."""
+State = dict[str, tuple[int, int]]
+"""Size and time by path."""
 
 
 class Watching:
@@ -40,7 +39,7 @@ class Watching:
         """Those that were opened; empty for all of the workspace."""
         self._seen = _state(gather(self._paths).files)
         self._beside: list[Path] | None = None
-        self._failed = False
+        self._failed = self._taken = False
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
 
@@ -48,8 +47,11 @@ class Watching:
         """What could not be taken in counts as changed."""
         files = gather(self._paths).files
         if self._beside is None:
-            self._beside = self._read_from(files)
-            self._seen = _state(self._beside) | {path: of for path, of in self._seen.items() if self._lies_here(path)}
+            imported = self._read_from(files)
+            self._beside = sorted(map(Path, imported))
+            seen = {path: of for path, of in self._seen.items() if path in imported or self._lies_here(Path(path))}
+            # the first time as they were imported; later on they may be known to be others, and kept so
+            self._seen = (_state(self._beside) if self._taken else imported) | seen
         now = _state([*files, *self._beside])
         before, self._seen = self._seen, now
         return now != before or self._failed
@@ -64,7 +66,7 @@ class Watching:
             "decoder": place.decoder,
         }
         self._failed = True
-        answer, told = self._ask(orjson.dumps(asked) + b"\n")
+        answer, told = self._ask(orjson.dumps(asked).decode())
         try:
             found = orjson.loads(answer)
         except ValueError:
@@ -72,7 +74,7 @@ class Watching:
         if "error" in found:
             raise FollowError(str(found["error"]).removeprefix(OURS))
         before, self.runs = tuple(self.runs), tuple(found["runs"])
-        self._failed, self._beside = False, None
+        self._failed, self._taken, self._beside = False, True, None
         return Taken(News(found["new"], found["changed"], found["gone"]), self.runs, before, told)
 
     def close(self) -> None:
@@ -87,10 +89,10 @@ class Watching:
             process.kill()
             process.wait()
 
-    def _ask(self, question: bytes) -> tuple[bytes, str]:
+    def _ask(self, question: str) -> tuple[bytes, str]:
         """Its answer, and the first line of what it told. Its input stays open as long as somebody waits: it ends with
         this process, however that ends."""
-        command = [sys.executable, "-P", "-m", "fcreview.cli.following.taking"]
+        command = [sys.executable, "-P", "-m", "fcreview.cli.following.taking", question]
         with (
             tempfile.TemporaryFile() as told,
             subprocess.Popen(  # noqa: S603 - ourselves
@@ -105,29 +107,30 @@ class Watching:
             if self._closed:
                 process.terminate()
             assert process.stdin and process.stdout  # noqa: S101 - for the type checker: they are pipes
-            with contextlib.suppress(OSError):  # it has ended: there is no answer
-                process.stdin.write(question)
-                process.stdin.flush()
             answer = process.stdout.readline()
-            with contextlib.suppress(OSError):
-                process.stdin.close()
+            process.stdin.close()
             process.wait()
             told.seek(0)
             lines = told.read().decode("utf-8", "replace").splitlines()
         notes = [line.removeprefix(OURS) for line in lines if line.startswith(OURS)]
         return answer, notes[0] if notes else ""
 
-    def _read_from(self, files: Iterable[Path]) -> list[Path]:
-        """Files of the runs in the store that do not lie at the paths."""
+    def _read_from(self, files: Iterable[Path]) -> State:
+        """Files of the runs in the store that do not lie at the paths, as they were imported."""
         from fcreview.store.importing.index import read_index
 
         workspace = workspace_of(self._place, create=False)
         runs = [stored for stored in read_index(workspace).runs.values() if not self.runs or stored.run in self.runs]
-        paths = {workspace.full(source.path) for stored in runs for source in stored.sources}
-        return sorted(path for path in paths - set(files) if not self._lies_here(os.fspath(path)))
+        here = set(files)
+        sources = [(workspace.full(source.path), source) for stored in runs for source in stored.sources]
+        return {
+            os.fspath(path): (source.size, source.mtime_ns)
+            for path, source in sources
+            if path not in here and not self._lies_here(path) and source.size >= 0
+        }
 
-    def _lies_here(self, path: str) -> bool:
-        return any(Path(path).is_relative_to(each) for each in self._paths)
+    def _lies_here(self, path: Path) -> bool:
+        return any(path.is_relative_to(each) for each in self._paths)
 
 
 def _state(files: Iterable[Path]) -> State:
@@ -137,5 +140,5 @@ def _state(files: Iterable[Path]) -> State:
             status = file.stat()
         except OSError:
             continue
-        found[os.fspath(file)] = (status.st_size, status.st_mtime_ns, status.st_ino)
+        found[os.fspath(file)] = (status.st_size, status.st_mtime_ns)
     return found

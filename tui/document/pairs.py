@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from fcreview.calls.diff import diff_call
@@ -15,6 +15,7 @@ from fcreview.targets import argument_address, call_address, is_address, turn_ad
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.calls import (
     SIDE,
+    Columns,
     argument_lines,
     call_text,
     columns,
@@ -82,12 +83,13 @@ def pair_block(of: Scene, pair: Pair, position: int, options: Options, parent: s
     if folded:
         return [head, *document]
     table = _table(of, pair, address, options)
+    widths = cache(partial(columns, table.rows))  # the same for all rows, of which there may be a million
 
     def heading(cells: int) -> list[Line]:
         lines = [pair_heading(pair, position + 1, count, cells, [*also, *step])]
         lines += table.before(cells)
         if table.rows:
-            lines.append(heading_row(columns(table.rows, cells)))
+            lines.append(heading_row(widths(cells)))
         elif not table.broken:
             lines.append(line("  no arguments", "dim"))
         return lines
@@ -97,7 +99,7 @@ def pair_block(of: Scene, pair: Pair, position: int, options: Options, parent: s
         broken = table.broken
         head.full = lambda: broken.raw or ""
     shown, equal = _few(table.rows, options.folded(f"{address}/equal", True))
-    blocks = [head, *(_argument(row, table.rows, pair, position, parent) for row in shown)]
+    blocks = [head, *(_argument(row, widths, pair, position, parent) for row in shown)]
     if equal:
         blocks.append(_equal(f"{address}/equal", equal, parent))
     return [*blocks, *said_block(of, address, parent), *document]
@@ -177,11 +179,13 @@ def _few(rows: list[ArgumentRow], fold: bool) -> tuple[list[ArgumentRow], list[A
     return [row for row in rows if row.state != "="], equal
 
 
-def _argument(row: ArgumentRow, rows: list[ArgumentRow], pair: Pair, position: int, parent: str | None) -> Block:
+def _argument(
+    row: ArgumentRow, widths: Callable[[int], Columns], pair: Pair, position: int, parent: str | None
+) -> Block:
     address = argument_address(pair.turn, position, row.path)
     return Block(
         address,
-        lambda cells: argument_lines(row, columns(rows, cells)),
+        lambda cells: argument_lines(row, widths(cells)),
         target=address,
         argument=True,
         differs=row.state in "!-+",

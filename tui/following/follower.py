@@ -96,11 +96,13 @@ class Follower:
         await self._when(lambda: self._moves(taken) is not None)
         now = await asyncio.to_thread(self._session.another)
         try:
+            for move in self._moves(taken) or ():
+                await asyncio.to_thread(move.prepare, now)
             while not await self._shown(taken, now):
                 await self._when(lambda: self._moves(taken) is not None)
-        except BaseException:
-            now.close()
-            raise
+        finally:
+            if not self._session.uses(now):
+                now.close()
 
     async def _shown(self, taken: Taken, now: Store) -> bool:
         """False if something was pressed meanwhile."""
@@ -118,8 +120,9 @@ class Follower:
         if self._moves(taken) is None or self._stamp(moves) != stamp:
             return False
         self._session.swap(now)
-        for at, move in enumerate(moves):
-            move.show(visible(taken.says) if at == len(moves) - 1 else "")
+        teller = moves[0] if len(self._app.screen_stack) == 1 else moves[-1]
+        for move in moves:
+            move.show(visible(taken.says) if move is teller else "")
         self._brief(visible(taken.says))
         return True
 

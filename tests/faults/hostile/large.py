@@ -10,6 +10,7 @@ from tests.faults.hostile.data import Change, Raw
 
 def forms(count: int) -> dict[str, str]:
     """JSON texts by what is large in them."""
+    some = range(count // 10)
     pairs = ", ".join(f'"a{number}": {number}' for number in range(count))
     said = ", ".join(f"a{number}={number}" for number in range(count))
     messages = '{"role": "assistant", "content": "x"}, ' * (count // 10)
@@ -19,9 +20,9 @@ def forms(count: int) -> dict[str, str]:
         "a native call with many arguments": json.dumps(f"{{{pairs}}}"),
         "a call by name": f'{{"name": "f", "arguments": {{{pairs}}}}}',
         "a list": f"[{', '.join(map(str, range(count)))}]",
-        "calls": "[" + ", ".join([f'{{"f": {{"a": {n}}}}}' for n in range(count // 10)]) + "]",
-        "calls by name": f"[{', '.join(_named(number) for number in range(count // 10))}]",
-        "calls in text": json.dumps("[" + ", ".join([f"f(a={number})" for number in range(count // 10)]) + "]"),
+        "calls": "[" + ", ".join([f'{{"f": {{"a": {n}}}}}' for n in some]) + "]",
+        "calls by name": "[" + ", ".join([f'{{"name": "f{n}", "arguments": {{"a": {n}}}}}' for n in some]) + "]",
+        "calls in text": json.dumps("[" + ", ".join([f"f(a={number})" for number in some]) + "]"),
         "messages": f"[{messages[:-2]}]",
         "lines": json.dumps("word of a line\n" * count),
         "one line": json.dumps("word " * count),
@@ -29,8 +30,8 @@ def forms(count: int) -> dict[str, str]:
         "objects in objects": '{"a": ' * 100_000 + "1" + "}" * 100_000,
         "parameters": json.dumps({
             "type": "dict",
-            "properties": {f"a{n}": {"type": "integer", "description": "d"} for n in range(count // 10)},
-            "required": [f"a{n}" for n in range(count // 10)],
+            "properties": {f"a{n}": {"type": "integer", "description": "d"} for n in some},
+            "required": [f"a{n}" for n in some],
         }),
     }  # fmt: skip
 
@@ -43,7 +44,3 @@ def once(field: tuple[str, ...], raw: str) -> Change:
         return Raw(left.pop()) if path == field and left else value
 
     return change
-
-
-def _named(value: int) -> str:
-    return f'{{"name": "f", "arguments": {{"a": {value}}}}}'

@@ -225,3 +225,46 @@ async def test_verdicts_that_come_later_are_shown_at_once(following: Following, 
         source.write(rows_of("a", "b"))
         lines = await until(pilot, lambda lines: "its verdicts have changed" in lines[-2])
         assert "official ✗" in lines[0]
+
+
+async def test_two_panes_both_stay_and_both_are_of_the_new_store(following: Following, settled: Any) -> None:
+    app, source = following(rows_of("a", "b", "c", "d"))
+    async with app.run_test(size=(160, 40)) as pilot:
+        await settled(pilot)
+        await pilot.press("j")
+        before = await settled(pilot)
+        assert "b   2/4" in before[1]
+        source.write([row("new"), row("a"), row("b", prediction_hash="another"), row("c"), row("d")])
+        lines = await until(pilot, lambda lines: "b   3/5" in lines[1])
+        assert cursor_line(lines)[1] == "b"
+        assert "1 new item, 1 changed" in lines[4] and any("its record has changed" in line for line in lines)
+        await pilot.press("tab", "f")
+        lines = await settled(pilot)
+        assert "c   4/5" in lines[1] and cursor_line(lines)[1] == "c"
+        assert [(each["key"]["id"], each["prediction_hash"]) for each in source.said()] == [("b", "another")]
+        source.write([row("d"), row("c")])
+        lines = await until(pilot, lambda lines: "c   2/2" in lines[1])
+        await pilot.press("p")
+        await settled(pilot)
+        assert [each["key"]["id"] for each in source.said()] == ["b", "c"]
+
+
+async def test_a_pane_that_is_out_of_sight_is_of_the_new_store_when_it_comes_back(
+    following: Following, settled: Any
+) -> None:
+    """Else its number would be that of another item."""
+    app, source = following(rows_of("a", "b", "c", "d"))
+    async with app.run_test(size=(160, 40)) as pilot:
+        await settled(pilot)
+        await pilot.press("tab", "tab")
+        await settled(pilot)
+        await pilot.resize_terminal(80, 24)
+        await settled(pilot)
+        source.write(rows_of("new", "a", "b", "c", "d"))
+        await until(pilot, lambda lines: "2/5" in lines[2])
+        await pilot.resize_terminal(160, 40)
+        lines = await settled(pilot)
+        assert "a   2/5" in lines[1] and cursor_line(lines)[1] == "a"
+        await pilot.press("tab", "f")
+        await settled(pilot)
+        assert [each["key"]["id"] for each in source.said()] == ["a"]

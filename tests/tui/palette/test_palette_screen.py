@@ -16,9 +16,10 @@ from fcreview.tui.app import FcreviewApp
 from fcreview.tui.palette.asking import Lent
 from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.screens.pager import PagerScreen
-from fcreview.tui.screens.palette.palette import PaletteScreen
+from fcreview.tui.screens.palette.palette import PaletteInput, PaletteScreen
 from fcreview.tui.screens.queue import QueueScreen
 from tests.tui.queue.test_queue_choosing import items, some
+from tests.tui.test_quick_keys import press, until
 
 SIZE = (80, 24)
 
@@ -254,3 +255,28 @@ async def test_two_panes_an_order_leads_to_the_list_and_an_id_to_its_item(make_a
         (journal,) = make_app.stores[-1].workspace.reviews.glob("*.jsonl")
         (event,) = map(json.loads, journal.read_text().splitlines())
         assert (event["key"]["id"], event["verdict"]) == ("simple_44", "unsure")
+
+
+@pytest.mark.parametrize("below", ["queue", "item"])
+async def test_what_is_typed_right_behind_its_key_is_never_a_key_of_what_lies_below(
+    make_app: Any, settled: Any, below: str
+) -> None:
+    app: FcreviewApp = make_app(some())
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        if below == "item":
+            await pilot.press("enter")
+            await settled(pilot)
+        under = app.screen
+        press(app, "colon", *"fpc")
+        await until(lambda: [box.value for box in app.screen.query(PaletteInput)] == ["fpc"])
+        await settled(pilot)
+        assert app.screen_stack[-2] is under and len(app.screen_stack) == (2 if below == "queue" else 3)
+        assert not list(make_app.stores[-1].workspace.reviews.glob("*.jsonl"))
+
+
+async def test_its_key_is_a_letter_where_something_is_typed(make_app: Any, settled: Any) -> None:
+    async with make_app(some()).run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("f", *"category", "colon", *"live")
+        assert (await settled(pilot))[-3].startswith(" filter category:live")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual import work
+from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -103,6 +103,12 @@ class PaletteScreen(ModalScreen[Match | None]):
     def on_resize(self) -> None:
         self._list.styles.height = max(1, min(MOST_LINES, self.size.height - AROUND))
         self._rank(keep=True)
+
+    def on_key(self, event: events.Key) -> None:
+        """What is typed before the line has the focus."""
+        if event.is_printable and event.character is not None:
+            event.stop()
+            self._input.insert_text_at_cursor(event.character)
 
     # -- what fits
 

@@ -6,10 +6,12 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fcreview.errata.file import read_errata, write_errata
 from tests.commands import Done
 
 Cli = Callable[..., Done]
@@ -106,6 +108,26 @@ def test_a_stale_entry_is_told_and_not_applied(cli: Cli, runs: Path, mended: Pat
 
 
 @pytest.mark.sweep
+def test_an_item_says_where_its_golden_answer_comes_from(cli: Cli, runs: Path, mended: Path) -> None:
+    """And one that the correction does not fit says that, too."""
+    shown = ("show", runs, ITEM, "--run", "maple-8b", "--errata")
+    lines = cli(*shown, mended).out.splitlines()
+    at = next(at for at, line in enumerate(lines) if "golden answer from errata · tester · 20" in line)
+    assert lines[at + 1].strip() == "so asked" and lines[at + 2].startswith("was ")
+    (told,) = cli(*shown, mended, "--json").objects
+    erratum = told["item"]["extra"]["erratum"]
+    assert (erratum["who"], erratum["reasons"], erratum["stale"]) == (["tester"], ["so asked"], "")
+    assert erratum["old"] == read_errata(mended.read_bytes()).entries.popitem()[1].old
+    others = cli("items", runs, "--json", "--queue", "dataset").objects
+    other = next(row for row in others if row["id"] != ITEM and row["benchmark"] == "bfcl")
+    assert "errata" not in cli("show", runs, other["id"], "--run", str(other["run"])).out
+    entries = [replace(one, question_hash="0" * 16) for one in read_errata(mended.read_bytes()).entries.values()]
+    mended.write_bytes(write_errata(entries, [], "2026-01-01", "tester"))
+    out = cli(*shown, mended).out
+    assert "errata, not applied · tester · 2026-01-01" in out and "stale: the question is another one" in out
+
+
+@pytest.mark.sweep
 def test_maintainers_get_a_text(cli: Cli, mended: Path, tmp_path: Path) -> None:
     done = cli("errata", "issue", mended)
     assert done.code == 0
@@ -139,15 +161,14 @@ def test_errata_are_written_as_exports_are(cli: Cli, runs: Path, mended: Path, t
 
 @pytest.mark.sweep
 def test_a_benchmark_that_is_not_rescored_is_told(cli: Cli, samples: Path, tmp_path: Path) -> None:
-    runs = tmp_path / "ace"
-    shutil.copytree(samples / "acebench", runs)
-    fix = json.dumps({"ground_truth": {"library_reserve": {"title": "Dune", "copies": 2}}})
-    item = "normal_single_turn_single_function_2"
-    assert cli("label", runs, item, "--golden-fix", fix).code == 0
-    assert cli("errata", "create", runs, "-o", tmp_path / "ace.jsonl").code == 0
-    assert "ACEBench" in cli("errata", "check", tmp_path / "ace.jsonl").out
-    done = cli("report", runs, "--errata", tmp_path / "ace.jsonl")
-    assert done.code == 1 and "errata of ACEBench cannot be applied: only the rules of BFCL" in done.err
+    runs, file = tmp_path / "confetti", tmp_path / "confetti.jsonl"
+    shutil.copytree(samples / "confetti", runs)
+    fix = json.dumps({"ground_truth": [{"Garden_find_plants": {"light": ["shade"], "max_height": [60]}}]})
+    assert cli("label", runs, "conversationsclean_0", "--run", "1", "--golden-fix", fix).code == 0
+    assert cli("errata", "create", runs, "-o", file).code == 0
+    assert "CONFETTI" in cli("errata", "check", file).out
+    done = cli("report", runs, "--errata", file)
+    assert done.code == 1 and "errata of CONFETTI cannot be applied: only golden answers of BFCL, ACEBench" in done.err
     assert cli("report", runs).code == 0
 
 

@@ -236,7 +236,6 @@ class ItemPane(Vertical):
         self._judge(partial(self._judging.verdict, key=key))
 
     def action_score(self, value: int) -> None:
-        """Only where it is asked: elsewhere the key leads there."""
         self.reviewing.score(self._seen(), value, self.text)
 
     def action_fault(self) -> None:

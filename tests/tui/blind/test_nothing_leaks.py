@@ -87,7 +87,7 @@ ITEM_WALK: list[Step] = [
     ("slash", *"zaphod", "enter"), ("slash", *"quokka", "enter"), ("s",), ("S",), ("slash", *"vellum", "enter"),
     ("e",), ("j", "escape"), ("w",), ("escape",), ("n", *"odd", "enter"), ("z",), ("question_mark",), ("escape",),
     ("0",), ("z",), ("right_curly_bracket",), ("left_curly_bracket",),
-    ("W",), ("escape",), ("E",), ("escape",), ("N",), ("escape",), ("O",), ("escape",),
+    ("W",), ("escape",), ("E",), ("escape",), ("N",), ("escape",), ("O",), ("escape",), ("3",),
 ]  # fmt: skip
 
 
@@ -112,7 +112,7 @@ async def walked(workspace: Workspace, size: tuple[int, int]) -> list[str]:
                     kept.append(copied.read_text() if copied.exists() else "")
 
         async def settle() -> None:
-            for _ in range(2):
+            for _ in range(4):  # one thing leads to the next: rows, the item beside them, its place in the list
                 await idle.worked(app)
                 await pilot.pause()
 

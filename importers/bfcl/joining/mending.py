@@ -13,7 +13,7 @@ from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.golden import golden_calls
 from fcreview.importers.bfcl.joining.questions import same_answer
 from fcreview.importers.common.corrections import Corrections
-from fcreview.model import ImportIssue, Message, Run
+from fcreview.model import ImportIssue, Message, Repeated, Run
 
 
 @dataclass(slots=True)
@@ -61,8 +61,8 @@ class Mending:
     def _made(self, case: Case, entry: Entry | None, rules: tuple[Rule, ...]) -> Case:
         """Its hash stays that of the dataset's own answer: reviews of the item, by which the answer was mended, are no
         more stale than before."""
-        made = replace(case, rules=rules, prepared={}, judged={})
+        made = replace(case, rules=rules, prepared={}, judged={}, replies={})
         if entry is not None:
             made.answer = entry.new
-            made.golden = golden_calls(entry.new, case.category, self._run.generation, case.functions)
+            made.golden = Repeated(golden_calls(entry.new, case.category, self._run.generation, case.functions))
         return made

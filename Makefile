@@ -6,9 +6,9 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 
-.PHONY: demo quick test sweep faults lint types layers check snapshots pictures bench clean
+.PHONY: demo compiled quick test sweep faults lint types layers check snapshots pictures bench clean
 
-demo: $(STAMP)
+demo: compiled
 	$(BIN)/fcreview demo
 
 # Half a minute on two cores: what needs no process, no app and no benchmark's files; mypy remembers from run to run.
@@ -17,15 +17,15 @@ QUICK := tests/test_*.py tests/core tests/store/filters tests/store/reviews test
 quick: lint layers
 	FCREVIEW_EXAMPLES=quick $(PYTEST) -m "not process and not bench and not slow and not sweep" $(QUICK)
 
-test: $(STAMP)
+test: compiled
 	$(PYTEST) -m "not sweep"
 
 # Whole published runs and hundreds of random cases: what takes minutes and seldom finds more than `test` does. CI asks it too.
-sweep: $(STAMP)
+sweep: compiled
 	$(PYTEST) -m sweep
 
 # The programs of tests/faults in their long form, one after the other: most of an hour. docs/reliability.md has their counts.
-faults: $(STAMP)
+faults: compiled
 	FCREVIEW_FAULTS=long $(BIN)/python -m pytest -q -s tests/faults
 
 # One link a room, so that the type checker sees the package as it is installed.
@@ -49,11 +49,15 @@ snapshots: $(STAMP)
 	$(BIN)/python -m pytest -q tests/tui/test_snapshots.py --snapshot-update
 
 # The pictures of README and docs, from the sample runs.
-pictures: $(STAMP)
+pictures: compiled
 	$(BIN)/python docs/pictures/make.py
 
-bench: $(STAMP)
+bench: compiled
 	$(BIN)/python benchmarks/run_all.py
+
+# What pip does for a package that is installed, and not for a tree that is worked on: without it every start compiles.
+compiled: $(STAMP)
+	$(BIN)/python -m compileall -q cli core exporters importers store tui
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -146,7 +146,7 @@ def opened(place: Place) -> Iterator[Opened]:
     policy = one_of(POLICIES, place.policy, "policy")
     config = load_config()
     workspace, scope = up_to_date(place, config)
-    session = Opened(workspace, annotator_of(place, config), scope, policy)
+    session = Opened(workspace, annotator_of(place, config), scope, policy, place)
     try:
         yield session
     finally:

@@ -3,6 +3,10 @@
 ```toml
 annotator = "alice"                   # whose reviews these are
 data = ["~/bench/bfcl/data"]          # folders with datasets, as --data
+follow = 5                            # seconds between two looks of open --follow
+colours = "safe"                      # terminal (its own sixteen), dark, light, safe (for colour-blind eyes)
+tags = ["ambiguous", "wrong unit"]    # offered first where tags are given, with the digits from 1
+reasons = ["too strict", "misread"]   # why a verdict is overruled, at most 9
 [keys]                                # other keys for actions; the screens' help shows what is in force
 "item.pass" = "p,y"
 [decoders]                            # what reads the replies of BFCL models, as --decoder
@@ -22,7 +26,12 @@ from typing import Any
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.finding.decoders import checked
 
-SETTINGS = ("annotator", "data", "keys", "decoders")
+SETTINGS = ("annotator", "data", "follow", "colours", "tags", "reasons", "keys", "decoders")
+MOST = 9
+"""Reasons there can be."""
+FOLLOW = 5.0
+OFTEN = 0.2
+"""Seconds between two looks at result files that are followed, and the fewest that may be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +43,14 @@ class Config:
     """`{"item.pass": "p,y"}`: actions of the screens and their keys."""
     decoders: Mapping[str, str] = field(default_factory=dict)
     """`{"my-model-*": "HERMES"}`: folder names of BFCL models and what reads their replies."""
+    tags: tuple[str, ...] = ()
+    """Tags of one's own."""
+    reasons: tuple[str, ...] = ()
+    """Why verdicts are overruled; empty: as the screens have them."""
+    colours: str | None = None
+    """One of the screens' sets of colours."""
+    follow: float = FOLLOW
+    """Seconds between two looks at the files that `open --follow` takes in."""
 
 
 def config_file() -> Path:
@@ -69,7 +86,36 @@ def _checked(file: Path, read: dict[str, Any]) -> Config:
         raise CommandError(f"{file}: data must be a list of folders")
     keys = _keys(file, read.get("keys", {}))
     decoders = _decoders(file, read.get("decoders", {}))
-    return Config(file, annotator, [file.parent / Path(each).expanduser() for each in data], keys, decoders)
+    folders = [file.parent / Path(each).expanduser() for each in data]
+    tags, reasons = (_words(file, name, read.get(name, [])) for name in ("tags", "reasons"))
+    colours, follow = _colours(file, read.get("colours")), _follow(file, read.get("follow", FOLLOW))
+    return Config(file, annotator, folders, keys, decoders, tags, reasons, colours, follow)
+
+
+def _words(file: Path, name: str, read: Any) -> tuple[str, ...]:
+    """`tags` or `reasons`, each once."""
+    if not (isinstance(read, list) and all(isinstance(each, str) and each.strip() for each in read)):
+        raise CommandError(f'{file}: {name} must be a list of texts such as ["ambiguous"]')
+    words = tuple(dict.fromkeys(" ".join(each.split()) for each in read))
+    if name == "reasons" and len(words) > MOST:
+        raise CommandError(f"{file}: there can be at most {MOST} reasons: each has a digit")
+    return words
+
+
+def _follow(file: Path, read: Any) -> float:
+    if isinstance(read, bool) or not isinstance(read, int | float) or not OFTEN <= read < float("inf"):
+        raise CommandError(f"{file}: follow must be a number of seconds, {OFTEN} at least")
+    return float(read)
+
+
+def _colours(file: Path, read: Any) -> str | None:
+    if read is None:
+        return None
+    from fcreview.tui.text.colours import COLOURS
+
+    if not isinstance(read, str) or read not in COLOURS:
+        raise CommandError(f"{file}: colours must be one of {', '.join(COLOURS)}")
+    return read
 
 
 def _decoders(file: Path, read: Any) -> dict[str, str]:

@@ -12,6 +12,7 @@ from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.sanitise import visible
 
 if TYPE_CHECKING:
+    from fcreview.cli.common import Place
     from fcreview.store.queues.file import QueueFile
     from fcreview.store.reviewer import Reviewer
     from fcreview.store.reviews.journal import Journal
@@ -35,6 +36,8 @@ class Opened:
     """Numbers of those runs; empty for every run of the workspace."""
     policy: Policy = UNANIMOUS
     """What counts where annotators differ."""
+    place: Place | None = None
+    """What was named on the command line."""
     _store: Store | None = None
     _runs: list[RunRow] = field(default_factory=list)
 
@@ -83,9 +86,9 @@ class Opened:
     def view(
         self, where: str = "", *, queue: str = "dataset", seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
-        """The items at the paths that the filter selects. FilterError if it is not understood, UsageError for a queue
-        that is not there or, blind, tells verdicts."""
-        from fcreview.store.filters.language import parse
+        """The items at the paths that the filter selects, where `@name` stands for one that the annotator saved.
+        FilterError if it is not understood, UsageError for a queue that is not there or, blind, tells verdicts."""
+        from fcreview.store.filters.saved import expanded, saved
         from fcreview.store.rows import QUEUES, SUSPECTS, TELLING, View
 
         if queue not in QUEUES:
@@ -95,7 +98,7 @@ class Opened:
             raise UsageError(
                 f"--queue {queue} tells verdicts: with --blind there are {', '.join(open_)}, and queue files"
             )
-        parse(where, blind=blind)
+        where = expanded(where, saved(self.workspace.root, self.annotator), blind=blind)
         view = View(where, queue, seed, (self.run(run),) if run else self.scope)
         if queue == SUSPECTS:
             self.store.take_suspects(view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fcreview.cli.common import Place, opened
@@ -11,45 +12,55 @@ from fcreview.cli.opened import Opened
 from fcreview.cli.output import note, on_terminal
 
 if TYPE_CHECKING:
+    from fcreview.cli.following.watching import Watching
     from fcreview.store.rows import View
 
 PLAIN_ITEMS = 40
 
 
-def open_place(
-    place: Place,
-    *,
-    item: str | None = None,
-    queue: str | None = None,
-    seed: int = 0,
-    where: str = "",
-    run: str | None = None,
-    blind: bool = False,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be shown first, and how."""
+
+    item: str | None = None
+    queue: str | None = None
+    seed: int = 0
+    where: str = ""
+    run: str | None = None
+    blind: bool = False
+
+
+def open_place(place: Place, asked: Asked = Asked(), *, follow: bool = False) -> None:
     """Imports what is new and shows the queue; see `fcreview open --help`."""
+    watching = _watching(place) if follow and on_terminal() else None
+    if follow and watching is None:
+        note("fcreview: --follow needs a terminal: this is what is there now")
     with opened(place) as session:
-        show_queue(session, item=item, queue=queue, seed=seed, where=where, run=run, blind=blind)
+        show_queue(session, asked, watching)
 
 
-def show_queue(
-    session: Opened,
-    *,
-    item: str | None = None,
-    queue: str | None = None,
-    seed: int = 0,
-    where: str = "",
-    run: str | None = None,
-    blind: bool = False,
-) -> None:
-    """The app on a terminal, else the head of the queue, or the item, as text."""
-    view = session.to_review(where, queue=queue, seed=seed, run=run, blind=blind)
+def _watching(place: Place) -> Watching:
+    """Made before the import: what changes meanwhile is seen."""
+    from fcreview.cli.following.watching import Watching
+
+    return Watching(place, load_config().follow)
+
+
+def show_queue(session: Opened, asked: Asked = Asked(), watching: Watching | None = None) -> None:
+    """The app on a terminal, else the head of the queue, or the item, as text. With `watching` what changes is taken in
+    while the app is open."""
+    item, run, blind = asked.item, asked.run, asked.blind
+    view = session.to_review(asked.where, queue=asked.queue, seed=asked.seed, run=run, blind=blind)
     first = None
     if item is not None:
         from fcreview.cli.commands.reading.show import one_item
 
         first = one_item(session, item, run)
     if on_terminal():
-        show_app(session, view, first, blind=blind, resume=not (where or queue or run or item))
+        if watching is not None:
+            watching.runs = session.scope
+        resume = not (asked.where or asked.queue or run or item)
+        show_app(session, view, first, blind=blind, resume=resume, follow=watching)
         return
     if blind:
         raise CommandError(
@@ -75,18 +86,27 @@ def show_app(
     blind: bool = False,
     adjudicate: bool = False,
     resume: bool = False,
+    follow: Watching | None = None,
 ) -> None:
     """The screens, until they are left. Ends the program with `FcreviewApp.return_code` if that is not 0.
 
     `resume`: the queue as this annotator left it.
     """
-    from fcreview.cli.finding.lending import lend_golden
+    from fcreview.cli.finding.lending import lend_golden, lend_screens
     from fcreview.tui.app import FcreviewApp
     from fcreview.tui.session import Session
+    from fcreview.tui.text.theme import choose
+    from fcreview.tui.vocabulary import REASONS, Vocabulary
 
+    config = load_config()
+    if config.colours:
+        choose(config.colours)
     session.close()  # the app opens the store itself, behind its first screen
-    screens = Session(session.workspace, session.annotator, blind=blind, golden=lend_golden())
-    app = FcreviewApp(screens, view, first, key_names=load_config().keys, adjudicate=adjudicate, resume=resume)
+    lent = lend_screens(session)
+    screens = Session(session.workspace, session.annotator, blind=blind, golden=lend_golden(), lent=lent)
+    screens.vocabulary = Vocabulary(config.tags, config.reasons or REASONS)
+    keys = config.keys
+    app = FcreviewApp(screens, view, first, key_names=keys, adjudicate=adjudicate, resume=resume, follow=follow)
     app.run()
     if app.return_code:
         raise SystemExit(app.return_code)

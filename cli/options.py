@@ -56,7 +56,11 @@ ErrataOption = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line on standard output, nothing else there.")]
 WhereOption = Annotated[
     str,
-    typer.Option("--where", metavar="EXPR", help="Only these items: 'official:fail -reviewed error:value_error'."),
+    typer.Option(
+        "--where",
+        metavar="EXPR",
+        help="Only these items: 'official:fail -reviewed error:value_error'; @NAME: a saved filter.",
+    ),
 ]
 RunOption = Annotated[
     str | None,

@@ -150,13 +150,20 @@ def text_of(value: Any) -> str:
 
 
 def aligned(
-    headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = (), widest: int = 60
+    headers: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Sequence[int] = (),
+    widest: int = 60,
+    whole: bool = False,
 ) -> list[str]:
     """A table as lines; `rows` hold visible text. Columns in `right` are numbers. The last column ends where its text
-    ends; on a terminal lines are cut at its width. Columns other than the last are at most `widest` cells."""
+    ends; on a terminal lines are cut at its width, unless they are wanted `whole`. Columns other than the last are at
+    most `widest` cells."""
     body = [list(row) for row in rows]
     sizes = column_sizes(headers, body, widest=widest)
-    return [cut(laid_out(row, sizes, right)) for row in [list(headers), *body]]
+    lines = [laid_out(row, sizes, right) for row in [list(headers), *body]]
+    return lines if whole else list(map(cut, lines))
 
 
 def laid_out(row: Sequence[str], sizes: Sequence[int], right: Sequence[int] = ()) -> str:

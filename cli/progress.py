@@ -20,11 +20,13 @@ def megabytes(count: int) -> str:
 class Progress:
     """What `import_runs` calls with (what, bytes done, bytes in all); others with what they count."""
 
-    def __init__(self, doing: str = "importing", amount: Callable[[int], str] = megabytes) -> None:
+    def __init__(
+        self, doing: str = "importing", amount: Callable[[int], str] = megabytes, *, quiet: bool = False
+    ) -> None:
         self._doing, self._amount = doing, amount
         self._shown = False
         self._next = time.monotonic() + PAUSE
-        self._on = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._on = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
     def __call__(self, what: str, done: int, total: int) -> None:
         now = time.monotonic()

@@ -7,7 +7,7 @@ Whatever a screen or the store looks for by name is a field here. Everything els
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -44,6 +44,21 @@ class Automatic:
 
 
 @dataclass(slots=True)
+class Erratum:
+    """A correction of the item's golden answer, by errata that the run was read with."""
+
+    who: list[str]
+    """Settled it; may be empty."""
+    date: str
+    """Of the file of errata, ISO 8601."""
+    reasons: list[str]
+    old: Any = None
+    """The golden answer as the dataset has it; JSON."""
+    stale: str = ""
+    """Why it is not applied; then the golden answer that is shown is the dataset's."""
+
+
+@dataclass(slots=True)
 class Extra:
     """All fields may stay as they are: a benchmark sets those it has something for."""
 
@@ -73,6 +88,8 @@ class Extra:
     pairs of all turns)."""
     without_errata: Automatic | None = None
     """The rule verdict by the dataset's own golden answer, where errata changed it."""
+    erratum: Erratum | None = None
+    """Shown below the calls: where the golden answer that is shown comes from, or that a correction does not fit."""
     redacted: bool = False
     """The item was read without third-party keys (`fcreview.text.redact`): its raw records are shown without them."""
     more: dict[str, Any] = field(default_factory=dict)
@@ -86,7 +103,8 @@ class Extra:
         "golden_reply": "No tool fits.", "golden_labels": ["inform"], "held_against": {"turn:1/call:9": 5},
         "accepted_answers": ["7"], "final_answer": "8", "score_record": {"file": "a.json", "line": 2, "offset": 9,
         "length": 4}, "needs": [["turn:1/call:1"]],
-        "without_errata": {"valid": false, "error_type": "value_error:string"}, "redacted": true,
+        "without_errata": {"valid": false, "error_type": "value_error:string"},
+        "erratum": {"who": ["alice"], "date": "2026-01-01", "reasons": [], "old": [], "stale": ""}, "redacted": true,
         "more": {"path": ["a.b"]}}`
         """
         found: dict[str, Any] = {}
@@ -114,6 +132,8 @@ class Extra:
             found["needs"] = self.needs
         if (own := self.without_errata) is not None:
             found["without_errata"] = {"valid": own.valid, "error_type": own.error_type}
+        if self.erratum is not None:
+            found["erratum"] = asdict(self.erratum)
         if self.redacted:
             found["redacted"] = True
         if self.more:
@@ -131,4 +151,6 @@ class Extra:
             given["score_record"] = RecordPlace(**given["score_record"])
         if "without_errata" in given:
             given["without_errata"] = Automatic(**given["without_errata"])
+        if "erratum" in given:
+            given["erratum"] = Erratum(**given["erratum"])
         return cls(**given)

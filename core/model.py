@@ -162,6 +162,10 @@ class Item:
     """Where the first failure lies: clusters are made of (error_type, diff_function, diff_argument)."""
     first_difference: str | None = None
     """One line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
+    diff_golden: str | None = None
+    diff_predicted: str | None = None
+    """The values in that line, `"Hangzhou, China"` and `"Hangzhou, CN"`, cut to a length; None on the side that has
+    none, both where no argument differs."""
     extra: Extra = field(default_factory=Extra)
     """What there is besides: the turn that failed, a final answer, the benchmark's own fields."""
     prediction_hash: str = ""

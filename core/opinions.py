@@ -104,21 +104,32 @@ def fold(
 
 
 def has_seen(
-    events: Sequence[Event], build: Build, annotator: str, prediction_hash: str = "", golden_hash: str = ""
+    events: Sequence[Event],
+    build: Build,
+    annotator: str,
+    prediction_hash: str = "",
+    golden_hash: str = "",
+    presentation: int = 1,
 ) -> bool:
-    """Whether what others found on an item was open to this annotator at some time: from the first verdict of theirs
-    that decides the item, taken back or not, and wherever they spoke of it when nothing was hidden.
+    """Whether what others found on an item was open to this annotator where it came the first (1) or the second time:
+    from the first verdict of theirs there that decides the item, taken back or not, and wherever they spoke of it when
+    nothing was hidden. What their first verdict opened is hidden again when the item comes a second time.
 
     `events` are all of the item, by time.
     """
+    decided = {1: False, 2: False}
     for number, event in enumerate(events, 1):
         if event.annotator != annotator or is_stale(event, prediction_hash, golden_hash):
             continue
-        until = events[:number]
-        opinions = fold(until, retractions(until), prediction_hash, golden_hash)
-        if event.blind is False or decide(opinions, build, annotator)[0].you is not None:
+        here = event.presentation or 1
+        if decided[here]:
+            continue
+        if event.blind is False:
             return True
-    return False
+        until = events[:number]
+        opinions = fold(until, retractions(until), prediction_hash, golden_hash, here)
+        decided[here] = decide(opinions, build, annotator)[0].you is not None
+    return decided[presentation]
 
 
 def decide(

@@ -85,7 +85,14 @@ class Said:
     golden_fix: dict[str, Any] | None = field(default=None, metadata=_part("object"))
     overrules: dict[str, Any] | None = field(default=None, metadata=_part("object"))
     """{source, by, value}: the automatic verdict on this target and criterion that was in sight and that the verdict
-    contradicts; `source` and `by` as in `model.Verdict`. The program finds it; why is the note."""
+    contradicts; `source` and `by` as in `model.Verdict`. The program finds it. `reason` is why, in a word or two, once
+    the annotator said so: an act of its own, without a verdict."""
+
+    @property
+    def reason(self) -> str:
+        """Why it overrules; empty if that was not said."""
+        reason = (self.overrules or {}).get("reason")
+        return reason if isinstance(reason, str) else ""
 
 
 @dataclass(slots=True, kw_only=True)

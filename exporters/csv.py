@@ -19,8 +19,8 @@ from fcreview.exporters.base import Label, Sink, Source
 from fcreview.store.labels.fields import FLAG, JSON, NUMBER, TEXT, Shape
 from fcreview.text.answers import answer
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""What OWASP lists under CSV injection."""
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What OWASP lists under CSV injection; the last four are the first four at full width."""
 
 
 def write(source: Source, out: Sink) -> None:

@@ -15,11 +15,13 @@ from pathlib import Path
 
 from fcreview.exporters.base import ExportError, Source
 from fcreview.plan import NoPlace, Rewritten, RunPlan
+from fcreview.store.importing.sources import open_source, read_source
 from fcreview.text.words import count_of
 
 ORIGINAL = ".orig"
 UP = 1
 """Folders above a run that its dataset may lie in to be copied with it."""
+_CHUNK = 1 << 20
 KEPT = 2
 """Names of folders above a run that benchmarks take the model, the language and the like from."""
 
@@ -35,7 +37,8 @@ class _Written:
 
 
 def write(source: Source, folder: Path) -> None:
-    """ExportError if a run's files are gone or its benchmark's cannot be written."""
+    """ExportError if a benchmark's files cannot be written, OSError for a file of a run that is gone or is none: a link
+    to a device would be copied until the disk is full."""
     runs = [_written(source, run.run, source.benchmarks.plan(run.info)) for run in source.runs]
     if not runs:
         raise ExportError("there is no run to write")
@@ -59,18 +62,18 @@ def _written(source: Source, run: int, plan: RunPlan) -> _Written:
     for each in lent.rewrite(plan, source.store.told.scored(run)["corrected"]):
         if isinstance(each, NoPlace):
             found.unsaid.append(each)
-        elif each.content != each.path.read_bytes():
+        elif each.content != read_source(each.path):
             found.changed.append(each)
     return found
 
 
 def _put(path: Path, target: Path, content: bytes | None) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    if content is None:
-        shutil.copyfile(path, target)
-        return
-    target.write_bytes(content)
-    shutil.copyfile(path, target.with_name(target.name + ORIGINAL))
+    if content is not None:
+        target.write_bytes(content)
+        target = target.with_name(target.name + ORIGINAL)
+    with open_source(path) as file, target.open("wb") as copy:
+        shutil.copyfileobj(file, copy, _CHUNK)
 
 
 def common_folder(plans: Sequence[RunPlan]) -> Path:

@@ -22,13 +22,20 @@ class Reviewer:
         self.queue: str | None = None
         """The queue file that items are found in: reviews name it."""
 
+    def on(self, store: Store) -> Reviewer:
+        """The same annotator on another store of the same workspace."""
+        reviewer = Reviewer(store, self._journal)
+        reviewer.queue = self.queue
+        return reviewer
+
     @property
     def annotator(self) -> str:
         return self._journal.annotator
 
     def review(self, item: int, said: Said) -> Event:
         """Says something of an item of the store (`QueueRow.item`). It is blind in blind mode, until the annotator has
-        decided on the item: then what others found is shown.
+        decided on the item: then what others found is shown. When it comes a second time that is hidden again, and
+        what is said is blind until they have decided there.
 
         A verdict that contradicts the benchmark's own on this target and criterion names it, if it was in sight.
         When this returns, the event is on disk. JournalError if it could not be saved, KeyError if there is no such
@@ -37,9 +44,9 @@ class Reviewer:
         with self._store.lock:
             reviews, number, presentation = self._store.reviews, item_of(item), presentation_of(item)
             key, prediction_hash, golden_hash = reviews.reference(number)
-            blind = self._store.blind and not reviews.seen_by(number, self.annotator)
+            blind = self._store.blind and not reviews.seen_by(number, self.annotator, presentation)
             if not blind and said.verdict is not None and said.overrules is None:
-                said = replace(said, overrules=self._store.overruled(number, said))
+                said = replace(said, overrules=self._store.overruled([(number, said)])[0])
         event = self._journal.append(
             key,
             said,

@@ -158,6 +158,27 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True)
+class News:
+    """Items that an import brought, brought anew with another prediction or golden answer, or did not bring again."""
+
+    new: int = 0
+    changed: int = 0
+    gone: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An id that was looked for by parts of it."""
+
+    item: int
+    """Its item in the run that was preferred, else in the first that has it."""
+    id: str
+    category: str
+    runs: int
+    """That have it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sibling:
     """An item of the same conversation."""
 

@@ -9,24 +9,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from fcreview.calls.clusters import Cluster
+from fcreview.calls.clusters import ERROR, Cluster
 from fcreview.model import ImportIssue, Item
 from fcreview.review import ItemKey, Said
 from fcreview.rollup import UNANIMOUS, Policy
+from fcreview.store.alike.clusters import clusters
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
 from fcreview.store.extent import extent
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
-from fcreview.store.queries.detail import find_items, hide_from, raw_record, read_issues, read_items, score_record
+from fcreview.store.queries.detail import find_items, hide_from, like, raw_record, read_issues, read_items, score_record
 from fcreview.store.queries.limited import close
 from fcreview.store.queries.pages import Orders, rows_of
 from fcreview.store.queries.siblings import siblings
 from fcreview.store.queries.sqlguard import SECONDS, run_sql
-from fcreview.store.queries.summaries import clusters, facets, run_infos, runs
+from fcreview.store.queries.summaries import facets, run_infos, runs
 from fcreview.store.queues import second
 from fcreview.store.queues.places import QueuePlaces
 from fcreview.store.queues.presentations import item_of
 from fcreview.store.reviews.tables import ReviewTables, follow
-from fcreview.store.rows import Extent, ItemDetail, QueueRow, RunRow, View
+from fcreview.store.rows import Extent, Found, ItemDetail, QueueRow, RunRow, View
 from fcreview.store.suspects.places import SuspectPlaces
 from fcreview.store.told import Told
 from fcreview.store.workspace import Workspace
@@ -153,6 +154,10 @@ class Store:
         """Items with this id, in all runs or in one."""
         return self._do(lambda: find_items(self.connection, name, run))
 
+    def like(self, text: str, runs: Sequence[int] = (), prefer: int | None = None, limit: int = 20) -> list[Found]:
+        """Ids that hold every word of the text; see `detail.like`."""
+        return self._do(lambda: like(self.connection, text, runs, prefer, limit))
+
     def facets(self, view: View) -> dict[str, list[tuple[str, int]]]:
         """`{"category": [("live_simple", 258), ...], "official": [("fail", 90), ...], ...}`, most frequent first."""
         return self._do(lambda: facets(self.connection, view, blind=self.blind))
@@ -161,9 +166,9 @@ class Store:
         """Tags of the reviews that stand, most used first; in blind mode this annotator's own."""
         return self._do(lambda: self.reviews.said.tags(self.annotator or "" if self.blind else None))
 
-    def clusters(self, view: View, limit: int | None = None) -> list[Cluster]:
-        """Failures alike, largest group first; none in blind mode."""
-        return [] if self.blind else self._do(lambda: clusters(self.connection, view, limit))
+    def clusters(self, view: View, limit: int | None = None, by: int = ERROR) -> list[Cluster]:
+        """Failures alike, see `queries.clusters`, largest group first; none in blind mode."""
+        return [] if self.blind else self._do(lambda: clusters(self.connection, view, limit, by))
 
     def issues(self, item: int | None = None) -> list[ImportIssue]:
         """What could not be read as it should: of one item, or all. In blind mode none: some are of scores."""
@@ -196,11 +201,12 @@ class Store:
         self._unless_blind("what others found is not available")
         return Told(self.connection, self.workspace, self.reviews, self._do)
 
-    def overruled(self, item: int, said: Said) -> dict[str, Any] | None:
-        """{source, by, value} of the automatic verdict that this one would contradict; None if it would not."""
+    def overruled(self, asked: Sequence[tuple[int, Said]]) -> list[dict[str, Any] | None]:
+        """For each (item, what is said of it) {source, by, value} of the automatic verdict that it would contradict, or
+        None."""
         from fcreview.store.queries.automatic import overruled
 
-        return self._do(lambda: overruled(self.connection, item, said))
+        return self._do(lambda: overruled(self.connection, asked))
 
     def sql(self, text: str, seconds: float = SECONDS) -> tuple[list[str], list[tuple[Any, ...]]]:
         """(column names, rows) of one statement that only reads; SqlError otherwise or beyond `seconds`. Not blind."""

@@ -71,7 +71,7 @@ class Told:
         """Automatic verdicts on what people settled in the view's items; see `estimating.cases`."""
         from fcreview.store.estimating.cases import cases
 
-        return self._asked(lambda: cases(self._connection, self._reviews, view))
+        return self._asked(lambda: cases(self._connection, self._workspace, self._reviews, view))
 
     def where_of(self, base: str, wanted: Wanted) -> str | None:
         """The filter that opens a cell's items; see `estimating.opening`."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
+from textual.widgets import Input
 
 from fcreview.store.rows import View
 from fcreview.tui.ending import Ending
@@ -22,8 +23,14 @@ from fcreview.tui.session import Session
 from fcreview.tui.text.lines import fit
 from fcreview.tui.widgets.document import LineBar
 
+if TYPE_CHECKING:
+    from fcreview.tui.following.follower import Follower
+    from fcreview.tui.following.source import Source
+
 LEAST = (60, 15)
 """Columns and rows."""
+PALETTE_AT = ("queue.filter", "item.next")
+"""Keys that are in force where there is a palette."""
 
 
 class SmallScreen(Screen[None]):
@@ -44,7 +51,7 @@ class FcreviewApp(App[int]):
 
     `open_item` is an item's id or its number in the store: it is opened over the queue. `key_names` are other keys for
     actions, as `keymap` takes them. `adjudicate`: instead of the queue, what annotators differ on in the view.
-    `resume`: the queue opens as this annotator left it.
+    `resume`: the queue opens as this annotator left it. `follow`: result files are taken in while they change.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -66,12 +73,15 @@ class FcreviewApp(App[int]):
         key_names: Mapping[str, str] | None = None,
         adjudicate: bool = False,
         resume: bool = False,
+        follow: Source | None = None,
     ) -> None:
         super().__init__(ansi_color=True)  # said here, too: NO_COLOR picks its filter before there is a theme
         self.animation_level = "none"
         self.theme = "ansi-dark"
         self.session = session
         self._message = ""
+        self.pressed = 0.0
+        """When the key was pressed whose action is done now; of the monotonic clock."""
         self._state = QueueState.of(view or View(), session.blind)
         self._position = session.position(self._state) if resume else None
         if self._position is not None:
@@ -79,6 +89,8 @@ class FcreviewApp(App[int]):
         self._open_item = open_item
         self._adjudicate = adjudicate
         self._ending: Ending | None = None
+        self._follow = follow
+        self._follower: Follower | None = None
         try:
             self.set_keymap(in_force(keymap(key_names or {})))
         except KeymapError as error:
@@ -97,6 +109,11 @@ class FcreviewApp(App[int]):
         self.call_later(self.session.begin)
         if self._adjudicate:
             self.call_after_refresh(self._show_disputes)
+        elif self._follow is not None:
+            from fcreview.tui.following.follower import Follower
+
+            self._follower = Follower(self, self.session, self._follow)
+            self._follower.begin()
 
     def _show_disputes(self) -> None:
         from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
@@ -117,8 +134,25 @@ class FcreviewApp(App[int]):
         if not isinstance(self.screen, HelpScreen | SmallScreen):
             self.push_screen(HelpScreen(key_table(self.screen), blind=self._state.blind))
 
+    def action_palette(self) -> None:
+        from fcreview.tui.screens.palette.acting import Palette
+
+        queue = self.screen_stack[0]
+        Palette(self, self.session, self._state, queue if isinstance(queue, QueueScreen) else None).open()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """The palette is called from where the keys of the queue or of an item are in force, at once: what is typed
+        behind its key is never taken for keys of what lies below."""
+        if action != "palette":
+            return True
+        if isinstance(self.focused, Input):
+            return False
+        nodes = (self.focused or self.screen).ancestors_with_self if self.screen_stack else []
+        return any(getattr(each, "id", "") in PALETTE_AT for node in nodes for each in type(node).BINDINGS)
+
     def on_key(self, event: events.Key) -> None:
         """A key typed while a screen opens means nothing yet: it is given to no other, and not dropped silently."""
+        self.pressed = event.time
         if getattr(self.screen, "opening", False) and event.key not in self.screen.active_bindings:
             self.bell()
 
@@ -148,8 +182,11 @@ class FcreviewApp(App[int]):
         queue = self.screen_stack[0]
         if isinstance(queue, QueueScreen):
             self.session.keep_position(self._state, queue.position)
+            queue.keep_glance()
 
     def on_unmount(self) -> None:
         if self._ending is not None:
             self._ending.over()
+        if self._follower is not None:
+            self._follower.end()
         self.session.close()

@@ -19,10 +19,18 @@ class InOrder:
         self._idle = asyncio.Event()
         self._idle.set()
         self._failed = False
+        self.added = 0
+        """Acts since the start: who waits can tell whether another one came."""
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is done, and nothing waits."""
+        return self._idle.is_set()
 
     def add(self, act: Act) -> bool:
         """Whether `run` has to be called now."""
         self._waiting.append(act)
+        self.added += 1
         idle = self._idle.is_set()
         self._idle.clear()
         return idle

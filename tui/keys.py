@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from textual.binding import Binding, BindingType
@@ -12,6 +13,7 @@ from fcreview.tui.keytable import ACTIONS, COMMON, Action
 
 if TYPE_CHECKING:
     from textual.app import App
+    from textual.dom import DOMNode
     from textual.screen import Screen
 
 
@@ -40,6 +42,39 @@ def key_hints(screen: Screen[Any]) -> list[tuple[str, str]]:
             hints.setdefault(binding.id or binding.action, (key_name(binding.key), binding.description))
     places = {name: (name.startswith("app."), at) for at, name in enumerate(ACTIONS)}
     return [hints[name] for name in sorted(hints, key=lambda name: places.get(name, (True, 0)))]
+
+
+@dataclass(frozen=True, slots=True)
+class Doable:
+    """An action that is in force on a screen: what its key would do there."""
+
+    id: str
+    key: str
+    says: str
+    action: str
+    node: DOMNode
+    """Whose action it is."""
+
+    @property
+    def shared(self) -> bool:
+        """With many screens."""
+        return self.id.partition(".")[0] in COMMON
+
+    def do(self) -> None:
+        """As the key would, behind keys that were pressed before."""
+        self.node.call_later(self.node.app.run_action, self.action, self.node)
+
+
+def doable(screen: Screen[Any]) -> list[Doable]:
+    """Every action in force, once, by its first key, in the order of the tables."""
+    nodes = {(each.binding.id, each.binding.key): each.node for each in screen.active_bindings.values()}
+    found: dict[str, Doable] = {}
+    for binding in _active(screen):
+        if binding.id in ACTIONS:
+            node = nodes[binding.id, binding.key]
+            made = Doable(binding.id, key_name(binding.key), binding.description, binding.action, node)
+            found.setdefault(binding.id, made)
+    return [found[name] for name in ACTIONS if name in found]
 
 
 def key_names(app: App[Any]) -> Mapping[str, str]:

@@ -11,26 +11,15 @@ terminal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from fcreview.tui.keylists import FIND, PALETTE, PICKER, RUNS, Action
 
-@dataclass(frozen=True, slots=True)
-class Action:
-    id: str
-    """`room.name`: what a configuration file calls it. The help shows rooms one below the other."""
-    keys: str
-    """Unless others are given: `p` or `j,down`, as Textual names them."""
-    does: str
-    """The action method with its arguments: `verdict('pass')`."""
-    says: str
-    shown: bool = True
-    """In the key line; the help shows all."""
-    priority: bool = False
-    """At once, whatever has the focus; other keys pressed before may still be on their way."""
+__all__ = ["ACTIONS", "FIND", "PALETTE", "PICKER", "RUNS", "TOGETHER", "Action"]
 
 
 APP = [
     Action("app.help", "question_mark", "app.help", "help"),
+    Action("app.palette", "colon", "app.palette", "palette", priority=True),
     Action("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", shown=False, priority=True),
 ]
 
@@ -55,20 +44,11 @@ QUEUE = [
     Action("queue.runs", "r", "choose('runs')", "runs"),
     Action("queue.issues", "i", "choose('issues')", "issues"),
     Action("queue.agreement", "a", "choose('agreement')", "agreement"),
+    Action("queue.calibration", "C", "choose('calibration')", "calibration", shown=False),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate"),
     Action("queue.item", "tab", "to_item", "to the item"),
     Action("queue.back", "escape", "back(False)", "back", shown=False),
     Action("queue.quit", "q", "back(True)", "quit"),
-]
-
-PICKER = [
-    Action("picker.take", "enter", "take", "take"),
-    Action("picker.close", "q,escape", "close", "back"),
-]
-
-RUNS = [
-    *PICKER,
-    Action("runs.compare", "x", "mark", "compare with another"),
 ]
 
 COMPARE = [
@@ -101,6 +81,12 @@ AGREEMENT = [
     Action("agreement.close", "q,escape", "close", "back"),
 ]
 
+CALIBRATION = [
+    Action("calibration.take", "enter", "take", "show its items"),
+    Action("calibration.scope", "tab", "scope", "other table"),
+    Action("calibration.close", "q,escape", "close", "back"),
+]
+
 HELP = [
     Action("help.close", "q,escape,enter,question_mark", "close", "back"),
 ]
@@ -113,6 +99,7 @@ FILTER = [
     Action("filter.complete", "tab", "complete", "complete"),
     Action("filter.older", "up", "history(-1)", "earlier ones"),
     Action("filter.newer", "down", "history(1)", "later ones", shown=False),
+    Action("filter.save", "ctrl+s", "save", "save as @name"),
     Action("filter.cancel", "escape", "cancel", "cancel"),
 ]
 
@@ -128,6 +115,8 @@ ITEM = [
     Action("item.last_fault", "W", "last('fault')", "who's wrong in the item just judged", shown=False),
     Action("item.last_tag", "E", "last('tag')", "tag the item just judged", shown=False),
     Action("item.last_note", "N", "last('note')", "note on the item just judged", shown=False),
+    Action("item.why", "O", "closer('why')", "why the verdict just given overrules the benchmark's", shown=False),
+    Action("item.reason_3", "3", "score(3)", "why it overrules; 1 and 2 too, where no score is asked", shown=False),
     Action("item.golden", "G", "closer('golden')", "correct the golden answer", shown=False),
     Action("item.score", "0", "score(0)", "score 0", shown=False),
     Action("item.score_1", "1", "score(1)", "score 1", shown=False),
@@ -242,6 +231,11 @@ FAULT = [
     Action("fault.cancel", "escape", "cancel", "back"),
 ]
 
+WHY = [
+    *(Action(f"why.take_{at}", str(at), f"take({at})", f"reason {at}", shown=False) for at in range(1, 10)),
+    Action("why.cancel", "escape,q", "cancel", "back"),
+]
+
 TAGS = [
     Action("tags.save", "enter", "save", "save"),
     Action("tags.toggle", "space", "set", "set or clear"),
@@ -253,8 +247,8 @@ TAGS = [
 ]
 
 TABLES = (
-    *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, RUNS, COMPARE, FLIP, CLUSTERS, AGREEMENT, ITEM, ITEM_TEXT),
-    *(ADJUDICATION, FAULT, TAGS, GOLDEN, GOLDEN_TEXT, COPY, NOTE, ASK, PAGER, HELP),
+    *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, RUNS, COMPARE, FLIP, CLUSTERS, AGREEMENT, CALIBRATION, ITEM),
+    *(ITEM_TEXT, ADJUDICATION, FAULT, WHY, TAGS, GOLDEN, GOLDEN_TEXT, COPY, NOTE, ASK, PAGER, HELP, PALETTE, FIND),
 )
 ACTIONS: dict[str, Action] = {action.id: action for table in TABLES for action in table}
 TOGETHER: tuple[Sequence[Action], ...] = (
@@ -266,10 +260,12 @@ TOGETHER: tuple[Sequence[Action], ...] = (
     [*FLIP, *APP],
     [*CLUSTERS, *MOVE, *APP],
     [*AGREEMENT, *MOVE, *APP],
+    [*CALIBRATION, *MOVE, *APP],
     [*ITEM, *ITEM_TEXT, *APP],
     [*ADJUDICATION, *ITEM_TEXT, *APP],
     [*PAGER, *APP],
     [*FAULT, *APP],
+    [*WHY, *APP],
     [*TAGS, *APP],
     [*GOLDEN, *APP],
     [*GOLDEN_TEXT, *APP],
@@ -277,6 +273,8 @@ TOGETHER: tuple[Sequence[Action], ...] = (
     [*NOTE, *APP],
     [*ASK, *APP],
     [*HELP, *MOVE, *APP],
+    PALETTE,
+    [*FIND, *APP],
 )
 """Actions that are in force at the same time: a key can mean one of them."""
 COMMON = ("list", "app")

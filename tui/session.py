@@ -10,16 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from fcreview.errors import FcreviewError
-from fcreview.store.queues.presentations import item_of
+from fcreview.store.unchanged import Stamp, stamp_of
 from fcreview.tui.in_order import InOrder
+from fcreview.tui.queue import glance
+from fcreview.tui.queue.glance import Glance, Made
+from fcreview.tui.queue.history import Typed
 from fcreview.tui.queue.position import Position, file_of, keep, kept
+from fcreview.tui.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from fcreview.review import Event, Said
+    from fcreview.review import Event, ItemKey, Said
     from fcreview.store.reviewer import Reviewer
+    from fcreview.store.rows import View
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
     from fcreview.tui.golden.checking import Golden
+    from fcreview.tui.palette.asking import Lent
+    from fcreview.tui.queue.levels import Standing
     from fcreview.tui.queue.state import QueueState
 
 T = TypeVar("T")
@@ -43,10 +50,15 @@ class Session:
         *,
         blind: bool = False,
         golden: Golden | None = None,
+        lent: Lent | None = None,
     ) -> None:
         self.annotator = annotator
         self.golden = golden
         """What the benchmarks know of golden answers; None: they are not corrected here."""
+        self.vocabulary = Vocabulary()
+        """Words of one's own, before the first item is shown."""
+        self.lent = lent
+        """What makes reports and exports; None: neither is offered with benchmarks' own files."""
         self.acts = InOrder()
         """What was asked for on a screen that reviews: nobody leaves before it is done."""
         self.blind = blind
@@ -56,8 +68,10 @@ class Session:
         self._workspace = workspace or (store.workspace if store is not None else None)
         self._store = store
         self._lent = store is not None
+        self.typed = Typed(self.folder, annotator, blind=blind)
+        """Filters and searches of this and earlier sessions."""
         self._reviewer = reviewer
-        self._reviewed: dict[str, int] = {}
+        self._reviewed: dict[str, ItemKey] = {}
         """Items by the reviews of this session that were not undone."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self.leaving = False
@@ -65,6 +79,10 @@ class Session:
         self._gate = threading.Lock()
         self._answering = False
         """The thread is at a question, which may be broken off; a review never is. Guarded by the gate."""
+        self._stamp: Stamp = []
+        """Of the workspace when it was last read; empty if what is read may be of another."""
+        self._coming: Stamp = []
+        """Of the store that `another` opened last."""
 
     @property
     def folder(self) -> Path | None:
@@ -78,6 +96,26 @@ class Session:
     def keep_position(self, state: QueueState, position: Position) -> None:
         if self.folder is not None:
             keep(file_of(self.folder, self.annotator), state, position)
+
+    def glance(self, view: View, standing: Standing) -> Glance | None:
+        """What the queue showed of this view when it was last read, if it would show the same now."""
+        if self._workspace is None or self._store is not None:
+            return None
+        file = glance.file_of(self._workspace.root, self.annotator)
+        return glance.kept(file, self._made(stamp_of(self._workspace), view), standing)
+
+    def keep_glance(self, view: View, seen: Glance) -> None:
+        if self._workspace is not None:
+            glance.keep(glance.file_of(self._workspace.root, self.annotator), self._made(self._stamp, view), seen)
+
+    def _made(self, stamp: Stamp, view: View) -> Made:
+        return Made(stamp, view, self.annotator, self.blind)
+
+    def stamp_anew(self) -> None:
+        """Before reviews are read again. The store that is open stays the one it was."""
+        if self._workspace is not None and self._stamp:
+            stamp = stamp_of(self._workspace)
+            self._stamp = stamp if stamp[:1] == self._stamp[:1] else []
 
     @property
     def reviewed(self) -> int:
@@ -97,6 +135,23 @@ class Session:
                 raise asyncio.CancelledError from None
             raise
 
+    def another(self) -> Store:
+        """The store as it is on disk now, beside the one in use: for `swap`, or to be closed. For a thread."""
+        from fcreview.store.store import Store
+
+        workspace = self._opened().workspace
+        self._coming = stamp_of(workspace)
+        return Store.open(workspace, self.annotator, blind=self.blind)
+
+    def swap(self, store: Store) -> None:
+        """From now on this store is asked, and reviews are of its items. Not while something is said or asked."""
+        before, lent, self._store, self._lent = self._store, self._lent, store, False
+        self._stamp = self._coming
+        if self._reviewer is not None:
+            self._reviewer = self._reviewer.on(store)
+        if before is not None and not lent:
+            self._thread.submit(before.close)
+
     async def ready(self) -> None:
         """SessionError if there is no journal to write to."""
         await self._kept(self._reviewing)
@@ -109,7 +164,7 @@ class Session:
             reviewer = self._reviewing()
             reviewer.queue = queue
             event = reviewer.review(item, said)
-            self._reviewed[event.event] = item_of(item)
+            self._reviewed[event.event] = event.key
             return event
 
         return await self._kept(write)
@@ -174,6 +229,7 @@ class Session:
 
             if self._workspace is None:
                 raise SessionError("no workspace")
+            self._stamp = stamp_of(self._workspace)
             try:
                 self._store = Store.open(self._workspace, self.annotator, blind=self.blind)
             except (StoreError, OSError) as error:

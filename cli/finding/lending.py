@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +15,13 @@ from fcreview.cli.errors import CommandError
 from fcreview.cli.output import note
 
 if TYPE_CHECKING:
+    from fcreview.cli.opened import Opened
     from fcreview.exporters.base import Benchmarks
     from fcreview.model import Item, Run
     from fcreview.plan import RunPlan
+    from fcreview.store.store import Store
     from fcreview.tui.golden.checking import Golden
+    from fcreview.tui.palette.asking import Lent
 
 Named = tuple[str, str, str, str, str]
 
@@ -59,6 +64,21 @@ def lend_golden() -> Golden:
         return registry.regraded(run, item, fix, record)
 
     return Golden(draft, problem, regraded)
+
+
+def lend_screens(session: Opened) -> Lent:
+    """For the palette of the screens, which have their own store of the session's workspace."""
+    from fcreview.tui.palette.asking import Lent
+
+    def report(store: Store, runs: Sequence[int], stopped: Callable[[], bool]) -> str:
+        from fcreview.cli.reporting.tables import as_text
+
+        return as_text(replace(session, scope=tuple(runs), _store=store, _runs=[]), stopped)
+
+    def benchmarks(tell: Callable[[str], None]) -> Benchmarks:
+        return replace(lend(session.place or Place([session.workspace.place])), tell=tell)
+
+    return Lent(report, benchmarks)
 
 
 def tell_lost_datasets(out: Path) -> None:

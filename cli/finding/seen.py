@@ -79,11 +79,12 @@ def _state(files: Iterable[Path]) -> str:
 
 
 def _look(file: Path) -> str:
+    """The time of its status too: who may read it changes nothing else."""
     try:
         found = file.stat()
     except OSError:
         return f"{file} -"
-    return f"{file} {found.st_size} {found.st_mtime_ns} {found.st_ino}"
+    return f"{file} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
 
 
 def _digest(*parts: str) -> str:

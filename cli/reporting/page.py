@@ -1,4 +1,4 @@
-"""The whole report as a page: figures, why items fail, agreement, progress, and how items were chosen."""
+"""The whole report as a page: figures, why items fail, calibration, agreement, progress, and how items were chosen."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from fcreview.agreement.ratings import apart
+from fcreview.calibration.cases import Scope
+from fcreview.calibration.wording import basis
 from fcreview.cli.commands.reading.suspects import ranked
 from fcreview.cli.output import note
 from fcreview.cli.reporting.parts import Told, told
 from fcreview.reporting.blocks import Page, Section, Text
+from fcreview.reporting.calibrated import Calibrated, calibration_section
 from fcreview.reporting.failing import CLUSTERS, Example, Failing, failing_section
 from fcreview.reporting.lines import Interval, Intervals, figure_table
 from fcreview.reporting.people import Drawn, RunProgress, agreement_section, chosen_section, progress_section
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from fcreview.cli.opened import Opened
     from fcreview.store.rows import RunRow, View
 
+BY: tuple[Scope, ...] = ("benchmark", "category", "tier", "error")
+"""Groups by which calibration is told; functions are among the kinds of cases that a source gets wrong."""
 SOURCES_SAID = (
     "Each figure three times. official: as the benchmark's own score files have it; rule: recomputed here with the "
     "benchmark's rules; corrected: with what people settled in the place of the automatic verdict. A figure that could "
@@ -47,6 +52,7 @@ def page_of(session: Opened, run: str | None) -> Page:
             Section("Figures", sections=[_figures(each, _intervals(session, each, queues)) for each in found]),
             failing_section(failing(session, view, rows)),
             suspects_section(ranked(session, "" if run is None else f"run:{session.run(run)}")),
+            calibrated(session, view),
             agreement(session, view),
             progress_section([_progress(row) for row in rows], queues),
             chosen_section(queues),
@@ -107,6 +113,16 @@ def _example(session: Opened, alike: View) -> Example:
     """The first of these items; there is one."""
     row = session.store.page(alike, 0, 1)[0]
     return Example(row.id, row.question, row.first_difference)
+
+
+def calibrated(session: Opened, view: View) -> Section:
+    cases = session.store.told.cases(view)
+    if not cases:
+        return calibration_section(Calibrated())
+    from fcreview.calibration.summary import calibration, wrong_kinds  # needs numpy
+
+    figures = list(calibration(cases, ("overall", *BY)))
+    return calibration_section(Calibrated(basis(cases), figures, list(wrong_kinds(cases)), BY))
 
 
 def agreement(session: Opened, view: View) -> Section:

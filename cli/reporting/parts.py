@@ -40,13 +40,14 @@ class Told:
     """None: several."""
 
 
-def told(session: Opened, run: str | None) -> Iterator[Told]:
+def told(session: Opened, run: str | None, *, quiet: bool = False) -> Iterator[Told]:
     """Of every run, or of the one that is named; then of those of one model that the benchmark publishes figures of
-    together."""
+    together. `quiet`: without progress on the terminal."""
     from fcreview.importers.registry import IMPORTERS
 
     together: dict[tuple[str, str, str], list[Part]] = {}
-    for part in parts_of(session.store.told, session.chosen(run), applied(session.workspace)):
+    errata = applied(session.workspace)
+    for part in parts_of(session.store.told, session.chosen(run), errata, quiet=quiet):
         row = part.row
         yield Told(head(row), figures_of(part.rows, row.info), row)
         importer = IMPORTERS.get(row.info.benchmark)
@@ -57,12 +58,14 @@ def told(session: Opened, run: str | None) -> Iterator[Told]:
             yield Told(head_of(parts), lines)
 
 
-def parts_of(told: StoreTold, runs: Sequence[RunRow], errata: Errata | None = None) -> Iterator[Part]:
+def parts_of(
+    told: StoreTold, runs: Sequence[RunRow], errata: Errata | None = None, *, quiet: bool = False
+) -> Iterator[Part]:
     """The runs with their items, in order; of those whose figures count, and that no errata are applied to, with items
     that are alike as one."""
     from fcreview.importers.registry import counts
 
-    progress = Progress("counting", lambda count: count_of(count, "item"))
+    progress = Progress("counting", lambda count: count_of(count, "item"), quiet=quiet)
     total, done = sum(row.n_items for row in runs), 0
     benchmarks = {row.info.benchmark for row in runs}
     mended = {each for each in benchmarks if errata and mends(each) and errata.of(each)}

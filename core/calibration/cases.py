@@ -28,7 +28,7 @@ class Case:
     said: Any
     settled: Any
     random: bool
-    """The review was given in a queue file."""
+    """The review was given in a queue file, or the item is of one that is settled whole."""
     benchmark: str
     category: str
     tier: str | None = None

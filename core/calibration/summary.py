@@ -63,21 +63,24 @@ class WrongKind:
 
 
 def calibration(cases: Iterable[Case], scopes: Iterable[Scope]) -> Iterator[Calibration]:
-    for group in case_groups(cases, scopes):
-        cells = _cells(group.cases)
-        yield Calibration(
-            scope=group.scope,
-            name=group.name,
-            source=group.source,
-            judge=group.judge,
-            criterion=group.criterion,
-            binary=group.binary,
-            chosen=group.chosen,
-            n=len(group.cases),
-            n_random=sum(case.random for case in group.cases),
-            cells=cells,
-            rates=tuple(_rates(group, cells)),
-        )
+    yield from map(calibrated, case_groups(cases, scopes))
+
+
+def calibrated(group: CaseGroup) -> Calibration:
+    cells = _cells(group.cases)
+    return Calibration(
+        scope=group.scope,
+        name=group.name,
+        source=group.source,
+        judge=group.judge,
+        criterion=group.criterion,
+        binary=group.binary,
+        chosen=group.chosen,
+        n=len(group.cases),
+        n_random=sum(case.random for case in group.cases),
+        cells=cells,
+        rates=tuple(_rates(group, cells)),
+    )
 
 
 def wrong_kinds(cases: Iterable[Case]) -> Iterator[WrongKind]:

@@ -1,4 +1,5 @@
-"""Failures alike, and groups of them by error type, function or argument. Pure; names become visible text here."""
+"""Failures alike, and groups of them by error type, function, argument, category, or golden value against predicted
+value. Pure; names become visible text here."""
 
 from __future__ import annotations
 
@@ -6,16 +7,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fcreview.sanitise import visible
+from fcreview.text.error_words import error_words
 from fcreview.text.words import count_of
 
-GROUPINGS = ("error type", "function", "argument")
-"""In the order of `Cluster.terms`."""
-ERROR, FUNCTION, ARGUMENT = range(3)
+GROUPINGS = ("error type", "function", "argument", "category", "value")
+"""In the order of `Cluster.names`. A value is a golden one against a predicted one, at the first difference."""
+ERROR, FUNCTION, ARGUMENT, CATEGORY, VALUE = range(5)
+_WITHIN = ((FUNCTION, ARGUMENT), (ERROR, ARGUMENT), (ERROR, FUNCTION), (ERROR, FUNCTION), (FUNCTION, ARGUMENT))
+"""By which two a group is divided, by what it is grouped by."""
+MANY = ("error types", "functions", "arguments", "categories", "values")
+HEADINGS = ("error type", "function", "argument", "category", "golden -> predicted")
+UNNAMED = (*(f"(no {name} given)" for name in GROUPINGS[:VALUE]), "(no value differs)")
+"""What a group without a name is called."""
 
 
 @dataclass(slots=True)
 class Cluster:
-    """Failures alike: same error type, function and argument."""
+    """Failures alike: same error type, function and argument; or same category, error type and function; or same
+    values, function and argument. What they do not have in common is empty."""
 
     error_type: str
     function: str | None
@@ -25,17 +34,29 @@ class Cluster:
     """A few item ids."""
     where: str
     """A filter that selects exactly these items."""
-    terms: tuple[str, str, str] = ("", "", "")
-    """Of that filter what is said of error type, function and argument: `error:value_error:string`. Each stands for
-    exactly its value among all clusters of the view, so a term alone selects all clusters with that value."""
+    terms: tuple[str, ...] = ("", "", "")
+    """Of that filter what is said of each of `names`: `error:value_error:string`; empty for what they do not have in
+    common. Each stands for exactly its value among all clusters of the view, so a term alone selects all clusters with
+    that value."""
 
     difference: str = ""
     """The first difference of the first item, as it reads."""
+    category: str | None = None
+    golden: str | None = None
+    predicted: str | None = None
 
     @property
-    def names(self) -> tuple[str | None, str | None, str | None]:
+    def names(self) -> tuple[str | None, ...]:
         """In the order of GROUPINGS."""
-        return (self.error_type or None, self.function, self.argument)
+        return (self.error_type or None, self.function, self.argument, self.category, self._values)
+
+    @property
+    def _values(self) -> str | None:
+        """`"km" -> "kilometers"`"""
+        if self.golden is None and self.predicted is None:
+            return None
+        golden = "(not in golden)" if self.golden is None else self.golden
+        return f"{golden} -> {'(missing)' if self.predicted is None else self.predicted}"
 
 
 @dataclass(slots=True)
@@ -58,18 +79,23 @@ class ClusterGroup:
 
 
 def grouped(clusters: Iterable[Cluster], by: int) -> list[ClusterGroup]:
-    """Most items first. `by` is a place in GROUPINGS."""
-    groups: dict[str | None, ClusterGroup] = {}
+    """Most items first; behind all values what does not differ in one. `by` is a place in GROUPINGS."""
+    groups: dict[tuple[str, str | None], ClusterGroup] = {}
     for cluster in clusters:
-        group = groups.setdefault(cluster.names[by], ClusterGroup(cluster.terms[by], cluster.names[by]))
+        name = cluster.terms[by], cluster.names[by]
+        group = groups.setdefault(name, ClusterGroup(*name))
         group.clusters.append(cluster)
-    return sorted(groups.values(), key=lambda group: -group.count)
+    return sorted(groups.values(), key=lambda group: (by == VALUE and group.name is None, -group.count))
 
 
 def others(by: int) -> tuple[int, int]:
     """What a group is divided by."""
-    first, second = (place for place in range(len(GROUPINGS)) if place != by)
-    return first, second
+    return _WITHIN[by]
+
+
+def counted(by: int) -> int:
+    """The grouping whose clusters are those of this one: error types, functions and arguments have the same."""
+    return by if by in (CATEGORY, VALUE) else ERROR
 
 
 def named(clusters: Iterable[Cluster], by: int) -> list[Cluster]:
@@ -114,6 +140,14 @@ def bar(number: int, total: int, cells: int) -> str:
     eighths = max(round(8 * cells * number / total), 1) if number else 0
     whole, rest = divmod(eighths, 8)
     return "█" * whole + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
+
+
+def meaning(group: ClusterGroup) -> str:
+    """`value_error:string: a text is none of the accepted ones`: the error type of its items, or of most of them
+    (`mostly value_error:string: ...`), in plain words; empty for one that has none."""
+    largest = grouped(group.clusters, ERROR)
+    words = error_words(largest[0].name or "")
+    return f"{'mostly ' if len(largest) > 1 else ''}{visible(largest[0].name or '')}: {words}" if words else ""
 
 
 def share(number: int, total: int) -> str:

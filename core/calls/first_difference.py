@@ -3,38 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fcreview.calls.paths import steps
 from fcreview.calls.rules import EXACT, Rules
 from fcreview.calls.table import NOTHING, locate
-from fcreview.model import ArgumentDiff, Call, Pair
+from fcreview.model import ArgumentDiff, Call, Item, Pair
 from fcreview.values import brief, brief_golden
 
 TEXT = 60
 """Characters of each value in the line."""
 
-Difference = tuple[str | None, str | None, str | None]
+VALUE = 120
+"""Characters of a value that failures are grouped by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where a prediction fails first, and in what."""
+
+    function: str | None = None
+    argument: str | None = None
+    """Its path; None if the call as a whole is missing, extra or of another function."""
+    text: str | None = None
+    """`location "Hangzhou, CN" (golden "Hangzhou, China")`"""
+    golden: str | None = None
+    predicted: str | None = None
+    """The two values of the argument as they read; None on the side that has none."""
+
+    def put(self, item: Item) -> None:
+        item.diff_function, item.diff_argument, item.first_difference = self.function, self.argument, self.text
+        item.diff_golden, item.diff_predicted = self.golden, self.predicted
+
+
+def blame(item: Item, function: str | None, argument: str | None) -> None:
+    """The benchmark's rule names this place: an argument as a whole, where the first difference lies inside of it.
+    Values of another place are not its."""
+    inside = argument is not None and (item.diff_argument or "").startswith(argument)
+    if function != item.diff_function or not inside:
+        item.diff_golden = item.diff_predicted = None
+    item.diff_function, item.diff_argument = function, argument
 
 
 def first_difference(
     pairs: Sequence[Pair], golden: Sequence[Call], predicted: Sequence[Call], rules: Rules = EXACT
 ) -> Difference:
-    """(function, argument path, one line) of the first pair that is neither `=` nor `~`; three Nones if there is none.
+    """Of the first pair that is neither `=` nor `~`; an empty one if there is none.
 
-    Lines read `location "Hangzhou, CN" (golden "Hangzhou, China")`, `days 3 (not in golden)`, `get_weather not called`.
-    No path if the call as a whole is missing, extra or of another function. Not safe to draw before `sanitise.visible`.
+    Texts read `location "Hangzhou, CN" (golden "Hangzhou, China")`, `days 3 (not in golden)`, `get_weather not called`.
+    Not safe to draw before `sanitise.visible`.
     """
     for pair in pairs:
         if pair.state == "-":
-            return pair.name, None, f"{pair.name} not called"
+            return Difference(pair.name, None, f"{pair.name} not called")
         if pair.state == "+":
-            return pair.name, None, f"{pair.name} called, not in golden"
+            return Difference(pair.name, None, f"{pair.name} called, not in golden")
         if pair.state == "!":
             return _inside(
                 pair, _find(golden, pair.turn, pair.golden), _find(predicted, pair.turn, pair.predicted), rules
             )
-    return None, None, None
+    return Difference()
 
 
 def _find(calls: Sequence[Call], turn: int, index: int | None) -> Call | None:
@@ -44,14 +73,20 @@ def _find(calls: Sequence[Call], turn: int, index: int | None) -> Call | None:
 def _inside(pair: Pair, golden: Call | None, predicted: Call | None, rules: Rules) -> Difference:
     place = next((place for place in pair.diff if place.state != "~"), None)
     if place is None:
-        return pair.name, None, None
+        return Difference(pair.name)
     if not place.path:
-        return pair.name, None, place.reason
+        return Difference(pair.name, None, place.reason)
     wanted = (golden.arguments if golden else None) or {}
     given = (predicted.arguments if predicted else None) or {}
     name, *inside = steps(place.path)
     left, right = locate(wanted.get(str(name), NOTHING), given.get(str(name), NOTHING), inside, rules)
-    return pair.name, place.path, f"{place.path} {_line(place, left, right)}"
+    return Difference(
+        pair.name,
+        place.path,
+        f"{place.path} {_line(place, left, right)}",
+        None if left is NOTHING else brief_golden(left, VALUE),
+        None if right is NOTHING else brief(right, VALUE),
+    )
 
 
 def _line(place: ArgumentDiff, golden: Any, predicted: Any) -> str:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Hashable
 from typing import Any
 
 from fcreview.calls.rules import same
+from fcreview.calls.steps import step_numbers
 from fcreview.model import GOLDEN_CALL, Call, Item
+from fcreview.values import MAX_DEPTH
 
 MAX_TEXT = 200_000
+_Place = tuple[int, int, int]
+"""Turn, step and index."""
 
 
 def calls_told(text: str) -> list[Call]:
@@ -47,22 +52,47 @@ def same_call(one: Call, other: Call) -> bool:
     return one.name == other.name and same(one.arguments, other.arguments)
 
 
-def repeated(item: Item, call: Call) -> str | None:
-    """Where the very same call was made before, by the model or in the dialogue it goes on from: `turn 1 step 2`. The
-    latest counts."""
-    for before in reversed(_before(item.predicted, call)):
-        if same_call(before, call):
-            return f"turn {before.turn + 1} step {before.step + 1}"
-    for message in reversed(item.messages):
-        told = message.name == GOLDEN_CALL and (message.turn, message.step) < (call.turn, call.step)
-        if told and any(same_call(each, call) for each in calls_told(message.content)):
-            return f"turn {message.turn + 1} step {message.step + 1}"
-    return None
+class Repeats:
+    """Where in an item calls were made before, by the model or in the dialogue it goes on from. Thousands of calls are
+    told apart by what they hold, not each by all others."""
+
+    def __init__(self, item: Item) -> None:
+        self._steps = step_numbers(item)
+        self._predicted: dict[Hashable, list[tuple[_Place, Call]]] = {}
+        self._told: dict[Hashable, list[tuple[_Place, Call]]] = {}
+        for call in sorted(item.predicted, key=_place):
+            self._predicted.setdefault(_key(call), []).append((_place(call), call))
+        for message in item.messages:
+            for call in calls_told(message.content) if message.name == GOLDEN_CALL else ():
+                self._told.setdefault(_key(call), []).append(((message.turn, message.step, 0), call))
+
+    def before(self, call: Call) -> str | None:
+        """Where the very same call was made before this one: `turn 1 step 2`. The model's latest counts, else the
+        latest of the dialogue, in the order of its messages."""
+        key, place = _key(call), _place(call)
+        made = self._predicted.get(key, [])
+        made = made[: bisect_left(made, place, key=lambda each: each[0])][-1:]
+        told = [each for each in self._told.get(key, ()) if each[0][:2] < place[:2]][-1:]
+        for (turn, step, _), one in [*made, *told]:
+            if same_call(one, call):
+                return f"turn {turn + 1} step {self._steps.get((turn, step), step + 1)}"
+        return None
 
 
-def _before(calls: Sequence[Call], call: Call) -> list[Call]:
-    place = (call.turn, call.step, call.index)
-    return sorted(
-        (each for each in calls if (each.turn, each.step, each.index) < place),
-        key=lambda each: (each.turn, each.step, each.index),
-    )
+def _place(call: Call) -> _Place:
+    return call.turn, call.step, call.index
+
+
+def _key(call: Call) -> Hashable:
+    """The same for calls that are the same."""
+    return call.name, _value_key(call.arguments, 0)
+
+
+def _value_key(value: Any, depth: int) -> Hashable:
+    if depth > MAX_DEPTH or value != value:
+        return type(value).__name__
+    if isinstance(value, dict):
+        return dict, frozenset((name, _value_key(each, depth + 1)) for name, each in value.items())
+    if isinstance(value, (list, tuple)):
+        return type(value), tuple(_value_key(each, depth + 1) for each in value)
+    return type(value), value if isinstance(value, Hashable) else repr(value)

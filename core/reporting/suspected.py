@@ -15,6 +15,8 @@ SHOWN = 20
 REASONS = 3
 """Of each: the most telling."""
 MODELS = 3
+LONGEST = 400
+"""Letters of a question."""
 
 
 def suspects_section(found: Sequence[Suspect]) -> Section:
@@ -38,5 +40,9 @@ def _row(suspect: Suspect) -> list[str]:
         f"{case.n_failing} of {len(case.runs)}",
         "; ".join(reason.text for reason in suspect.reasons[:REASONS]),
         f"{other.answer}{who if other.models else ''}" if other else "",
-        " ".join(case.question.split())[:400],
+        _beginning(" ".join(case.question.split())),
     ]
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= LONGEST else text[:LONGEST].rstrip() + " …"

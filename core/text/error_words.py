@@ -48,6 +48,22 @@ _WORDS = {
     "param_missing": "an argument that the golden call has was left out",
     "hallucination": "an argument was given that nothing asked for",
     "stop_early": "the model stopped before all golden calls were made",
+    # HammerBench: our words for what its scripts count
+    "not_declined": "no function fits, and the model did not decline",
+    "refused": "the model declined where a call was expected",
+    "text": "the model answered in words where a call was expected",
+    "wrong_first_function": "the first function called is another than the golden one",
+    "hallucinated_parameter": "an argument was given that the golden call does not have",
+    "missing_parameter": "an argument that the golden call has was left out",
+    # CONFETTI: dialog acts
+    "no_overlap": "none of the labels of the reply is a golden one",
+    # the generic format: our words
+    "missing_call": "a golden call was not made",
+    "extra_call": "a call was made that the golden answer does not have",
+    "wrong_function": "another function was called than the golden one",
+    "missing_argument": "an argument that the golden call has was left out",
+    "extra_argument": "an argument was given that the golden call does not have",
+    "wrong_value": "the right argument with a value that is not accepted",
 }
 
 

@@ -14,6 +14,7 @@ from fcreview.exporters.base import ExportError, Source
 from fcreview.exporters.golden.issue import issue_text
 from fcreview.exporters.golden.settled import settled
 from fcreview.exporters.golden.unified import unified
+from fcreview.store.importing.sources import read_source
 
 
 def write(source: Source, folder: Path) -> None:
@@ -42,6 +43,6 @@ def _root(paths: Iterable[Path]) -> Path:
 
 def _patch(path: Path, root: Path, contents: dict[Path, bytes]) -> None:
     parts = [
-        unified(each.relative_to(root).as_posix(), each.read_bytes(), new) for each, new in sorted(contents.items())
+        unified(each.relative_to(root).as_posix(), read_source(each), new) for each, new in sorted(contents.items())
     ]
     path.write_bytes(b"".join(parts))

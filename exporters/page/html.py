@@ -15,6 +15,8 @@ from fcreview.sanitise import visible
 LEGEND = "".join(f'<span class="key {source}"></span> {source} ' for source in SOURCES)
 DEEPEST = 4
 """Levels of indentation that the style knows."""
+MOST_NUMBERS = 5
+"""Columns of a table that stays one on a phone."""
 _HEAD = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -66,10 +68,11 @@ def _section(section: Section, name: str, level: int) -> Iterator[str]:
 def _table(block: Table) -> Iterator[str]:
     """Bars, where there are any, stand in a column after the first."""
     barred = any(row.bars for row in block.rows)
+    kind = "cards figures" if barred else "numbers" if _only_numbers(block) else "cards"
     heads = [f'<th scope="col"{_right(block, at)}>{_text(head)}</th>' for at, head in enumerate(block.heads)]
     if barred:
         heads.insert(1, '<th scope="col"></th>')
-    yield f"<table><thead><tr>{''.join(heads)}</tr></thead><tbody>"
+    yield f'<table class="{kind}"><thead><tr>' + "".join(heads) + "</tr></thead><tbody>"
     for row in block.rows:
         cells = [*_cells(block, row)]
         if barred:
@@ -84,7 +87,18 @@ def _cells(block: Table, row: TableRow) -> Iterator[str]:
             indent = f' class="l{min(row.level, DEEPEST)}"' if row.level else ""
             yield f"<td{indent}>{_text(cell)}</td>"
         else:
-            yield f'<td{_right(block, at)} data-head="{_text(block.heads[at])}">{_text(cell)}</td>'
+            text = _number(cell) if at in block.right else _text(cell)
+            yield f'<td{_right(block, at)} data-head="{_text(block.heads[at])}">{text}</td>'
+
+
+def _only_numbers(block: Table) -> bool:
+    """Behind the first column, and few enough to stand beside each other on a phone."""
+    return len(block.heads) <= MOST_NUMBERS and block.right >= {*range(1, len(block.heads))}
+
+
+def _number(cell: str) -> str:
+    """Broken nowhere but before an interval and behind it."""
+    return _text(cell).replace(" ", "\u00a0").replace("\u00a0[", " [").replace("],\u00a0", "], ")
 
 
 def _right(block: Table, at: int) -> str:

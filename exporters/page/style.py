@@ -1,4 +1,5 @@
-"""How the page looks: on a screen, on a phone (rows of tables become cards below 640 pixels) and on paper."""
+"""How the page looks: on a screen, on a phone (below 900 pixels rows of tables become cards, but for tables of a few
+numbers) and on paper. Nothing may make it wider than the window: cells have a least width only where there is room."""
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; --official: #8a8f98; --rule: #4f8fd0; --corrected: #2e9e6b; }
@@ -10,14 +11,12 @@ h3 { font-size: 1.05rem; margin: 1.5rem 0 .5rem; }
 h1, h2, h3, p, td, th, li { overflow-wrap: anywhere; }
 nav ul { columns: 18rem; padding-left: 1.2rem; }
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1rem; }
+.numbers { width: auto; min-width: min(24rem, 100%); }
 th, td { text-align: left; vertical-align: top; padding: .2rem .5rem; border-bottom: 1px solid var(--line); }
 th { font-size: .85em; }
-.right { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td { min-width: 5.5rem; }
-td:first-child { min-width: 9rem; }
-td:last-child { font-size: .9em; min-width: 10rem; }
-td.right { min-width: 0; }
-.bars { width: 9rem; min-width: 6rem; }
+td:last-child:not(.right) { font-size: .9em; }
+.right { text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
+.bars { width: 9rem; }
 .key { display: inline-block; width: .9em; height: .9em; }
 .bars svg { display: block; width: 100%; height: 1.3rem; }
 .track { fill: #8883; }
@@ -26,15 +25,30 @@ td.right { min-width: 0; }
 .corrected { fill: var(--corrected); background: var(--corrected); }
 .whisker { stroke: currentColor; stroke-width: 1.5px; vector-effect: non-scaling-stroke; }
 .l1 { padding-left: 1.5rem; } .l2 { padding-left: 2.5rem; } .l3 { padding-left: 3.5rem; } .l4 { padding-left: 4.5rem; }
-@media screen and (max-width: 640px) {
-  thead { position: absolute; clip-path: inset(50%); height: 1px; width: 1px; overflow: hidden; }
-  table, tbody, tr, td { display: block; width: 100%; }
-  tr { border: 1px solid var(--line); border-radius: .4rem; margin: 0 0 .5rem; padding: .3rem .2rem; }
-  td, td:first-child, td:last-child, .bars { border: 0; min-width: 0; padding: .1rem .5rem; }
-  td:first-child { font-weight: 600; }
-  td.right { text-align: left; white-space: normal; }
-  td[data-head]:not([data-head=""])::before { content: attr(data-head) ": "; font-size: .85em; opacity: .75; }
-  td:empty { display: none; }
+@media screen and (min-width: 901px), print {
+  td:not(.right) { min-width: 4.5rem; }
+  td:first-child:not(.right), td:last-child:not(.right) { min-width: 5rem; }
+}
+@media screen and (min-width: 901px) {
+  td:first-child:not(.right), td:last-child:not(.right) { min-width: 8rem; }
+}
+@media screen and (min-width: 1100px) {
+  td:not(.right) { min-width: 5.5rem; }
+  td:nth-child(2):not(.right, .bars) { min-width: 8rem; }
+  td:first-child:not(.right), td:last-child:not(.right) { min-width: 10rem; }
+  .figures td:first-child { min-width: 17rem; }
+}
+@media screen and (max-width: 900px) {
+  .cards thead { position: absolute; clip-path: inset(50%); height: 1px; width: 1px; overflow: hidden; }
+  .cards, .cards :is(tbody, tr, td) { display: block; width: 100%; }
+  .cards tr { border: 1px solid var(--line); border-radius: .4rem; margin: 0 0 .5rem; padding: .3rem .2rem; }
+  .cards td { border: 0; padding: .1rem .5rem; text-align: left; }
+  .cards td:first-child { font-weight: 600; }
+  .cards td[data-head]:not([data-head=""])::before {
+    content: attr(data-head) ": "; font-size: .85em; opacity: .75;
+  }
+  .cards td:empty { display: none; }
+  .numbers { width: 100%; }
 }
 @page { margin: 1.5cm; }
 @media print {
@@ -42,7 +56,10 @@ td.right { min-width: 0; }
   nav { display: none; }
   tr, h2, h3 { break-inside: avoid; }
   h2, h3, h3 + p { break-after: avoid; }
-  .bars { width: 6rem; }
+  table { font-size: 9pt; }
+  .figures td:first-child { min-width: 9rem; }
+  .l1 { padding-left: 1rem; } .l2 { padding-left: 1.5rem; } .l3 { padding-left: 2rem; } .l4 { padding-left: 2.5rem; }
+  td.bars { width: 4rem; min-width: 4rem; }
   svg, .key { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 """

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from fcreview.calls.align import align
-from fcreview.calls.first_difference import first_difference
+from fcreview.calls.first_difference import blame, first_difference
 from fcreview.importers.acebench.check_agent import check_end_state, process_accuracy
 from fcreview.importers.acebench.check_value import RULES
 from fcreview.importers.acebench.decode import Undecodable, readable
@@ -56,9 +56,7 @@ def fill(
         item.pairs = pairs_of(item.golden, item.predicted, places)
     else:  # a text that holds several calls
         item.pairs = align(item.golden, item.predicted, RULES, ordered=True)
-    item.diff_function, item.diff_argument, item.first_difference = first_difference(
-        item.pairs, item.golden, item.predicted
-    )
+    first_difference(item.pairs, item.golden, item.predicted).put(item)
     outcome = check_end_state(record.get("result"), answer.get("ground_truth"))
     item.rule, item.rule_error_type = outcome.valid, outcome.error_type
     item.verdicts.append(
@@ -70,7 +68,7 @@ def fill(
         item.extra.more["milestones"] = in_words(sequence, len(places))
     item.extra.more[MILESTONES], _ = process_accuracy(record.get("process"), milestones, False)
     if not outcome.valid:
-        item.diff_function, item.diff_argument = outcome.function, outcome.argument
+        blame(item, outcome.function, outcome.argument)
     if not outcome.valid:
         item.extra.state_differences = state_differences(record.get("result"), answer.get("ground_truth"))
     item.extra.more |= {"end state": record.get("result"), "golden end state": answer.get("ground_truth")}

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from fcreview.calls.align import align
-from fcreview.calls.first_difference import first_difference
+from fcreview.calls.first_difference import blame, first_difference
 from fcreview.importers.acebench.check_normal import PHRASES, Outcome, check, check_special
 from fcreview.importers.acebench.check_value import RULES
 from fcreview.importers.acebench.decode import CallTuple, Undecodable, decode, readable
@@ -87,8 +87,7 @@ def _normal(item: Item, reply: Any, golden: Any, turn: int, judged: bool) -> Non
         item.extra.more["other accepted answers"] = alternatives[1:]
     item.pairs = align(item.golden, item.predicted, RULES)
     if alternatives:
-        found = first_difference(item.pairs, item.golden, item.predicted)
-        item.diff_function, item.diff_argument, item.first_difference = found
+        first_difference(item.pairs, item.golden, item.predicted).put(item)
     if not judged:
         return
     if calls is None:
@@ -121,8 +120,7 @@ def golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: 
 def _verdict(item: Item, outcome: Outcome) -> None:
     item.rule, item.rule_error_type = outcome.valid, outcome.error_type
     if not outcome.valid:
-        item.diff_function = outcome.function or item.diff_function
-        item.diff_argument = outcome.argument or item.diff_argument
+        blame(item, outcome.function or item.diff_function, outcome.argument or item.diff_argument)
     item.verdicts.append(
         Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by="ACEBench rules")
     )

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from fcreview.calls.align import align, align_turns
-from fcreview.calls.first_difference import first_difference
+from fcreview.calls.first_difference import blame, first_difference
 from fcreview.extra import Automatic, Extra, RecordPlace
 from fcreview.importers.bfcl import files, scores, trajectory
 from fcreview.importers.bfcl.case import Case
@@ -19,6 +19,7 @@ from fcreview.importers.bfcl.dataset import content_hash, text_of
 from fcreview.importers.bfcl.decode.decoder import Decoder
 from fcreview.importers.bfcl.decode.decoders import BY_NAME
 from fcreview.importers.bfcl.figures.cost import STEPS
+from fcreview.importers.bfcl.joining.mending import Mended
 from fcreview.importers.common.jsonl import Record
 from fcreview.model import Call, ImportIssue, Item, Message, Pair, Verdict
 
@@ -65,7 +66,8 @@ class Known:
     """What there is of one item besides its result record."""
 
     id: str
-    case: Case
+    mended: Mended
+    """The case, with errata where the run is read with some."""
     opening: list[Message]
     """The case's messages, shared by all runs."""
     official: bool | None
@@ -74,15 +76,13 @@ class Known:
     file: str
     stands: Record
     """Line, offset and length in the file."""
-    before: Case | None = None
-    """The case as the dataset has it, where errata make it another."""
     again: Sequence[scores.Entry] = ()
     """Further score entries of the item: what failed after the first cause."""
 
 
 def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
     """The item with its messages, calls, pairs and verdicts."""
-    result, case, official, stands = record.get("result"), known.case, known.official, known.stands
+    result, case, official, stands = record.get("result"), known.mended.case, known.official, known.stands
     tokens_in, tokens_out = record.get("input_token_count"), record.get("output_token_count")
     latency = record.get("latency")
     item = Item(
@@ -96,7 +96,7 @@ def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
         tokens_in=tokens_in if type(tokens_in) is int else _whole(tokens_in),
         tokens_out=tokens_out if type(tokens_out) is int else _whole(tokens_out),
         latency=latency if type(latency) is float else _total(latency),
-        extra=Extra(more=dict(case.extra)),
+        extra=Extra(erratum=known.mended.erratum, more=dict(case.extra)),
         prediction_hash=content_hash(result),
         golden_hash=case.golden_hash,
         file=known.file,
@@ -139,15 +139,15 @@ def _failed(item: Item, known: Known, context: Context) -> Verdict:
 
 
 def _single(item: Item, context: Context, record: dict[str, Any], known: Known) -> None:
-    result, case = record.get("result"), known.case
+    result, case = record.get("result"), known.mended.case
     category, config = context.category, None
     if category == "format_sensitivity" and (parts := files.split_format_id(item.id)):
         config, category = parts[1], files.split_id(parts[2])[0]
         item.extra.more |= {"config": parts[1], "original": parts[2]}
     how = partial(evaluate, result, generation=context.rules, category=category, config=config, decoder=context.decoder)
     found, by = how(case), CHECKER
-    if known.before is not None:
-        own = how(known.before)
+    if known.mended.before is not None:
+        own = how(known.mended.before)
         if (own.valid, own.error_type) != (found.valid, found.error_type):
             item.extra.without_errata, by = Automatic(own.valid, own.error_type), WITH_ERRATA
     item.messages = trajectory.single_messages(record, known.opening)
@@ -199,25 +199,26 @@ def _difference(item: Item, pairs: list[Pair], found: Evaluation | None) -> None
     if found is not None and found.decode_error:
         item.first_difference = found.decode_error[:300]
         return
-    function, argument, text = first_difference(pairs, item.golden, item.predicted, RULES)
+    first = first_difference(pairs, item.golden, item.predicted, RULES)
+    first.put(item)
+    argument, text = first.argument, first.text
     if found is not None and found.function is not None:
-        if (found.function, found.argument) != (function, argument):
+        if (found.function, found.argument) != (first.function, argument):
             same_place = (
                 argument is not None and found.argument is not None and argument.startswith(str(found.argument))
             )
             text = text if same_place else next(iter(found.messages), text)
-        function, argument = found.function, found.argument
+        blame(item, found.function, found.argument)
     elif found is not None and text is None:
         text = next(iter(found.messages), None)
     if text is None and item.verdicts and item.verdicts[0].rationale:
         text = item.verdicts[0].rationale.split("\n", 1)[0]
-    item.diff_function, item.diff_argument = function, argument
     item.first_difference = text[:300] if text else None
 
 
 def _turns(item: Item, context: Context, record: dict[str, Any], known: Known) -> None:
     """A multi-turn or agentic item: its verdicts are imported only."""
-    case, entry = known.case, known.entry
+    case, entry = known.mended.case, known.entry
     decode = partial(decode_display, decoder=context.decoder, rules=context.rules)
     found = trajectory.follow(record, known.opening, decode, case.functions)
     item.messages, item.predicted = found.messages, found.calls
@@ -252,7 +253,7 @@ def _turns(item: Item, context: Context, record: dict[str, Any], known: Known) -
 
 def degraded(context: Context, known: Known, why: str) -> Item:
     """What is left of an item whose record could not be made sense of."""
-    case, stands = known.case, known.stands
+    case, stands = known.mended.case, known.stands
     item = Item(known.id, context.category, question=case.question, official=known.official)
     item.functions, item.golden, item.golden_hash = case.functions, case.golden, case.golden_hash
     item.file, item.line, item.offset, item.length = known.file, stands.line, stands.offset, stands.length

@@ -173,12 +173,12 @@ def _item(category: Category, name: str, entry: scores.Entry | None, mending: Me
     path, record = category.found.found[name]
     issues: list[ImportIssue] = []
     case, opening = case_of(category, name, entry, str(path), record.line, issues)
-    case, before = mending.mended(name, case, opening)
+    mended = mending.mended(name, case, opening)
     official = None
     if category.scores is not None:
         official = False if entry is not None else (True if category.passes else None)
     value = category.found.value(name)
-    known = items.Known(name, case, opening, official, entry, str(path), record, before)
+    known = items.Known(name, mended, opening, official, entry, str(path), record)
     if entry is not None and category.scores is not None:
         known.again = category.scores.again.get(name, [])
         issues += _other_reply(category.scores, entry, value)
@@ -224,9 +224,9 @@ def _without_result(category: Category, mending: Mending, entries: list[scores.E
         name = names[id(entry)]
         issues: list[ImportIssue] = []
         case, opening = case_of(category, name, entry, str(scored.path), entry.line, issues)
-        case, before = mending.mended(name, case, opening)
+        mended = mending.mended(name, case, opening)
         place = Record(entry.line, entry.offset, entry.length, None)
-        known = items.Known(name, case, opening, False, entry, str(scored.path), place, before)
+        known = items.Known(name, mended, opening, False, entry, str(scored.path), place)
         try:
             item = items.build(category.context, known, _as_result(entry))
         except BAD_CONTENT as error:

@@ -78,6 +78,12 @@ def read_file(path: Path, limit: int = FILE_LIMIT) -> bytes:
     return data
 
 
+def read_whole(path: Path) -> bytes:
+    """All of a file that is written anew, however large. OSError for what is none: a device would never end."""
+    with open_file(path) as file:
+        return file.read()
+
+
 def records(path: Path) -> Iterator[Record | ImportIssue]:
     """Every record of the file, in file order; blank lines are skipped. One line at a time is held in memory."""
     try:

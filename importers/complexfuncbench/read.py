@@ -85,8 +85,7 @@ def _fill(item: Item, record: dict[str, Any], known: dict[str, Any] | None, log:
     verdicts = judge_calls(ours, golden, item.functions, log)
     item.pairs = pairs_of(verdicts, golden)
     if known:
-        found = first_difference(item.pairs, item.golden, item.predicted)
-        item.diff_function, item.diff_argument, item.first_difference = found
+        first_difference(item.pairs, item.golden, item.predicted).put(item)
     by_address = addresses(item.pairs, verdicts)
     item.verdicts += _call_verdicts(by_address)
     item.extra.held_against = _held_against(item.pairs, by_address)

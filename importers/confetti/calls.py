@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from fcreview.calls.align import align
-from fcreview.calls.first_difference import first_difference
+from fcreview.calls.first_difference import blame, first_difference
 from fcreview.calls.paths import child
 from fcreview.importers.bfcl.check.texts import RULES
 from fcreview.importers.confetti.binary import check, golden_call, make_case
@@ -39,9 +39,7 @@ def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sou
     item.golden = golden_call(golden, turn)
     item.pairs = align(item.golden, item.predicted, RULES)
     _lists(item)
-    item.diff_function, item.diff_argument, item.first_difference = first_difference(
-        item.pairs, item.golden, item.predicted
-    )
+    first_difference(item.pairs, item.golden, item.predicted).put(item)
     if item.functions:
         item.rule, item.rule_error_type = outcome.valid, outcome.error_type
         text = "; ".join(outcome.messages) or None
@@ -49,8 +47,7 @@ def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sou
             Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=text, by="BFCL v2 rules, adapted")
         )
         if outcome.valid is False:
-            item.diff_function = outcome.function or item.diff_function
-            item.diff_argument = outcome.argument or item.diff_argument
+            blame(item, outcome.function or item.diff_function, outcome.argument or item.diff_argument)
     else:
         item.rule_note = "no question file: functions are unknown"
     _soft(item, golden, sources.soft.get(known))

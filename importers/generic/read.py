@@ -85,8 +85,7 @@ def _fill(item: Item, record: Record) -> None:
     if record.golden is not None:
         item.golden = golden_calls(record.golden)
         item.pairs = align_turns(item.golden, item.predicted, ordered=record.ordered)
-        found = first_difference(item.pairs, item.golden, item.predicted)
-        item.diff_function, item.diff_argument, item.first_difference = found
+        first_difference(item.pairs, item.golden, item.predicted).put(item)
         _rule(item)
     else:
         item.pairs = align_turns([], item.predicted)

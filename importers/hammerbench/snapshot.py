@@ -64,9 +64,7 @@ def fill(item: Item, given: Given, *, first_ok: bool | None = None) -> bool:
         item.rule_note = "no golden answer: nothing to compare with"
         item.issues.append(ImportIssue(item.file, item.line, f"{item.id} has no label", item=item.id))
         return False
-    item.diff_function, item.diff_argument, item.first_difference = first_difference(
-        item.pairs, item.golden, item.predicted
-    )
+    first_difference(item.pairs, item.golden, item.predicted).put(item)
     outcome = check(call, given.prediction, given.label, given.language)
     _verdicts(item, outcome, declines, first_ok)
     _slots(item, given, call)

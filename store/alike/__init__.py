@@ -1,1 +1,1 @@
-"""What items of one question, or of one category, have in common: asked for by single keys of the item screen."""
+"""What items have in common: of one question, of one category, failing alike."""

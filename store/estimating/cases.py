@@ -10,6 +10,7 @@ import orjson
 from fcreview.calibration.cases import Case
 from fcreview.review import OWN
 from fcreview.rollup import SCORING, alike
+from fcreview.store.estimating.samples import content_of, drawn_whole
 from fcreview.store.filters.keys import ERROR
 from fcreview.store.queries.pages import FROM, condition
 from fcreview.store.queries.spoken import spoken_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from fcreview.store.reviews.tables import ReviewTables
     from fcreview.store.rows import View
+    from fcreview.store.workspace import Workspace
 
 _PEOPLE = f"SELECT item, target, criterion, human FROM human_labels WHERE {settled('decided_by')}"
 _SAID = """
@@ -27,14 +29,24 @@ SELECT i.item, r.benchmark, i.category, i.diff_function, {error}, i.official, i.
        list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"])
 {table} JOIN runs r ON r.run = i.run WHERE h.item IS NOT NULL AND ({where}) ORDER BY i.item
 """
+_SETTLED = f"""
+SELECT i.item, r.benchmark, r.generation, r.language, r.model, i.category, i.id,
+       coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, '')
+FROM human h JOIN item_rows i ON i.item = h.item JOIN runs r ON r.run = i.run
+WHERE h.verdict IS NOT NULL AND {settled("h.decided_by")}
+"""
 _FILE = ".json"
 """How a verdict's `by` ends that names the score file, not how it was found."""
 
 
-def cases(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[Case]:
+def cases(connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, view: View) -> list[Case]:
     """One an automatic verdict on something that people settled (adjudicated, else unanimous, or by the policy of the
     reviews), in the order of items. FilterError for a filter that is not understood."""
-    drawn = {of.item: bool(reviews.said.drawn_in(of.key, *of.hashes)) for of in spoken_of(connection, reviews, view)}
+    whole = _of_whole_files(connection, workspace)
+    drawn = {
+        of.item: of.item in whole or bool(reviews.said.drawn_in(of.key, *of.hashes))
+        for of in spoken_of(connection, reviews, view)
+    }
     people: defaultdict[int, dict[tuple[str, str], Any]] = defaultdict(dict)
     for item, target, criterion, human in connection.execute(_PEOPLE).fetchall():
         if human is not None:
@@ -52,6 +64,13 @@ def cases(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> 
             about = (benchmark, category, tier, error, function)
             found.append(Case(item, source, judge, criterion, value, human, drawn[item], *about))
     return found
+
+
+def _of_whole_files(connection: DuckDBPyConnection, workspace: Workspace) -> set[int]:
+    """Settled items of queue files that are settled whole: a random sample, though no review may say so."""
+    contents = {item: content_of(*content) for item, *content in connection.execute(_SETTLED).fetchall()}
+    whole = drawn_whole(workspace, set(contents.values()))
+    return {item for item, content in contents.items() if content in whole}
 
 
 def _automatic(own: list[Any], listed: list[list[str]]) -> dict[tuple[str, str | None, str, str, str | None], Any]:

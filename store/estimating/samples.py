@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,13 @@ def samples(connection: DuckDBPyConnection, workspace: Workspace) -> tuple[list[
             continue
         _extend(sample, queue)
     return list(found.values()), problems
+
+
+def drawn_whole(workspace: Workspace, known: Set[Content]) -> set[Content]:
+    """Items of queue files of which every item is known: nobody chose among them, whether or not reviews name the
+    file."""
+    files = [_contents(queue) for queue in read_queues(workspace) if not isinstance(queue, QueueError)]
+    return set().union(*(items for items in files if items <= known))
 
 
 def content_of(*parts: str | None) -> Content:

@@ -75,6 +75,11 @@ def any_of(term: Term, one: Callable[[Value], Sql]) -> Sql:
     return text, bound
 
 
+def value_key(column: str) -> Callable[[Term], Sql]:
+    """JSON as it reads: `golden_value:km` also finds `"km"`; in quotation marks, those of the JSON are a part of it."""
+    return lambda term: any_of(term, lambda value: match(column if value.quoted else f"trim({column}, '\"')", value))
+
+
 def text_key(column: str) -> Callable[[Term], Sql]:
     return lambda term: any_of(term, lambda value: match(column, value))
 
@@ -233,6 +238,8 @@ KEYS: dict[str, Key] = {
     "rule_error": Key(text_key("i.rule_error_type"), "recomputed error type", verdict=True),
     "function": Key(text_key("i.diff_function"), "function of the first difference", verdict=True),
     "argument": Key(text_key("i.diff_argument"), "argument of the first difference", verdict=True),
+    "golden_value": Key(value_key("i.diff_golden"), "golden value of the first difference", verdict=True),
+    "predicted_value": Key(value_key("i.diff_predicted"), "predicted value of the first difference", verdict=True),
     "calls": Key(called, "name of any golden or predicted call"),
     "category": Key(lambda term: any_of(term, partial(beginning, "i.category")), "category, or its first words"),
     "group": Key(text_key('i."group"'), "conversation"),

@@ -11,17 +11,18 @@ FAILING = "effective:fail"
 _BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 
 
-def exactly(key: str, value: str | None, others: Iterable[str | None] = ()) -> str:
+def exactly(key: str, value: str | None, others: Iterable[str | None] = (), end: str = ":") -> str:
     """A term that selects this value alone among `others`: `error:value_error:string`, quoted only where it has to be.
 
-    Without quotation marks a value is compared without regard to case and up to a colon.
+    Without quotation marks a value is compared without regard to case and up to a colon; for keys that compare
+    beginnings (`keys.beginning`) `end` is empty.
     """
     if value is None:
         return f"{key}:none"
     low = value.lower()
     bare = _BARE.fullmatch(value) and low != "none"
     also = (other.lower() for other in others if other is not None and other != value)
-    if bare and not any(other == low or other.startswith(low + ":") for other in also):
+    if bare and not any(other == low or other.startswith(low + end) for other in also):
         return f"{key}:{value}"
     return f"{key}:{quote(value)}"
 

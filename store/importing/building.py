@@ -68,7 +68,7 @@ class Builder:
         self._run("SET threads = 1")  # more load no faster, take a quarter more work, and other processes are reading
         self._run("SET temp_directory = ?", [os.fspath(folder)])
         self._run("PRAGMA force_compression = 'zstd'")  # texts; DuckDB's own choice takes eight times as long to write
-        self._run(f"ATTACH {_literal(self._path)} AS store ({_FORMAT})")
+        self._run(f"ATTACH {literal(self._path)} AS store ({_FORMAT})")
         self._run("USE store")
         self._run("DROP INDEX IF EXISTS item_index")
         if not keep:
@@ -213,7 +213,7 @@ class Builder:
         if free <= max(used, 64):
             return None
         path = self._path.with_name(self._path.name + ".compact")
-        self._run(f"ATTACH {_literal(path)} AS compact ({_FORMAT})")
+        self._run(f"ATTACH {literal(path)} AS compact ({_FORMAT})")
         self._run("COPY FROM DATABASE store TO compact")
         self._run("DETACH compact")
         return path
@@ -234,13 +234,13 @@ class Builder:
 
 def _reader(columns: dict[str, str], largest: int, *, lenient: bool = False) -> str:
     """`read_json` of one bound list of files."""
-    given = ", ".join(f"{_literal(name)}: {_literal(kind)}" for name, kind in columns.items())
+    given = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in columns.items())
     return (
         f"read_json(?, format='newline_delimited', columns={{{given}}}, maximum_object_size={largest},"
         f" ignore_errors={lenient})"
     )
 
 
-def _literal(text: str | Path) -> str:
+def literal(text: str | Path) -> str:
     """A constant of ours, or a path, as an SQL text literal: where DuckDB takes no bound value."""
     return "'" + re.sub("'", "''", os.fspath(text)) + "'"

@@ -19,6 +19,8 @@ PLAIN = (
     "diff_function",
     "diff_argument",
     "first_difference",
+    "diff_golden",
+    "diff_predicted",
     "prediction_hash",
     "golden_hash",
     "file",

@@ -17,7 +17,7 @@ from pathlib import Path
 from fcreview.model import ImportIssue, Item, Run
 from fcreview.plan import RunPlan
 from fcreview.store.importing.lifeline import Lifeline
-from fcreview.store.importing.sources import Source, content_hash
+from fcreview.store.importing.sources import Source, hashed
 from fcreview.store.importing.stage import Part, Shared, write_part
 from fcreview.store.workspace import Workspace
 
@@ -173,7 +173,7 @@ def _hashed(source: Source, workspace: Workspace, folder: Path) -> Source:
     """Datasets are shared by many runs: each is hashed once a process."""
     key = (folder, source.path, source.size, source.mtime_ns)
     if key not in _hashes:
-        _hashes[key] = content_hash(workspace.full(source.path)) if source.size >= 0 else ""
+        _hashes[key] = hashed(source, workspace.full(source.path)).hash
     return replace(source, hash=_hashes[key])
 
 

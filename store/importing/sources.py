@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
+from typing import BinaryIO
 
 from fcreview.plan import RunPlan
 
@@ -24,6 +27,7 @@ class Source:
     size: int
     mtime_ns: int
     hash: str = ""
+    """Empty: it could not be read, or it changed while it was; then it is read again next time."""
 
 
 def files_of(plan: RunPlan) -> Iterator[tuple[str, Path]]:
@@ -38,15 +42,21 @@ def files_of(plan: RunPlan) -> Iterator[tuple[str, Path]]:
 
 def look(plan: RunPlan, short: Callable[[Path], str]) -> list[Source]:
     """The plan's files as they are now, without their content. What is not there, or no file (a pipe), has size -1."""
-    found = []
-    for kind, path in files_of(plan):
-        try:
-            status = path.stat()
-            size = status.st_size if stat.S_ISREG(status.st_mode) else -1
-            found.append(Source(short(path), kind, size, status.st_mtime_ns))
-        except OSError:
-            found.append(Source(short(path), kind, -1, 0))
-    return found
+    return [_look(path, short(path), kind) for kind, path in files_of(plan)]
+
+
+def _look(path: Path, name: str, kind: str) -> Source:
+    try:
+        status = path.stat()
+    except OSError:
+        return Source(name, kind, -1, 0)
+    return Source(name, kind, status.st_size if stat.S_ISREG(status.st_mode) else -1, status.st_mtime_ns)
+
+
+def hashed(source: Source, path: Path) -> Source:
+    """The same with its hash, if the file is still as it was when it was looked at, before it was read."""
+    known = content_hash(path) if source.size >= 0 else ""
+    return replace(source, hash=known if _look(path, source.path, source.kind) == source else "")
 
 
 def unchanged(now: list[Source], stored: list[Source], full: Callable[[str], Path]) -> bool:
@@ -55,7 +65,7 @@ def unchanged(now: list[Source], stored: list[Source], full: Callable[[str], Pat
     if len(before) != len(now) or any((source.path, source.kind) not in before for source in now):
         return False
     pairs = [(source, before[source.path, source.kind]) for source in now]
-    if any(source.size != old.size or source.size < 0 for source, old in pairs):
+    if any(source.size != old.size or source.size < 0 or not old.hash for source, old in pairs):
         return False
     return all(source.mtime_ns == old.mtime_ns or content_hash(full(source.path)) == old.hash for source, old in pairs)
 
@@ -64,9 +74,27 @@ def content_hash(path: Path) -> str:
     """blake2b-16 of the file, hex; empty if it cannot be read (such a hash equals nothing on disk)."""
     digest = blake2b(digest_size=16)
     try:
-        with path.open("rb") as stream:
+        with open_source(path) as stream:
             while chunk := stream.read(_CHUNK):
                 digest.update(chunk)
     except OSError:
         return ""
     return digest.hexdigest()
+
+
+def read_source(path: Path) -> bytes:
+    with open_source(path) as file:
+        return file.read()
+
+
+def open_source(path: Path) -> BinaryIO:
+    """OSError for what is no file any more: a pipe would wait for a writer for ever."""
+
+    def opener(name: str, flags: int) -> int:
+        descriptor = os.open(name, flags | os.O_NONBLOCK)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "not a file", name)
+        return descriptor
+
+    return open(path, "rb", opener=opener)

@@ -45,6 +45,7 @@ class Incoming:
     time: str | None = None
     """UTC, ISO 8601 with milliseconds; None: now."""
     blind: bool | None = None
+    """False of what is said here and now too, see `as_said_here`."""
     prediction_hash: str = ""
     """Of the answer that was reviewed; empty: the present one. So `golden_hash`."""
     golden_hash: str = ""
@@ -92,6 +93,13 @@ def as_adjudication(said: Incoming | Mistake) -> Incoming | Mistake:
     if not settles(said.said):
         return Mistake(said.line, f"settles nothing: {SETTLING}")
     return replace(said, said=replace(said.said, act="adjudicate"))
+
+
+def as_said_here(said: Incoming | Mistake) -> Incoming | Mistake:
+    """The same as said now, of items that are shown as they are; what the file gives a time was said at that time."""
+    if isinstance(said, Mistake) or said.time is not None or said.blind is not None:
+        return said
+    return replace(said, blind=False)
 
 
 def utc(text: str) -> str | None:

@@ -7,8 +7,8 @@ what the annotator thinks already is not written again. What they said later sta
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from fcreview.opinions import is_stale
-from fcreview.review import PARTS, Event, ItemKey, Opinion
+from fcreview.review import PARTS, Event, ItemKey, Opinion, Said
 from fcreview.rollup import alike
 from fcreview.store.labels.incoming import Incoming, IncomingError, Mistake, refuse
 from fcreview.store.reviews.lines import LineError, seal
@@ -60,16 +60,22 @@ def take_in(store: Store, journal: Journal, file: File, said_by: str | None = No
     if not mine:
         raise IncomingError(_nobody(file, name))
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    events: list[tuple[Incoming, Event]] = []
     with store.lock:
         store.refresh_reviews()
         items = _Items(store, {each.key["id"] for each in mine})
+        about: list[tuple[Incoming, _Item]] = []
         for each in mine:
             try:
-                events.append((each, items.event(each, journal.annotator, now)))
-            except (ValueError, LineError) as error:
+                about.append((each, items.find(each)))
+            except ValueError as error:
                 mistakes.append(Mistake(each.line, str(error)))
-        refuse(file.name, mistakes, file.unit)
+        events: list[tuple[Incoming, Event]] = []
+        for each, item in _overruling(store, about):
+            try:
+                events.append((each, _event(each, item, journal.annotator, now)))
+            except LineError as error:
+                mistakes.append(Mistake(each.line, str(error)))
+        refuse(file.name, sorted(mistakes, key=lambda each: each.line), file.unit)
         placed = _new(store, events)
     placed.written = journal.extend(placed.written)
     with store.lock:
@@ -130,25 +136,12 @@ class _Items:
             found = _Item(item, key, prediction or "", golden or "", turns, Counter(pairs))
             self._by_id.setdefault(name, []).append(found)
 
-    def event(self, said: Incoming, annotator: str, now: str) -> Event:
-        """ValueError if there is no such item or target, or it may be several; LineError for what no journal takes."""
+    def find(self, said: Incoming) -> _Item:
+        """ValueError if there is no such item or target, or it may be several."""
         item = self._item(said)
-        prediction, golden = said.prediction_hash or item.prediction_hash, said.golden_hash or item.golden_hash
-        if (prediction, golden) == (item.prediction_hash, item.golden_hash):
+        if item.is_shown_by(said):
             item.check(said.said.target)
-        event = Event(
-            **asdict(said.said),
-            event="new",
-            time=said.time or now,
-            annotator=annotator,
-            key=item.key,
-            prediction_hash=prediction,
-            golden_hash=golden,
-            blind=said.blind,
-        )
-        event.event = _number(event)
-        seal(event, "")
-        return event
+        return item
 
     def _item(self, said: Incoming) -> _Item:
         wanted = said.key.items()
@@ -174,6 +167,10 @@ class _Item:
     pairs: Counter[int]
     """Call pairs by turn, from 0."""
 
+    def is_shown_by(self, said: Incoming) -> bool:
+        """Whether it is about the present prediction and golden answer."""
+        return said.prediction_hash in ("", self.prediction_hash) and said.golden_hash in ("", self.golden_hash)
+
     def check(self, target: str) -> None:
         """ValueError for a turn or call that the item does not have."""
         check_target(target, self.key.id, max([self.n_turns, *(turn + 1 for turn in self.pairs)]), self.pairs)
@@ -190,6 +187,35 @@ def check_target(target: str, name: str, turns: int, pairs: Counter[int]) -> Non
     if part.call is not None and part.call >= calls:
         has = count_of(calls, "call") if calls else "no calls"
         raise ValueError(f"turn {part.turn + 1} of {name} has {has}: no {target}")
+
+
+def _overruling(store: Store, about: Sequence[tuple[Incoming, _Item]]) -> Iterator[tuple[Incoming, _Item]]:
+    """Verdicts that are given now name the benchmark's own that they contradict, as those from the screens do."""
+    asked = [(item.item, each.said if _now(each, item) else Said()) for each, item in about]
+    for (each, item), overrules in zip(about, store.overruled(asked), strict=True):
+        yield (replace(each, said=replace(each.said, overrules=overrules)) if overrules else each), item
+
+
+def _now(said: Incoming, item: _Item) -> bool:
+    here = said.blind is False and said.time is None and item.is_shown_by(said)
+    return here and said.said.overrules is None
+
+
+def _event(said: Incoming, item: _Item, annotator: str, now: str) -> Event:
+    """LineError for what no journal takes."""
+    event = Event(
+        **asdict(said.said),
+        event="new",
+        time=said.time or now,
+        annotator=annotator,
+        key=item.key,
+        prediction_hash=said.prediction_hash or item.prediction_hash,
+        golden_hash=said.golden_hash or item.golden_hash,
+        blind=said.blind,
+    )
+    event.event = _number(event)
+    seal(event, "")
+    return event
 
 
 def _number(event: Event) -> str:

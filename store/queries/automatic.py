@@ -14,30 +14,36 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _VERDICTS = (
-    'SELECT v.source, v."by", CAST(v."value" AS VARCHAR) FROM (SELECT unnest(verdicts) AS v FROM item_rows'
-    " WHERE item = ?) WHERE v.target = ? AND v.criterion = ?"
+    'SELECT item, v.target, v.criterion, v.source, v."by", CAST(v."value" AS VARCHAR)'
+    " FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN (SELECT unnest($1::BIGINT[])))"
 )
-_OWN = f"SELECT {', '.join(SCORING)} FROM item_rows WHERE item = ?"
+_OWN = f"SELECT item, {', '.join(SCORING)} FROM item_rows WHERE item IN (SELECT unnest($1::BIGINT[]))"
 _JUDGED = """
 SELECT item, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"
 FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items})) WHERE v.source = 'judge'
 """
 
 
-def overruled(connection: DuckDBPyConnection, item: int, said: Said) -> dict[str, Any] | None:
-    """{source, by, value} of the automatic verdict that counts on what is said here (the first of `SCORING` that says
-    something), if that is another; None if it says the same, if there is none, and of "unsure"."""
+def overruled(connection: DuckDBPyConnection, asked: Sequence[tuple[int, Said]]) -> list[dict[str, Any] | None]:
+    """For each (item, what is said of it) {source, by, value} of the automatic verdict that counts on it (the first of
+    `SCORING` that says something), if that is another; None if it says the same, if there is none, and of "unsure"."""
+    items = sorted({item for item, said in asked if said.verdict not in (None, UNSURE)})
+    if not items:
+        return [None] * len(asked)
+    found: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
+    for item, *own in connection.execute(_OWN, [items]).fetchall():
+        found[item, *OWN] = {source: {"by": None, "value": value} for source, value in zip(SCORING, own, strict=True)}
+    for item, target, criterion, source, by, value in connection.execute(_VERDICTS, [items]).fetchall():
+        about = found.setdefault((item, target, criterion), {})
+        about[source] = {"by": by, "value": orjson.loads(value) if value is not None else None}
+    return [_contradicted(found.get((item, said.target, said.criterion), {}), said) for item, said in asked]
+
+
+def _contradicted(automatic: dict[str, dict[str, Any]], said: Said) -> dict[str, Any] | None:
     if said.verdict is None or said.verdict == UNSURE:
         return None
-    found: dict[str, dict[str, Any]] = {}
-    if (said.target, said.criterion) == OWN:
-        row = connection.execute(_OWN, [item]).fetchone() or ()
-        found = {source: {"by": None, "value": value} for source, value in zip(SCORING, row, strict=False)}
-    rows = connection.execute(_VERDICTS, [item, said.target, said.criterion]).fetchall()
-    for source, by, value in rows:
-        found[source] = {"by": by, "value": orjson.loads(value) if value is not None else None}
     for source in SCORING:
-        own = found.get(source)
+        own = automatic.get(source)
         if own is not None and own["value"] is not None:
             return None if alike(said.verdict, own["value"]) else {"source": source, **own}
     return None

@@ -14,8 +14,9 @@ from fcreview.extra import Extra
 from fcreview.model import ArgumentDiff, Call, ImportIssue, Item, Message, Pair, Verdict
 from fcreview.store.connecting import StoreError
 from fcreview.store.importing.columns import PLAIN
+from fcreview.store.importing.sources import open_source
 from fcreview.store.queries.pages import hide
-from fcreview.store.rows import ItemDetail
+from fcreview.store.rows import Found, ItemDetail
 from fcreview.store.workspace import Workspace
 from fcreview.text.redact import redact, without_keys
 from fcreview.values import accept_from_json
@@ -35,6 +36,7 @@ def hide_from(detail: ItemDetail, annotator: str | None) -> None:
     item = detail.item
     item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
     item.diff_function = item.diff_argument = item.first_difference = None
+    item.diff_golden = item.diff_predicted = None
     item.verdicts, item.issues = [], []
     item.extra = Extra(accepted_answers=item.extra.accepted_answers, final_answer=item.extra.final_answer)
     detail.run = replace(detail.run, official_metrics={})
@@ -107,6 +109,24 @@ def find_items(connection: DuckDBPyConnection, name: str, run: int | None) -> li
     return [row[0] for row in rows]
 
 
+def like(connection: DuckDBPyConnection, text: str, runs: Sequence[int], prefer: int | None, limit: int) -> list[Found]:
+    """The ids that hold every word of the text, whatever their case, in these runs (none: all): first the one that is
+    the text, then those that begin with it, then the short ones."""
+    parts = text.lower().split()
+    if not parts:
+        return []
+    where = " AND ".join(["contains(lower(id), ?)"] * len(parts))
+    scope = f"run IN ({', '.join(str(int(run)) for run in runs)}) AND " if runs else ""
+    whole = " ".join(parts)
+    rows = connection.execute(
+        "SELECT coalesce(min(item) FILTER (WHERE run = ?), min(item)), id, category, count(DISTINCT run)"
+        f" FROM item_rows WHERE {scope}{where} GROUP BY id, category"
+        " ORDER BY lower(id) = ? DESC, starts_with(lower(id), ?) DESC, length(id), id, category LIMIT ?",
+        [prefer, *parts, whole, whole, limit],
+    ).fetchall()
+    return [Found(*row) for row in rows]
+
+
 def raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str:
     """The item's record as it stands in the result file, bytes that are not UTF-8 replaced.
 
@@ -151,7 +171,7 @@ def score_record(connection: DuckDBPyConnection, workspace: Workspace, number: i
 def _part(workspace: Workspace, file: str, offset: int, length: int) -> tuple[Path, bytes]:
     path = workspace.full(file)
     try:
-        with path.open("rb") as stream:
+        with open_source(path) as stream:
             stream.seek(offset)
             return path, stream.read(length)
     except OSError as error:

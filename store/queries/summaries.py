@@ -1,4 +1,4 @@
-"""Counts over many items: runs, facets, clusters of failures."""
+"""Counts over many items: runs and facets."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any
 import orjson
 from duckdb import DuckDBPyConnection
 
-from fcreview.calls.clusters import Cluster
 from fcreview.model import Run
 from fcreview.store.filters.keys import ERROR
-from fcreview.store.filters.narrowing import FAILING, exactly, narrowed
 from fcreview.store.queries.pages import FROM, condition
 from fcreview.store.reviews.effective import EFFECTIVE
 from fcreview.store.rows import RunRow, View
@@ -31,7 +29,6 @@ _FACETS = {
 }
 _OPEN = ("category", "run")
 """Facets that tell nothing of verdicts."""
-EXAMPLES = 3
 COUNTS = ("pass", "known")
 
 
@@ -128,32 +125,6 @@ def facets(connection: DuckDBPyConnection, view: View, *, blind: bool) -> dict[s
         name = names[place]
         result[name].append((_facet_value(name, values[place]), count))
     return result
-
-
-def clusters(connection: DuckDBPyConnection, view: View, limit: int | None) -> list[Cluster]:
-    """Items of the view that fail (effectively), by error type, function and argument of the first difference.
-
-    `where` selects exactly these items of the view's runs (of all runs, if it names none). Most first.
-    """
-    where, params, _ = condition(view, blind=False)
-    found = connection.execute(
-        f"SELECT {ERROR} AS error, i.diff_function AS function, i.diff_argument AS argument, count(*) AS n,"
-        f" list(i.id ORDER BY i.item)[:{EXAMPLES}], min_by(i.first_difference, i.item)"
-        f" {FROM} WHERE {where} AND {EFFECTIVE} = false"
-        " GROUP BY error, function, argument ORDER BY n DESC, error, function, argument",
-        params,
-    ).fetchall()
-    errors, functions, arguments = ({row[place] for row in found} for place in range(3))
-    made = []
-    for error, function, argument, count, examples, difference in found if limit is None else found[: max(limit, 0)]:
-        terms = (
-            exactly("error", error, errors),
-            exactly("function", function, functions),
-            exactly("argument", argument, arguments),
-        )
-        only = narrowed(view.where, FAILING, *terms)
-        made.append(Cluster(error or "", function, argument, count, examples, only, terms, difference or ""))
-    return made
 
 
 def _facet_value(name: str, value: str | None) -> str:

@@ -210,11 +210,11 @@ class ReviewTables:
         """Every key that anybody spoke of, with the items that have it."""
         return ((key, self._references.of(key)) for key in self.said.by_key)
 
-    def seen_by(self, item: int, annotator: str) -> bool:
-        """Whether what others found on the item was open to this annotator at some time, even in blind mode; see
-        `opinions.has_seen`. KeyError if there is no such item."""
-        key, *hashes = self.reference(item)
-        return has_seen(self.history(key), self.build(item), annotator, *hashes)
+    def seen_by(self, item: int, annotator: str, presentation: int = 1) -> bool:
+        """Whether what others found on the item was open to this annotator where it came the first or the second time,
+        even in blind mode; see `opinions.has_seen`. KeyError if there is no such item."""
+        key, prediction, golden = self.reference(item)
+        return has_seen(self.history(key), self.build(item), annotator, prediction, golden, presentation)
 
     def build(self, item: int) -> Build:
         """What the roll-up must know of an item that somebody spoke of."""

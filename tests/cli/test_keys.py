@@ -48,6 +48,11 @@ class Terminal:
                     pytest.fail("it ended: " + "\n".join(self._screen.display))
         return [line.rstrip() for line in self._screen.display]
 
+    def colours_of(self, text: str) -> set[str]:
+        """In which the character is drawn, wherever it stands."""
+        cells = (cell for row in self._screen.buffer.values() for cell in row.values())
+        return {cell.fg for cell in cells if cell.data == text}
+
     def press(self, key: str) -> None:
         os.write(self._fd, KEYS.get(key, key.encode()))
 
@@ -127,3 +132,61 @@ def test_what_is_wrong_with_the_keys_is_said_with_the_file(
 def test_keys_that_are_no_table_are_refused(cli: Cli, one_run: Path, config: Path) -> None:
     config.write_text('keys = "p"\n')
     assert f"{config}: [keys] must have lines such as" in cli("runs", one_run, FCREVIEW_CONFIG=str(config)).err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('tags = "ambiguous"', 'tags must be a list of texts such as ["ambiguous"]'),
+        ('tags = ["a", " "]', 'tags must be a list of texts such as ["ambiguous"]'),
+        ("reasons = [3]", 'reasons must be a list of texts such as ["ambiguous"]'),
+        (f"reasons = {[f'r{at}' for at in range(10)]}", "there can be at most 9 reasons: each has a digit"),
+    ],
+)
+def test_what_is_wrong_with_tags_and_reasons_is_said_with_the_file(
+    cli: Cli, one_run: Path, config: Path, text: str, said: str
+) -> None:
+    config.write_text(f"{text}\n")
+    done = cli("items", one_run, FCREVIEW_CONFIG=str(config))
+    assert (done.code, done.out, done.err) == (1, "", f"fcreview: {config}: {said}\n")
+
+
+@pytest.mark.sweep
+@pytest.mark.process
+def test_tags_and_reasons_of_the_file_have_digits_and_reach_the_export(
+    cli: Cli, one_run: Path, environ: dict[str, str], config: Path
+) -> None:
+    config.write_text('tags = ["unit  of measure", "ambiguous"]\nreasons = ["too lax"]\n')
+    with terminal("open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
+        screen.wait_for("simple_python_1", "enter open")
+        screen.press("enter")
+        screen.wait_for("verdict on: item")
+        screen.press("e")
+        screen.wait_for("[ ] 1 unit of measure", "[ ] 2 ambiguous")
+        screen.press("2")
+        screen.wait_for("[x] 2 ambiguous")
+        screen.press("enter")
+        screen.wait_for("saved: tags ambiguous")
+        screen.press("p")
+        screen.wait_for("saved: pass", "1 too lax")
+        screen.press("1")
+        screen.wait_for("saved: overruled: too lax")
+    exported = [json.loads(line) for line in cli("export", one_run, "--only", "reviewed").out.splitlines()]
+    ((opinion,),) = [label["opinions"] for label in exported if label["opinions"]]
+    assert (opinion["tags"], opinion["overrules"]["reason"]) == (["ambiguous"], "too lax")
+
+
+@pytest.mark.sweep
+@pytest.mark.process
+def test_colours_of_the_file_reach_the_terminal(one_run: Path, environ: dict[str, str], config: Path) -> None:
+    config.write_text('colours = "safe"\n')
+    with terminal("open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
+        screen.wait_for("order failures", "simple_python_1")
+        assert screen.colours_of("✗") == {"ff5f00"}
+
+
+@pytest.mark.parametrize("value", ['"pink"', "3", "[]"])
+def test_colours_that_there_are_not_are_refused(cli: Cli, one_run: Path, config: Path, value: str) -> None:
+    config.write_text(f"colours = {value}\n")
+    done = cli("items", one_run, FCREVIEW_CONFIG=str(config))
+    assert (done.code, done.err) == (1, f"fcreview: {config}: colours must be one of terminal, dark, light, safe\n")

@@ -36,7 +36,7 @@ def loaded(program: str, environ: dict[str, str] | None = None) -> set[str]:
         ("fcreview.cli.app", set()),
         ("fcreview.importers.registry", set()),
         ("fcreview.store.workspace", set()),
-        ("fcreview.tui.app", {"textual", "rich", "tree_sitter"}),  # Textual takes tree_sitter with it
+        ("fcreview.tui.app", {"textual", "rich"}),
     ],
 )
 def test_a_module_that_comes_first_loads_little(module: str, may: set[str]) -> None:

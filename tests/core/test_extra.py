@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.extra import Automatic, Extra, RecordPlace, StateDifference
+from fcreview.extra import Automatic, Erratum, Extra, RecordPlace, StateDifference
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
@@ -27,6 +27,7 @@ EXTRAS = st.builds(
     score_record=st.none() | st.builds(RecordPlace, NAMES, SIZES, SIZES, SIZES),
     needs=st.none() | st.lists(st.lists(st.text(max_size=5), max_size=2), max_size=2),
     without_errata=st.none() | st.builds(Automatic, st.none() | st.booleans(), st.none() | NAMES),
+    erratum=st.none() | st.builds(Erratum, st.lists(NAMES), NAMES, st.lists(NAMES), VALUES, NAMES),
     redacted=st.booleans(),
     more=st.dictionaries(NAMES, VALUES, max_size=3),
 )
@@ -54,6 +55,7 @@ def test_every_field_is_stored() -> None:
         score_record=RecordPlace("s.json", 2, 9, 4),
         needs=[["turn:1"]],
         without_errata=Automatic(False, "value_error:string"),
+        erratum=Erratum(["alice"], "2026-01-01", ["so asked"], [{"f": {"a": [1]}}]),
         redacted=True,
         more={"path": ["a.b"]},
     )

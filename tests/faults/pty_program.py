@@ -12,7 +12,7 @@ import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyte
 
@@ -30,10 +30,18 @@ class OnTerminal:
         self.code: int | None = None
         self.pid, self._ours = pty.fork()
         if self.pid == 0:
-            os.execvpe(PROGRAM[0], [*PROGRAM, *map(str, arguments)], {**environ, "TERM": "xterm-256color"})  # noqa: S606
+            self._become(arguments, {**environ, "TERM": "xterm-256color"})
         self.resize(*size)
         self.attributes = termios.tcgetattr(self._ours)
         """Of the terminal before the program changed them."""
+
+    @staticmethod
+    def _become(arguments: Sequence[str | Path], environ: Mapping[str, str]) -> NoReturn:
+        """The child is the program or nothing: never these tests a second time."""
+        try:
+            os.execvpe(PROGRAM[0], [*PROGRAM, *map(str, arguments)], environ)  # noqa: S606
+        finally:
+            os._exit(127)
 
     def __enter__(self) -> OnTerminal:
         return self

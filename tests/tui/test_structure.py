@@ -14,8 +14,8 @@ FILES = {
     "fcreview." + ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
     for file in sorted(TUI.rglob("*.py"))
 }
-STORE_MODULES = ("fcreview.store.rows", "fcreview.store.filters")
-"""What screens and widgets may know of the store: rows, and the text of filters."""
+STORE_MODULES = ("fcreview.store.rows", "fcreview.store.run_lists", "fcreview.store.filters")
+"""What screens and widgets may know of the store: rows, lists of them, and the text of filters."""
 ASKING = {"store", "reviewer"}
 
 
@@ -84,7 +84,7 @@ def test_a_circle_would_be_found() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == ["b", "c", "b"]
 
 
-@pytest.mark.parametrize("room", ["document", "text", "queue", "item"])
+@pytest.mark.parametrize("room", ["document", "text", "queue", "item", "palette", "runs"])
 def test_what_is_pure_needs_no_textual(room: str) -> None:
     """`fcreview show` prints through document/ without the library; screens' parts are tried without an app."""
     for module in GRAPH:

@@ -12,7 +12,7 @@ from fcreview.model import Call, Pair, Side
 from fcreview.sanitise import visible, width
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.changed import ALTERNATIVES, Stretch, marked, shifted, stretches
-from fcreview.tui.text.lines import Line, Part, column, fit, fold_text, line, rule, wrap
+from fcreview.tui.text.lines import Line, Part, column, fit, fold_text, line, line_width, rule, wrap
 from fcreview.tui.text.theme import STATE_STYLES
 
 COLUMN_ROWS = 3
@@ -202,7 +202,9 @@ def call_text(name: str, call: Call | None) -> str:
     return visible(f"{call.name}({', '.join(parts)})")
 
 
-def one_line(pair: Pair, number: int, count: int, call: Call | None, also: str, inside: bool, cells: int) -> list[Line]:
+def one_line(
+    pair: Pair, number: int, count: int, call: Call | None, also: Line, inside: bool, cells: int
+) -> list[Line]:
     """A folded pair. `inside`: below the heading of its turn, which need not be named again. `also` stands at its end,
     and is not cut."""
     head = f"{pair.state} "
@@ -214,9 +216,9 @@ def one_line(pair: Pair, number: int, count: int, call: Call | None, also: str, 
             (f"{ONE_SIDED[pair.state]}: " if pair.state in ONE_SIDED else "", STATE_STYLES[pair.state]),
             (call_text(pair.name, call), "dim" if pair.state == "=" else ""),
         ),
-        max(cells - width(also), 20),
+        max(cells - line_width(also), 20),
     )
-    return [fit((*made, (also, "warn")), cells)]
+    return [fit((*made, *also), cells)]
 
 
 def side_lines(side: Side, pieces: Sequence[str]) -> list[Line]:

@@ -12,6 +12,7 @@ from fcreview.tui.document.extra import extra_blocks
 from fcreview.tui.document.header import about_line
 from fcreview.tui.document.offer.offer import offer_blocks
 from fcreview.tui.document.said.answer import answer_blocks
+from fcreview.tui.document.said.corrected import erratum_blocks
 from fcreview.tui.document.said.judges import judge_blocks
 from fcreview.tui.document.said.marks import marked
 from fcreview.tui.document.scene import scene
@@ -36,6 +37,7 @@ def document(detail: ItemDetail, annotator: str, options: Options) -> list[Block
         blocks += verdict_blocks(of, REASON_ROWS)
     blocks += turn_blocks(of, options)
     blocks += answer_blocks(detail.item, options)
+    blocks += erratum_blocks(detail.item.extra.erratum, options)
     if not trajectory:
         blocks += verdict_blocks(of)
     blocks += judge_blocks(of)

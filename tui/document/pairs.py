@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from fcreview.calls.diff import diff_call
 from fcreview.calls.table import ArgumentRow, argument_rows
-from fcreview.calls.told import repeated
 from fcreview.model import Accept, Call, Fields, Pair
 from fcreview.sanitise import visible
 from fcreview.targets import argument_address, call_address, is_address, turn_address
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.calls import (
     SIDE,
+    Columns,
     argument_lines,
     call_text,
     columns,
@@ -63,7 +63,8 @@ def pair_block(of: Scene, pair: Pair, position: int, options: Options, parent: s
     golden, predicted = of.sides(pair)
     folded = options.folded(address, folded_by_default(of, pair, address))
     also = remarks(of, pair, address)
-    ending = "".join(f" · {each}" for each in also)
+    step = [of.step(pair.turn, predicted.step)] if predicted is not None and of.several(pair.turn) else []
+    ending: Line = (*((f" · {each}", "warn") for each in also), *((f" · {each}", "dim") for each in step))
     inside = parent is not None and is_address(parent)
     head = Block(
         address,
@@ -82,12 +83,13 @@ def pair_block(of: Scene, pair: Pair, position: int, options: Options, parent: s
     if folded:
         return [head, *document]
     table = _table(of, pair, address, options)
+    widths = cache(partial(columns, table.rows))  # the same for all rows, of which there may be a million
 
     def heading(cells: int) -> list[Line]:
-        lines = [pair_heading(pair, position + 1, count, cells, also)]
+        lines = [pair_heading(pair, position + 1, count, cells, [*also, *step])]
         lines += table.before(cells)
         if table.rows:
-            lines.append(heading_row(columns(table.rows, cells)))
+            lines.append(heading_row(widths(cells)))
         elif not table.broken:
             lines.append(line("  no arguments", "dim"))
         return lines
@@ -97,7 +99,7 @@ def pair_block(of: Scene, pair: Pair, position: int, options: Options, parent: s
         broken = table.broken
         head.full = lambda: broken.raw or ""
     shown, equal = _few(table.rows, options.folded(f"{address}/equal", True))
-    blocks = [head, *(_argument(row, table.rows, pair, position, parent) for row in shown)]
+    blocks = [head, *(_argument(row, widths, pair, position, parent) for row in shown)]
     if equal:
         blocks.append(_equal(f"{address}/equal", equal, parent))
     return [*blocks, *said_block(of, address, parent), *document]
@@ -155,7 +157,7 @@ def remarks(of: Scene, pair: Pair, address: str) -> list[str]:
     named = golden and predicted and golden.name != predicted.name
     if named and predicted and not any(not place.path for place in pair.diff):
         found.append(f"predicted as {predicted.name}")
-    if predicted is not None and pair.state in "!+" and (where := repeated(of.item, predicted)):
+    if predicted is not None and pair.state in "!+" and (where := of.made_before(predicted)):
         found.append(f"again, as in {where}")
     if (partner := held_against(of, pair, address)) is not None:
         number = next((n for n, each in enumerate(of.pairs[pair.turn], 1) if each.golden == partner.index), 0)
@@ -177,11 +179,13 @@ def _few(rows: list[ArgumentRow], fold: bool) -> tuple[list[ArgumentRow], list[A
     return [row for row in rows if row.state != "="], equal
 
 
-def _argument(row: ArgumentRow, rows: list[ArgumentRow], pair: Pair, position: int, parent: str | None) -> Block:
+def _argument(
+    row: ArgumentRow, widths: Callable[[int], Columns], pair: Pair, position: int, parent: str | None
+) -> Block:
     address = argument_address(pair.turn, position, row.path)
     return Block(
         address,
-        lambda cells: argument_lines(row, columns(rows, cells)),
+        lambda cells: argument_lines(row, widths(cells)),
         target=address,
         argument=True,
         differs=row.state in "!-+",

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from fcreview.calls.steps import Steps, step_numbers
+from fcreview.calls.told import Repeats
 from fcreview.model import GOLDEN_CALL, Call, Item, Message, Pair
 from fcreview.review import Opinion
 
@@ -20,6 +22,8 @@ class Scene:
     predicted: dict[tuple[int, int], Call] = field(default_factory=dict)
     pairs: dict[int, list[Pair]] = field(default_factory=lambda: defaultdict(list))
     messages: dict[int, list[Message]] = field(default_factory=lambda: defaultdict(list))
+    steps: Steps = field(default_factory=dict)
+    """The steps' numbers, as people count them."""
     turns: int = 1
     failing: int | None = None
     """The turn the benchmark's evaluation stopped at, from 0."""
@@ -30,6 +34,14 @@ class Scene:
     annotator: str = ""
     hidden: bool = False
     """Blind: nothing that was said of the item is shown, but by this annotator."""
+    repeats: Repeats | None = None
+    """Made when first asked for."""
+
+    def made_before(self, call: Call) -> str | None:
+        """Where the very same call was made before."""
+        if self.repeats is None:
+            self.repeats = Repeats(self.item)
+        return self.repeats.before(call)
 
     @property
     def long(self) -> bool:
@@ -44,6 +56,14 @@ class Scene:
     def busy(self) -> list[int]:
         """Turns in which calls were made or expected."""
         return [turn for turn in range(self.turns) if self.pairs.get(turn)]
+
+    def step(self, turn: int, step: int) -> str:
+        """`step 2`: as it is shown; both count from 0 here."""
+        return f"step {self.steps[turn, step]}"
+
+    def several(self, turn: int) -> bool:
+        """Whether the turn has more than one step, so that it matters which one a call is of."""
+        return sum(at == turn for at, _ in self.steps) > 1
 
     def context(self, turn: int) -> bool:
         """Whether the turn only leads up to the one that is judged: a snapshot's dialogue so far."""
@@ -62,6 +82,7 @@ class Scene:
 def scene(item: Item, opinions: Sequence[Opinion] = (), annotator: str = "", *, hidden: bool = False) -> Scene:
     shown = [each for each in opinions if each.annotator == annotator or not hidden]
     made = Scene(item, opinions=shown, annotator=annotator, hidden=hidden)
+    made.steps = step_numbers(item)
     made.golden = {(call.turn, call.index): call for call in item.golden}
     made.predicted = {(call.turn, call.index): call for call in item.predicted}
     for pair in item.pairs:
@@ -92,9 +113,9 @@ def _turns(item: Item) -> Iterable[int]:
 
 def dialogue(item: Item) -> str:
     """All messages as one text: `── turn 1 · user ──` and what was said. For the pager."""
-    parts = []
+    parts, steps = [], step_numbers(item)
     for message in item.messages:
         name = f" {message.name}" if message.name else ""
-        step = "" if message.step < 0 else f" · step {message.step + 1}"
+        step = "" if message.step < 0 else f" · step {steps[message.turn, message.step]}"
         parts.append(f"── turn {message.turn + 1}{step} · {message.role}{name} ──\n{message.content}\n")
     return "\n".join(parts)

@@ -137,6 +137,7 @@ def _opinion_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> l
         parts += [f"wrong: {opinion.fault}"] if opinion.fault else []
         parts += ["tags " + visible(", ".join(opinion.tags))] if opinion.tags else []
         parts += ["golden fix " + json.dumps(opinion.golden_fix)] if opinion.golden_fix else []
+        parts += [f"overrules: {visible(opinion.reason)}"] if opinion.reason else []
         parts += ["settles the item"] if opinion.adjudicated else []
         parts += ["STALE: prediction or golden answer changed since"] if opinion.stale else []
         mark = symbols().verdict(marked_value(opinion.verdict, opinion.criterion))

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 
+GONE = -1
+"""The number of an item that is shown and is not in the store any more: there is none with this one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """An item as the store holds it, and its place in the queue."""
@@ -30,6 +34,11 @@ class Shown:
     def item(self) -> int:
         """Its number in the store, `QueueRow.item`."""
         return self.walk.item
+
+    @property
+    def gone(self) -> bool:
+        """It is not in the store any more."""
+        return self.item == GONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,7 @@ class LookAhead:
         self._ahead: dict[int, asyncio.Future[Shown]] = {}
         """Read, or being read."""
         self._near: Near | None = None
+        self._age = 0
         self._numbers: dict[tuple[ItemKey, int], int] = {}
         """Items that were shown, by what reviews call them and for which time they came."""
 
@@ -92,7 +102,11 @@ class LookAhead:
         """Reads what is likely to be shown after this item. A failure here is none of the reader's: the item is read
         again when it is shown."""
         with suppress(Exception):
-            near = self._near = await self._session.ask(partial(_around, of.walk, direction))
+            age = self._age
+            near = await self._session.ask(partial(_around, of.walk, direction))
+            if age != self._age:
+                return
+            self._near = near
             wanted = {item for item in (near.following, near.neighbour) if item not in (None, of.item)}
             ahead = self._ahead = {item: known for item, known in self._ahead.items() if item in wanted}
             for item in filter(None, (near.following, near.neighbour)):
@@ -110,6 +124,11 @@ class LookAhead:
     def forget(self) -> None:
         """What was read ahead may no longer be so."""
         self._ahead, self._near = {}, None
+
+    def renumber(self) -> None:
+        """Another store is asked from now on; what is on its way is of the one before."""
+        self._numbers.clear()
+        self._age += 1
 
     async def following(self, of: Shown) -> int | None:
         """The item to judge after this one; None if there is no other."""

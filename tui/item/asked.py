@@ -28,6 +28,8 @@ class Asked:
     criterion: str = CORRECT
     automatic: Any = None
     """What the benchmark says; None: nothing."""
+    scored: str = ""
+    """What a score would be given for: `response completeness`. Empty where none is asked, or elsewhere."""
 
     def value(self, verdict: Any) -> Any:
         """What is stored for right (true), wrong (false) or unsure; None where that does not say it: other labels."""

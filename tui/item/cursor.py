@@ -99,6 +99,13 @@ class Cursor:
         self.at, self.inside = at, self.blocks[at].argument
         return True
 
+    def shows(self, target: str) -> bool:
+        """Whether a verdict on it can be given at a block, folded away or not."""
+        if any(block.target == target for block in self.blocks):
+            return True
+        opened = document(self.detail, self.annotator, replace(self.options, hidden=self.hidden, open_all=True))
+        return any(block.target == target for block in opened)
+
     def index_of(self, key: str, default: int | None = None) -> int:
         """The block of a key, or of the nearest enclosing address that is there."""
         places = {block.key: at for at, block in enumerate(self.blocks)}

@@ -18,6 +18,7 @@ from fcreview.tui.item.asked import Asked, asked, judged_open
 
 if TYPE_CHECKING:
     from fcreview.review import ItemKey
+    from fcreview.tui.item.cursor import Cursor
 
 VERDICTS: dict[str, tuple[Any, Fault | None]] = {
     "pass": (True, None),
@@ -59,8 +60,13 @@ class About:
         return Said(target=self.target, criterion=self.asked.criterion, fault=fault, tags=tags, note=note)
 
     @property
+    def part(self) -> str:
+        """What prompts name that lie over the line that says what a verdict is about; empty for the whole item."""
+        return "" if self.target == ITEM else visible(words(self.target))
+
+    @property
     def name(self) -> str:
-        return visible(self.detail.row.id if self.target == ITEM else words(self.target))
+        return self.part or visible(self.detail.row.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +80,8 @@ class Outcome:
     """`bad`: it failed; `warn`: there was nothing to do."""
     goes_on: bool = False
     """The item has its verdict: on to the next one."""
-    overrules: str = ""
-    """Whose verdict it contradicts: `judge gpt-4o`."""
+    event: Event | None = None
+    """What is on disk."""
     undone: ItemKey | None = None
     """The item whose review was taken back."""
     presentation: int = 1
@@ -122,8 +128,7 @@ class Judging:
         outcome = await self._save(about, review, said)
         if not outcome.done:
             return outcome
-        said = f"{outcome.said}, overrules {outcome.overrules}" if outcome.overrules else outcome.said
-        return replace(outcome, said=said, goes_on=self._goes_on(about, asked.criterion, about.target == ITEM))
+        return replace(outcome, goes_on=self._goes_on(about, asked.criterion, about.target == ITEM))
 
     async def score(self, about: About, value: int) -> Outcome:
         """A value from 0 to 2 for what `next_score` names."""
@@ -155,6 +160,22 @@ class Judging:
         behind = names.index(last) + 1 if item == about.item and last in names else 0
         opened = (each for each in criteria if self._open(about, *each))
         return next(opened, criteria[behind % len(criteria)] if criteria else None)
+
+    def spoken_to(self, about: About, reader: Cursor) -> Asked:
+        """What verdict and score keys are about, which the screen has to name. A score is given at its target's block,
+        or anywhere if there is none."""
+        target, criterion = self.next_score(about) or ("", "")
+        here = bool(target) and not self.leads(target, reader)
+        return replace(about.asked, scored=f"{words(target)} {criterion}" if here else "")
+
+    @staticmethod
+    def leads(target: str, reader: Cursor) -> bool:
+        """Whether a score key goes to the target before it gives one."""
+        return target not in (ITEM, reader.target) and reader.shows(target)
+
+    async def why(self, about: About, said: Said, reason: str) -> Outcome:
+        """Why the verdict that was given before overrules the benchmark's."""
+        return await self._save(about, said, f"overruled: {visible(reason)}")
 
     async def labels(self, about: About, criterion: str, labels: list[str]) -> Outcome:
         """The labels that a response should have: a verdict on it, whatever the cursor is on."""
@@ -207,7 +228,7 @@ class Judging:
             event = await self._reviews.review(about.item, said)
         except Exception as error:  # a review that is not saved must be told, whatever the reason
             return Outcome(f"NOT SAVED ({words_}): {_reason(error)}", style="bad")
-        return Outcome(f"saved: {words_}", about.name, overrules=_overruled(event))
+        return Outcome(f"saved: {words_}{_overruled(event)}", about.name, event=event)
 
     def _open(self, about: About, target: str, criterion: str) -> bool:
         mine = self.mine(replace(about, target=target), criterion)
@@ -235,17 +256,19 @@ def event_words(event: Event) -> str:
     parts += [f"{event.fault} is wrong"] if event.fault else []
     parts += [f"tags {visible(', '.join(event.tags))}"] if event.tags is not None else []
     parts += ["note"] if event.note is not None else []
+    parts += ["why it overrules"] if event.verdict is None and event.overrules else []
     parts += ["golden fix"] if event.golden_fix is not None else []
     parts += [f"on {visible(words(event.target))}"] if event.target != ITEM else []
     return ", ".join(parts) or "review"
 
 
 def _overruled(event: Event) -> str:
-    """Of a part only: on the item the header shows who says what."""
+    """`, overrules judge gpt-4o`: whose verdict it contradicts. Of a part only: on the item the header shows who says
+    what."""
     over = event.overrules
-    if over is None or event.target == ITEM:
+    if over is None or event.target == ITEM or event.verdict is None:
         return ""
-    return visible(" ".join(filter(None, (over.get("source"), over.get("by")))))
+    return visible(", overrules " + " ".join(filter(None, (over.get("source"), over.get("by")))))
 
 
 def _reason(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -15,19 +16,19 @@ LATEST = 50
 class Pace:
     left: int | None = None
     """Items of the queue that this annotator had not judged when it was counted; None: not counted yet."""
-    done: set[int] = field(default_factory=set)
+    done: set[Hashable] = field(default_factory=set)
     """Items judged since."""
     _times: list[float] = field(default_factory=list)
     _last: float | None = None
 
-    def judged(self, item: int, now: float) -> None:
+    def judged(self, item: Hashable, now: float) -> None:
         """`now` in seconds of a clock that never goes back."""
         if self._last is not None and now - self._last < PAUSE:
             self._times = [*self._times, now - self._last][-LATEST:]
         self._last = now
         self.done.add(item)
 
-    def undone(self, item: int) -> None:
+    def undone(self, item: Hashable) -> None:
         self.done.discard(item)
 
     def begin(self, now: float) -> None:

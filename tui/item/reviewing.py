@@ -14,7 +14,6 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from fcreview.sanitise import visible
-from fcreview.store.queues.presentations import item_of
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.in_order import Act
 from fcreview.tui.item.acting import Acting
@@ -40,7 +39,7 @@ class Reviewing:
         self._shown: Shown | None = None
         self._stale = False
         """Something was said of the item since it was read."""
-        self._last: int | None = None
+        self.last: int | None = None
         """The item that was judged last."""
         self.pace = Pace()
         self._due: tuple[int, Remark] | None = None
@@ -60,6 +59,17 @@ class Reviewing:
         return self._shown
 
     @property
+    def settled(self) -> bool:
+        """An item is shown and none is to come."""
+        return self._shown is not None and self._due is None and self._wanted is None
+
+    def take_in(self, shown: Shown, last: int | None) -> None:
+        """The same item in another store, and the one that was judged last there."""
+        self._shown, self._stale, self.last, self.pace.left = shown, False, last, None
+        self._ahead.turn_to(shown.walk.view)
+        self._ahead.renumber()
+
+    @property
     def behind(self) -> bool:
         """Another item is wanted than the one that is shown."""
         return self._wanted is not None
@@ -67,7 +77,7 @@ class Reviewing:
     def go_on_from(self, other: Reviewing) -> None:
         """Of another pane that is gone: its item, as if it had been here."""
         self._shown, self._stale, self._due = other._shown, other._stale, other._due
-        self._last, self.pace, self.direction = other._last, other.pace, other.direction
+        self.last, self.pace, self.direction = other.last, other.pace, other.direction
         self.judging, self._wanted = other.judging, None
         self._ahead.turn_to(other._ahead.view)
 
@@ -103,10 +113,10 @@ class Reviewing:
         self._do(partial(self._of_last, take))
 
     async def _of_last(self, take: Callable[[About], None]) -> bool:
-        if self._last is None:
+        if self.last is None:
             self._say("no item was judged yet", "warn")
         else:
-            take(About(self._last, await self._ahead.detail(self._last)))
+            take(About(self.last, await self._ahead.detail(self.last)))
         return True
 
     def step(self, by: int) -> None:
@@ -194,8 +204,8 @@ class Reviewing:
             return outcome.style != "bad"
         self._face.said(about.item)
         if outcome.goes_on:
-            self._last = about.item
-            self.pace.judged(item_of(about.item), monotonic())
+            self.last = about.item
+            self.pace.judged(about.detail.key, monotonic())
         if not here:
             self._ahead.forget()
             self._say(f"{outcome.said} · {visible(about.detail.row.id)}")
@@ -243,8 +253,8 @@ class Reviewing:
             return outcome.style != "bad"
         self._ahead.forget()
         item = await self._ahead.number(outcome.undone, outcome.presentation)
+        self.pace.undone(outcome.undone)
         if item is not None:
-            self.pace.undone(item_of(item))
             self._face.said(item)
         if item is None:
             await self._renew(f"{outcome.message} (an item that is not in this workspace)")

@@ -22,6 +22,7 @@ class Remark(NamedTuple):
 
 
 SILENT = Remark("", "")
+SCORES = ("item.score", "item.score_1", "item.score_2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +64,28 @@ def status_line(
     on = words(target) if asked.criterion == CORRECT else f"{words(target)} {asked.criterion}"
     about: Part = (f"verdict on: {visible(on)}", "dim" if target == ITEM else "warn")
     key = f"{keys['item.target']} " if "item.target" in keys else ""
-    right: Line = ((" in arguments · " if inside else "", "dim"), (key, "key"), about, (f" · {share:3} % ", "dim"))
+    digits = " ".join(keys[action] for action in SCORES if action in keys)
+    score: Line = ((f" {digits} on: {visible(asked.scored)} · ", "warn"),) if asked.scored else ()
+    there: Part = (f" · {share:3} % ", "dim")
+    right: Line = ((" in arguments · " if inside else "", "dim"), *score, (key, "key"), about, there)
     text, style = remark
     if not text:
         return spread(((" " + hints(keys, cells - line_width(right) - 2), "dim"),), right, cells)
     left: Line = ((" " + text, style),)
-    if pace:
-        own = (f" · {pace}", "dim")
-        right = (own, *right[-1:]) if line_width((*left, own, *right)) >= cells and target == ITEM else (own, *right)
-        right = right if line_width((*left, *right)) < cells else tuple(part for part in right if part is not own)
-    if line_width(left) + line_width(right) >= cells and target == ITEM:
-        right = right[-1:] if line_width(left) + line_width(right[-1:]) < cells else ()
-    elif line_width(left) + line_width(right) >= cells and line_width(right) * 2 > cells:
-        right = right[1:-1]  # what a verdict is about stays
-    return spread(left, right, cells)
+    own: Line = ((f" · {pace}", "dim"),) if pace else ()
+    if target == ITEM:
+        choices = [(*own, *right), (*own, *score, there), (*score, there), score]
+    elif line_width(right) * 2 > cells:
+        choices = [(*own, *right), right, (*score, (key, "key"), about)]
+    else:
+        choices = [(*own, *right), right]
+    fits = (each for each in choices if line_width(left) + line_width(each) < cells)
+    return spread(left, next(fits, choices[-1]), cells)  # what a verdict or a score is about stays
+
+
+def asked_here(target: str, criterion: str) -> Remark:
+    """Where a score key led, instead of giving one."""
+    return Remark(visible(f"{criterion} of the {words(target)} is asked here: 0 1 2"), "warn")
 
 
 def hints(keys: Mapping[str, str], cells: int) -> str:

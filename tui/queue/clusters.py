@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fcreview.calls.clusters import ERROR, GROUPINGS, Cluster, ClusterGroup, bar, mostly, others, share
+from fcreview.calls.clusters import (
+    ERROR,
+    GROUPINGS,
+    HEADINGS,
+    UNNAMED,
+    VALUE,
+    Cluster,
+    ClusterGroup,
+    bar,
+    meaning,
+    mostly,
+    others,
+    share,
+)
 from fcreview.sanitise import visible
-from fcreview.text.error_words import error_words
 from fcreview.tui.text.format import cut_middle, cut_type
 from fcreview.tui.text.lines import Part
 from fcreview.tui.text.table import Column
@@ -32,7 +44,7 @@ class Row:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        return (self.group.term,) if self.cluster is None else self.cluster.terms
+        return (self.group.term,) if self.cluster is None else tuple(filter(None, self.cluster.terms))
 
 
 def rows_of(groups: Sequence[ClusterGroup], unfolded: set[str]) -> list[Row]:
@@ -54,12 +66,13 @@ def _bar(number: int, failures: int) -> str:
 
 
 def taught(row: Row, by: int) -> tuple[str, str]:
-    """What the line under the cursor means: its error type in plain words, and a first difference as it reads."""
+    """What the line under the cursor means: its error type, or that of most of its items, in plain words, or its
+    values; and a first difference as it reads."""
     shown = row.group.example if row.cluster is None else row.cluster
-    error = (row.cluster or row.group.clusters[0]).error_type
-    alike = row.cluster is not None or by == ERROR or len({each.error_type for each in row.group.clusters}) == 1
-    words = error_words(error) if alike else ""
-    says = f"{visible(error)}: {words}" if words else ""
+    if by == VALUE:
+        says = f"{HEADINGS[VALUE]}: {visible(row.group.name)}" if row.group.name else ""
+    else:
+        says = meaning(row.group if row.cluster is None else ClusterGroup("", None, [row.cluster]))
     if shown is None or not shown.difference:
         return says, ""
     return says, f"{visible(shown.examples[0])}: {visible(shown.difference)}"
@@ -77,7 +90,7 @@ def columns(by: int, cells: int) -> list[Column]:
         Column("items", right=True),
         Column("share", right=True),
         *([Column("", least=BAR)] if cells >= TITLES_FROM else []),
-        Column(f"  {GROUPINGS[by]}", cut=cut, least=20),
+        Column(f"  {HEADINGS[by]}", cut=cut, least=20),
         Column(
             f"mostly: {GROUPINGS[outer]} {symbols().between} {GROUPINGS[inner]}" if cells >= TITLES_FROM else "mostly",
             least=18,
@@ -91,14 +104,14 @@ def parts(row: Row, by: int, failures: int, unfolded: set[str], cells: int) -> l
     if row.cluster is None:
         sign = symbols().unfolded if row.group.term in unfolded else symbols().folded
         mark = f"{sign} " if can_unfold(row.group) else "  "
-        name = visible(row.group.name) if row.group.name else f"(no {GROUPINGS[by]} given)"
+        name = visible(row.group.name) if row.group.name else UNNAMED[by]
         examples = [cluster.examples[0] for cluster in row.group.clusters[:3] if cluster.examples]
         made: list[Part] = [(f"{row.count:,}", "strong"), (share(row.count, failures), "")]
         made += [(_bar(row.count, failures), "dim")] if cells >= TITLES_FROM else []
         made += [(mark + name, "strong"), (mostly(row.group, by, symbols().between), "")]
     else:
         outer, inner = (row.cluster.names[place] for place in others(by))
-        first = visible(outer) if outer else f"(no {GROUPINGS[others(by)[0]]} given)"
+        first = visible(outer) if outer else UNNAMED[others(by)[0]]
         made = [(f"{row.count:,}", ""), (share(row.count, failures), "dim")]
         made += [(_bar(row.count, failures), "dim")] if cells >= TITLES_FROM else []
         made += [("    " + first, "" if outer else "dim"), (visible(inner or ""), "")]

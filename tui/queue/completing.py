@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fcreview.sanitise import visible
 from fcreview.store.filters.language import choices, help_lines, quote
+from fcreview.store.filters.saved import SIGN
 
 _WORD = re.compile(r"[^\s()]*$")
 _BARE = re.compile(r"[\w.:/-]+")
@@ -35,14 +36,30 @@ def word_at(text: str, cursor: int) -> tuple[int, str]:
     return (start + 1, text[start + 1 : cursor]) if text[start:cursor].startswith("-") else (start, text[start:cursor])
 
 
-def candidates(text: str, cursor: int, facets: Facets, *, blind: bool) -> list[Candidate]:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What words are completed from."""
+
+    facets: Facets = field(default_factory=dict)
+    saved: Mapping[str, str] = field(default_factory=dict)
+    """Filters by their names: `@name` stands for one."""
+    blind: bool = False
+
+
+def candidates(text: str, cursor: int, known: Known) -> list[Candidate]:
     """What the word at the cursor may become, the likeliest first; empty where nothing fits."""
+    blind, facets = known.blind, known.facets
     _, word = word_at(text, cursor)
+    if word.startswith(SIGN) or not word:
+        names = [Candidate(SIGN + name, visible(meant)) for name, meant in known.saved.items()]
+        found = [each for each in names if each.text.lower().startswith(word.lower())]
+        if word:
+            return found
+        return [Candidate(name, says) for name, says in help_lines(blind=blind)] + found
     key, colon, begun = word.partition(":")
     if not colon:
         return [Candidate(name, says) for name, says in help_lines(blind=blind) if name.startswith(word.lower())]
-    known = {name for name, _ in help_lines(blind=blind)}
-    if f"{key}:" not in known:
+    if f"{key}:" not in {name for name, _ in help_lines(blind=blind)}:
         return []
     head, _, last = begun.rpartition("|")
     before = f"{key}:{head}|" if head else f"{key}:"

@@ -21,6 +21,15 @@ class Standing:
     """Its id and its run: what it is found by in another session."""
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Clusters of one grouping."""
+
+    clusters: Sequence[Cluster]
+    failures: int
+    """Of the view, whether a cluster tells of them or not."""
+
+
 @dataclass(slots=True)
 class ClusterPlace:
     """How the list of clusters of one level was left: its grouping, its folds, its cursor."""
@@ -29,8 +38,8 @@ class ClusterPlace:
     unfolded: set[str] = field(default_factory=set)
     terms: tuple[str, ...] = ()
     """Of the line that the cursor is on."""
-    clusters: list[Cluster] = field(default_factory=list)
-    """As they were counted last: shown until they are counted anew."""
+    counted: dict[int, Counted] = field(default_factory=dict)
+    """As they were counted last, by what `calls.clusters.counted` says: shown until they are counted anew."""
 
 
 @dataclass(slots=True)
@@ -84,7 +93,9 @@ class Levels:
 
 def as_json(setting: Setting, standing: Standing) -> dict[str, Any]:
     """{where, search, queue, seed, run, item: [id, run] or null, line}: items by what they keep over an import."""
-    return {**asdict(setting), "item": standing.name, "line": standing.line}
+    kept = asdict(setting)
+    del kept["file"]  # only what is opened again has one
+    return {**kept, "item": standing.name, "line": standing.line}
 
 
 def of_json(kept: Mapping[str, Any]) -> tuple[Setting, Standing]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from fcreview.calls.clusters import VALUE
+from fcreview.store.filters.narrowing import FAILING, narrowed
 from fcreview.store.rows import Extent, QueueRow, RunRow, View
 from fcreview.tui.queue.completing import Facets
-from fcreview.tui.queue.levels import Standing
+from fcreview.tui.queue.levels import Counted, Standing
 
 if TYPE_CHECKING:
     from fcreview.estimate.share import Share
@@ -44,6 +46,12 @@ class Loaded:
     done: str = ""
     """Of a queue file, how far this annotator is: `12 of 80`."""
 
+    @property
+    def row(self) -> QueueRow | None:
+        """The one the cursor is on."""
+        at = self.cursor - self.window * WINDOW
+        return self.rows[at] if 0 <= at < len(self.rows) else None
+
 
 class Loading:
     def __init__(self, session: Session) -> None:
@@ -55,7 +63,17 @@ class Loading:
 
     async def view(self, request: Request) -> Loaded:
         """FilterError if the view's filter is not understood, SessionError if there is no store."""
-        return await self._session.ask(partial(_load, request))
+
+        def load(store: Store) -> Loaded:
+            if request.anew:
+                self._session.stamp_anew()
+            return load_rows(request, store)
+
+        return await self._session.ask(load)
+
+    def forget(self) -> None:
+        """Another store is asked from now on."""
+        self._facets, self._estimated, self._share = {}, (), None
 
     async def window(self, view: View, window: int) -> Sequence[QueueRow]:
         return await self._session.ask(lambda store: store.page(view, window * WINDOW, WINDOW))
@@ -98,7 +116,7 @@ class Loading:
         return f"reviews: {warnings[0]}{more}" if warnings else ""
 
 
-def _load(request: Request, store: Store) -> Loaded:
+def load_rows(request: Request, store: Store) -> Loaded:
     view = request.view
     if request.anew:
         store.refresh_reviews()
@@ -112,6 +130,15 @@ def _load(request: Request, store: Store) -> Loaded:
     own = store.progress(view.file, store.annotator) if view.file else []
     rows = store.page(view, window * WINDOW, WINDOW)
     return Loaded(total, cursor, window, rows, store.extent(view), own[0].said if own else "")
+
+
+def count_clusters(view: View, by: int, store: Store) -> Counted:
+    clusters = store.clusters(view, by=by)
+    told = sum(cluster.count for cluster in clusters)
+    if by != VALUE:
+        return Counted(clusters, told)
+    failing = replace(view, where=narrowed(view.where, FAILING), queue=view.file or "dataset", share=False)
+    return Counted(clusters, store.count(failing) if clusters else 0)
 
 
 def _share(run: int, store: Store) -> Share | None:

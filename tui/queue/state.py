@@ -41,6 +41,7 @@ class Setting:
     queue: str = "failures"
     seed: int = 0
     run: int | None = None
+    file: str | None = None
 
 
 @dataclass(slots=True)
@@ -69,10 +70,11 @@ class QueueState:
 
     @property
     def setting(self) -> Setting:
-        return Setting(self.where, self.search, self.queue, self.seed, self.run)
+        return Setting(self.where, self.search, self.queue, self.seed, self.run, self.file)
 
     def restore(self, setting: Setting) -> None:
         """An order that is not offered now, such as a queue file of another time, stays what it is."""
+        self.file = setting.file or self.file
         if setting.queue in orders(self.blind, self.file):
             self.queue, self.seed = setting.queue, setting.seed
         self.where, self.search, self.run = setting.where, setting.search, setting.run
@@ -103,6 +105,14 @@ class QueueState:
     def take_items(self, items: Sequence[int]) -> None:
         """These items only, whatever was set."""
         self.where, self.search = f"item:{','.join(map(str, items))}", ""
+
+    def take_where(self, where: str) -> None:
+        """This filter, whatever was set."""
+        self.where, self.search = where, ""
+
+    def take_file(self, name: str) -> None:
+        """This annotator's share of a queue file."""
+        self.file = self.queue = name
 
     def take_run(self, run: int) -> None:
         self.run = None if run == ALL_RUNS else run

@@ -5,24 +5,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from textual.screen import ModalScreen, Screen
 
-from fcreview.calls.clusters import Cluster
 from fcreview.store.rows import RunRow
-from fcreview.tui.queue.choices import issue_choices, order_choices, run_choices
-from fcreview.tui.queue.levels import Levels, Standing
+from fcreview.tui.queue.choices import issue_choices, order_choices
+from fcreview.tui.queue.levels import Counted, Levels, Standing
+from fcreview.tui.queue.loading import count_clusters
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.clusters import ClustersScreen
 from fcreview.tui.screens.pick import PickScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.choices import Choices
 
+if TYPE_CHECKING:
+    from fcreview.tui.runs.listing import RunsPlace
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    ask: Callable[[], ModalScreen[Any]]
+    ask: Callable[[], ModalScreen[Any]] | None
+    """None: it is chosen in the palette only."""
     take: Callable[[Any], None]
     """Changes the state; not called if nothing was chosen."""
     why_not: Callable[[], str] = lambda: ""
@@ -36,23 +41,27 @@ class Choosing:
         self._session, self._state, self._levels = session, state, levels
         self.runs: Sequence[RunRow] | None = None
         """Those that were opened, once they are known."""
+        self._runs_place: RunsPlace | None = None
         self.choices = {
             "order": Choice(lambda: PickScreen(order_choices(state)), state.take_order, level=False),
             "clusters": Choice(self._ask_clusters, state.take_terms, self._blind("clusters")),
             "agreement": Choice(self._ask_agreement, state.take_items, self._blind("agreement")),
+            "calibration": Choice(self._ask_calibration, state.take_items, self._blind("calibration")),
             "issues": Choice(lambda: PickScreen(load=self._issues), state.take_issue, self._blind("import issues")),
+            "where": Choice(None, state.take_where),
+            "file": Choice(None, state.take_file),
             "runs": Choice(self._ask_run, state.take_run, self._why_no_runs),
         }
         """By the names that the key table has for them."""
 
-    def take(self, what: str, answer: Any, here: Standing) -> Standing:
-        """What was chosen is set. Where the cursor is to stand then."""
+    def take(self, what: str, answer: Any, here: Standing, *, listed: bool = True) -> Standing:
+        """What was chosen is set. Where the cursor is to stand then. `listed`: in its list, which `esc` shows again."""
         choice, before = self.choices[what], self._state.setting
         self._levels.places.taken[what] = answer
         choice.take(answer)
         if not choice.level:
             return here
-        self._levels.go_in(before, here, what)
+        self._levels.go_in(before, here, what if listed else "")
         return Standing()
 
     @property
@@ -78,13 +87,18 @@ class Choosing:
     def _ask_clusters(self) -> ModalScreen[Any]:
         return ClustersScreen(self._clusters, self._levels.places.clusters)
 
-    async def _clusters(self) -> Sequence[Cluster]:
-        return await self._session.ask(lambda store: store.clusters(self._state.view))
+    async def _clusters(self, by: int) -> Counted:
+        return await self._session.ask(partial(count_clusters, self._state.view, by))
 
     def _ask_agreement(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.annotators.agreement import AgreementScreen
 
         return AgreementScreen(self._session, self._state.view)
+
+    def _ask_calibration(self) -> ModalScreen[Any]:
+        from fcreview.tui.screens.annotators.calibration import CalibrationScreen
+
+        return CalibrationScreen(self._session, self._state.view)
 
     async def _issues(self) -> Choices[str]:
         made = issue_choices(await self._session.ask(lambda store: store.issues()))
@@ -92,10 +106,13 @@ class Choosing:
         return replace(made, cursor=made.values.index(last)) if last in made.values else made
 
     def _ask_run(self) -> ModalScreen[Any]:
+        from fcreview.tui.runs.listing import RunsPlace
         from fcreview.tui.screens.comparing.runs import RunsScreen
 
-        choices = run_choices(self.runs or [], self._run_there(), self._state.blind)
-        return RunsScreen(choices, None if self._state.blind else self._compare)
+        compare = None if self._state.blind else self._compare
+        if self._runs_place is None:
+            self._runs_place = RunsPlace()
+        return RunsScreen(self.runs or [], self._runs_place, self._run_there(), compare)
 
     def _compare(self, a: int, b: int) -> Screen[Any]:
         """Of the items that the queue's filter selects."""

@@ -1,19 +1,20 @@
-"""Failures in groups: what to look at first. A group (error type, function or argument) unfolds into the others."""
+"""Failures in groups: what to look at first. A group (of an error type, a function, an argument, a category or a pair
+of values) unfolds into what it is divided by."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.widget import Widget
 
-from fcreview.calls.clusters import GROUPINGS, Cluster, grouped
+from fcreview.calls.clusters import GROUPINGS, counted, grouped
 from fcreview.text.words import count_of
 from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import CLUSTERS
 from fcreview.tui.queue.clusters import Row, can_unfold, columns, parts, rows_of, taught
-from fcreview.tui.queue.levels import ClusterPlace
+from fcreview.tui.queue.levels import ClusterPlace, Counted
 from fcreview.tui.screens.pick import PickScreen
 from fcreview.tui.text.choices import Choices
 from fcreview.tui.text.lines import fit
@@ -25,7 +26,7 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(CLUSTERS)
 
-    def __init__(self, load: Callable[[], Awaitable[Sequence[Cluster]]], place: ClusterPlace) -> None:
+    def __init__(self, load: Callable[[int], Awaitable[Counted]], place: ClusterPlace) -> None:
         super().__init__(load=self._counted)
         self._ask = load
         self._place = place
@@ -33,9 +34,8 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
         self._rows: list[Row] = []
 
     def on_mount(self) -> None:
-        if self._place.clusters:
-            self._choices = self._made()
-            self._draw()
+        self._choices = self._made()
+        self._draw()
         self.watch(self.list, "cursor", self._moved, init=False)
         super().on_mount()
 
@@ -62,15 +62,21 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
             self._place.terms = self._rows[self.list.cursor].terms
             self._teach()
 
-    async def _counted(self) -> Choices[tuple[str, ...]]:
-        self._place.clusters = list(await self._ask())
+    async def _counted(self) -> Choices[tuple[str, ...]] | None:
+        kind = counted(self._by)
+        self._place.counted[kind] = await self._ask(kind)
         return self._made()
 
-    def _made(self) -> Choices[tuple[str, ...]]:
-        groups = grouped(self._place.clusters, self._by)
+    def _made(self) -> Choices[tuple[str, ...]] | None:
+        """None until they are counted."""
+        found = self._place.counted.get(counted(self._by))
+        groups = grouped(found.clusters, self._by) if found else []
         self._rows = rows_of(groups, self._unfolded)
+        if found is None:
+            return None
         values = [row.terms for row in self._rows]
-        failures = sum(group.count for group in groups)
+        failures = found.failures
+        rarer = failures - sum(group.count for group in groups)
         cells = self.size.width
         return Choices(
             title=f"{count_of(failures, 'failure')} by {GROUPINGS[self._by]}",
@@ -81,6 +87,7 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
             values=values,
             cursor=values.index(self._place.terms) if self._place.terms in values else 0,
             empty="no failures here",
+            note=f"{count_of(rarer, 'failure')} of rarer values not listed" if rarer else "",
         )
 
     def _draw(self) -> None:
@@ -100,8 +107,7 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
         self.refresh_bindings()
 
     def on_resize(self) -> None:
-        if self._choices is not None:
-            self._choices = self._made()
+        self._choices = self._made()
         super().on_resize()
 
     def action_unfold(self, wanted: bool) -> None:
@@ -119,3 +125,5 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
     def action_grouping(self) -> None:
         self._place.by = (self._by + 1) % len(GROUPINGS)
         self._again(0)
+        if self._choices is None:
+            self._load()

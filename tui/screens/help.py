@@ -11,6 +11,7 @@ from textual.screen import Screen
 
 from fcreview.sanitise import width
 from fcreview.store.filters.language import help_lines
+from fcreview.store.filters.saved import SIGN
 from fcreview.text.columns import filled
 from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import HELP
@@ -29,6 +30,7 @@ STATES = {
     "-": "missing in the prediction",
     "+": "not in the golden call",
 }
+NAMED = (f"{SIGN}name", "a filter that was saved under that name")
 ROOMS = {"list": "moving", "app": "everywhere"}
 
 
@@ -53,7 +55,7 @@ def help_text(rooms: Rooms, cells: int, *, blind: bool = False) -> list[Line]:
     for room, rows in rooms:
         lines += _section(f"keys: {ROOMS.get(room, room)}", [(key, "key", says) for key, says in rows], cells)
     lines += _section("signs", sign_rows(), cells)
-    filters = [(key, "key", says) for key, says in help_lines(blind=blind)]
+    filters = [(key, "key", says) for key, says in (*help_lines(blind=blind), NAMED)]
     lines += _section("filter", filters, cells)
     return lines[:-1]
 

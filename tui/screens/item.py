@@ -9,7 +9,7 @@ from textual.screen import Screen
 
 from fcreview.store.rows import View
 from fcreview.tui.item.cursor import Cursor
-from fcreview.tui.item.reviewing import Reviewing
+from fcreview.tui.item.digits.answering import Answering
 from fcreview.tui.screens.panes.item import ItemPane
 from fcreview.tui.session import Session
 from fcreview.tui.text.sides import TWO_FROM
@@ -43,7 +43,7 @@ class ItemScreen(Screen[int]):
         return self.pane.opening
 
     @property
-    def reviewing(self) -> Reviewing:
+    def reviewing(self) -> Answering:
         return self.pane.reviewing
 
     @property

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from fcreview.tui.keys import bindings, key_names, keys_of
 from fcreview.tui.keytable import NOTE
-from fcreview.tui.widgets.typed import SafeTextArea
+from fcreview.tui.widgets.typed_lines import SafeTextArea
 
 
 class NoteBox(SafeTextArea):

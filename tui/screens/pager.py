@@ -56,6 +56,7 @@ class PagerScreen(Screen[None]):
         if self._load_text is None:
             self._open()
         else:
+            self._say("reading")
             self._load(self._load_text)
 
     @work

@@ -31,7 +31,9 @@ class PickScreen(ModalScreen[T | None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(PICKER)
     CSS_PATH = "pick.tcss"
 
-    def __init__(self, choices: Choices[T] | None = None, *, load: Callable[[], Awaitable[Choices[T]]] | None = None):
+    def __init__(
+        self, choices: Choices[T] | None = None, *, load: Callable[[], Awaitable[Choices[T] | None]] | None = None
+    ):
         super().__init__(classes="small" if choices and choices.small else None)
         self._choices = choices
         self._load_choices = load

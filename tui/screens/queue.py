@@ -14,7 +14,6 @@ from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-from fcreview.store.filters.language import FilterError
 from fcreview.tui.keys import bindings, key_names
 from fcreview.tui.keytable import QUEUE
 from fcreview.tui.queue.levels import Levels, Standing
@@ -80,7 +79,7 @@ class QueueScreen(Screen[None]):
     def action_open(self) -> None:
         row = self.list.row_at(self.list.cursor)
         if row is not None and not self._panes.to_item():
-            self._show_item(row.item)
+            self.show_item(row.item)
 
     def action_to_item(self) -> None:
         if not self._panes.to_item():
@@ -92,9 +91,9 @@ class QueueScreen(Screen[None]):
     def on_queue_pane_found(self, found: QueuePane.Found) -> None:
         row = self.list.row_at(self.list.cursor)
         if row is None or row.item != found.item or not self._panes.to_item():
-            self._show_item(found.item)
+            self.show_item(found.item)
 
-    def _show_item(self, item: int) -> None:
+    def show_item(self, item: int) -> None:
         from fcreview.tui.screens.item import ItemScreen
 
         screen = ItemScreen(self._session, self.state.view, item)
@@ -131,11 +130,6 @@ class QueueScreen(Screen[None]):
         if typed.kind == "search":
             self.state.search = typed.text
         else:
-            try:
-                self.state.check(typed.text)
-            except FilterError as error:
-                self._filter_line.complain(error.message, error.position)
-                return
             self.state.where = typed.text
         self._levels.go_in(before, here)
         self._filter_line.close()
@@ -163,12 +157,23 @@ class QueueScreen(Screen[None]):
         why = choice.why_not()
         if why:
             self._pane.say(why)
-        else:
+        elif choice.ask is not None:
             self.app.push_screen(choice.ask(), partial(self._chosen, what))
 
     def _chosen(self, what: str, answer: Any) -> None:
         if answer is not None:
             self._pane.load(self._choosing.take(what, answer, self._pane.here))
+
+    def go(self, what: str, answer: Any) -> None:
+        """Chosen in the palette."""
+        self._pane.load(self._choosing.take(what, answer, self._pane.here, listed=False))
+
+    def jump(self, item: int) -> None:
+        """Opens it; the cursor is on it, too, if the view holds it."""
+        self._pane.begin(self._pane.here, item, "")
+
+    def say(self, message: str) -> None:
+        self._pane.say(message)
 
     # -- levels
 
@@ -187,6 +192,10 @@ class QueueScreen(Screen[None]):
     @property
     def position(self) -> Position:
         return Position(self.state.setting, self._pane.here, self._levels.above)
+
+    def keep_glance(self) -> None:
+        """So that the next start shows at once what stands here."""
+        self._pane.keep_glance()
 
     @property
     def idle_keys(self) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Error tags: a list to choose from, the item's error types and the benchmark's own taxonomy first."""
+"""Error tags: a list to choose from, one's own first, then the item's error types and the benchmark's own taxonomy."""
 
 from __future__ import annotations
 
@@ -21,9 +21,12 @@ from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import DocumentView, LineBar
 
 
-def tag_choices(errors: Sequence[str | None], preset: Sequence[str], chosen: Sequence[str]) -> list[str]:
-    """The item's error types, the benchmark's own error taxonomy, then what is set already; each once."""
-    return list(dict.fromkeys([*(error for error in errors if error), *preset, *chosen]))
+def tag_choices(
+    own: Sequence[str], errors: Sequence[str | None], preset: Sequence[str], chosen: Sequence[str]
+) -> list[str]:
+    """One's own of the configuration file, whose digits are the same at every item; the item's error types, the
+    benchmark's own error taxonomy, then what is set already; each once."""
+    return list(dict.fromkeys([*own, *(error for error in errors if error), *preset, *chosen]))
 
 
 class TagSource:

@@ -1,8 +1,8 @@
 """How things look: symbols and styles by meaning, chosen once from the environment.
 
-Nothing is told by colour alone. Colours are the terminal's own sixteen, so that they suit its background and cost few
-bytes. Read from the environment: `NO_COLOR` (not empty: bold, reverse and underline only), `FCREVIEW_ASCII` (`1` or `0`
-overrides the guess), `TERM`, and the locale's encoding (`LC_ALL`, `LC_CTYPE`, `LANG`).
+Nothing is told by colour alone. Read from the environment: `NO_COLOR` (not empty: bold, reverse and underline only),
+`FCREVIEW_COLOURS` (a set of `colours`), `FCREVIEW_ASCII` (`1` or `0` overrides the guess), `TERM`, and the locale's
+encoding (`LC_ALL`, `LC_CTYPE`, `LANG`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from functools import lru_cache
 from typing import Any
 
 from rich.style import Style
+
+from fcreview.tui.text.colours import COLOURS, PLAIN, TERMINAL, coloured
 
 POOR_TERMINALS = ("linux", "vt100", "vt102", "vt220", "ansi", "cons25", "dumb")
 """Their fonts lack check marks and triangles."""
@@ -84,47 +86,6 @@ ASCII = Symbols(
 )
 UNICODE = Symbols()
 
-_COLOUR: dict[str, Style] = {
-    "equal": Style(dim=True),
-    "normalised": Style(color="cyan"),
-    "differs": Style(color="red", bold=True),
-    "missing": Style(color="magenta", bold=True),
-    "extra": Style(color="yellow", bold=True),
-    "pass": Style(color="green"),
-    "fail": Style(color="red"),
-    "unsure": Style(color="yellow"),
-    "disputed": Style(color="magenta", bold=True),
-    "golden": Style(color="green"),
-    "predicted": Style(color="cyan"),
-    "dim": Style(dim=True),
-    "strong": Style(bold=True),
-    "head": Style(bold=True),
-    "good": Style(color="green"),
-    "bad": Style(color="red"),
-    "warn": Style(color="yellow"),
-    "diff": Style(color="red", bold=True, underline=True),
-    "near": Style(color="cyan", underline=True),
-    "key": Style(color="cyan", bold=True),
-    "match": Style(bold=True, underline=True),
-    "cursor": Style(reverse=True),
-}
-_PLAIN: dict[str, Style] = {
-    "differs": Style(bold=True),
-    "missing": Style(bold=True),
-    "extra": Style(bold=True),
-    "fail": Style(bold=True),
-    "unsure": Style(underline=True),
-    "disputed": Style(bold=True, underline=True),
-    "strong": Style(bold=True),
-    "head": Style(bold=True),
-    "bad": Style(bold=True),
-    "warn": Style(underline=True),
-    "diff": Style(bold=True, underline=True),
-    "near": Style(underline=True),
-    "key": Style(bold=True),
-    "match": Style(bold=True, underline=True),
-    "cursor": Style(reverse=True),
-}
 _NULL = Style()
 
 
@@ -146,9 +107,14 @@ def wants_colour(env: Mapping[str, str]) -> bool:
     return not env.get("NO_COLOR") and env.get("TERM", "") not in COLOURLESS_TERMINALS
 
 
-def styles(colour: bool) -> Mapping[str, Style]:
-    """The table of styles by meaning; names that are absent without colour are drawn plainly."""
-    return _COLOUR if colour else _PLAIN
+_chosen: str = TERMINAL
+
+
+def choose(colours: str) -> None:
+    """The set of colours that the person configured; the environment goes before it."""
+    global _chosen
+    _chosen = colours
+    _styles.cache_clear()
 
 
 @lru_cache(maxsize=1)
@@ -158,7 +124,10 @@ def symbols() -> Symbols:
 
 @lru_cache(maxsize=1)
 def _styles() -> Mapping[str, Style]:
-    return styles(wants_colour(os.environ))
+    if not wants_colour(os.environ):
+        return PLAIN
+    asked = os.environ.get("FCREVIEW_COLOURS", "").strip().lower()
+    return coloured(asked if asked in COLOURS else _chosen)
 
 
 def style(name: str) -> Style:

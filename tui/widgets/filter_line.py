@@ -12,14 +12,15 @@ from textual.message import Message
 from textual.widgets import Input
 
 from fcreview.sanitise import visible, width
+from fcreview.store.filters.language import FilterError
+from fcreview.store.filters.saved import SIGN, SavedError
 from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import FILTER, FILTER_INPUT
-from fcreview.tui.queue.completing import Candidate, Facets, candidates, offered, replaced, word_at
+from fcreview.tui.queue.completing import Candidate, Facets, Known, candidates, offered, replaced, word_at
+from fcreview.tui.queue.history import Typed
 from fcreview.tui.text.format import cut
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.typed import SafeInput
-
-MOST_HISTORY = 50
 
 
 class FilterInput(SafeInput):
@@ -27,19 +28,21 @@ class FilterInput(SafeInput):
 
 
 class FilterLine(Vertical):
-    """Hidden until `open`. Enter posts `Submitted`; the screen either closes the line or calls `complain`."""
+    """Hidden until `open`. Enter posts `Submitted`, with a filter that is understood; the screen closes the line."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(FILTER)
 
     FILTER = ' such as official:fail -reviewed error:value_error text:"celsius"'
     SEARCH = " items whose texts contain these words"
     """What is said until something is typed."""
+    NAMING = " a name to keep this filter under: letters, digits and _ . -"
 
     @dataclass
     class Submitted(Message):
         kind: str
         """As handed to `open`: `filter` or `search`."""
         text: str
+        """Of a filter, with what each `@name` stands for."""
 
     @dataclass
     class Cancelled(Message):
@@ -49,19 +52,21 @@ class FilterLine(Vertical):
     class Completing(Message):
         """Whoever knows what there is calls `complete`."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+    def __init__(self, typed: Typed, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
         self.display = False
         self.kind = ""
         self._hint = ""
-        self._facets: Facets = {}
-        self._blind = False
+        self._typed = typed
+        self._known = Known(blind=typed.blind)
         self._offered: tuple[str, list[Candidate], int] | None = None
         """What stands there since the last completion, what else was offered, and which of it was taken."""
-        self._history: dict[str, list[str]] = {}
-        """What was typed, by kind, the latest last."""
         self._at = 0
         """Place in the history, from its end."""
+        self._naming: str | None = None
+        """The filter that a name is typed for, if one is."""
+        self._asked = ""
+        """The name of which was said that it is there."""
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -72,14 +77,17 @@ class FilterLine(Vertical):
         yield LineBar(id="filter-says")
 
     def open(self, kind: str, text: str, hint: str) -> None:
-        self.kind, self._hint = kind, hint
-        prompt = self.query_one("#filter-prompt", LineBar)
-        prompt.styles.width = len(kind) + 2
-        prompt.show(((f" {kind} ", "dim"),))
+        self.kind, self._hint, self._at, self._naming = kind, hint, 0, None
         self.display = True
-        self._offered, self._at = None, 0
-        self._put(text, len(text))
+        self._ask(kind, text, hint)
         self.query_one(FilterInput).focus()
+
+    def _ask(self, prompted: str, text: str, hint: str) -> None:
+        prompt = self.query_one("#filter-prompt", LineBar)
+        prompt.styles.width = len(prompted) + 2
+        prompt.show(((f" {prompted} ", "dim"),))
+        self._offered = None
+        self._put(text, len(text))
         self._say(hint, "dim")
 
     def close(self) -> None:
@@ -115,35 +123,47 @@ class FilterLine(Vertical):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         text = event.value.strip()
-        typed = self._history.setdefault(self.kind, [])
+        if self._naming is not None:
+            self._keep(text, self._naming)
+            return
         if text:
-            typed[:] = [*(each for each in typed if each != text), text][-MOST_HISTORY:]
+            self._typed.remember(self.kind, text)
+        if self.kind == "filter":
+            try:
+                text = self._typed.expanded(event.value).strip()
+            except FilterError as error:
+                self.complain(error.message, error.position)
+                return
         self.post_message(self.Submitted(self.kind, text))
+
+    # -- completion
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """What the word may become, while it is typed."""
         event.stop()
         self._offered = None
-        if self.kind != "filter" or not self.display:
+        if self.kind != "filter" or not self.display or self._naming is not None:
             return
         cursor = self.query_one(FilterInput).cursor_position
         _, word = word_at(event.value, cursor)
-        found = candidates(event.value, cursor, self._facets, blind=self._blind) if word else []
+        if word.startswith(SIGN) and not self._known.saved:
+            self._known = Known(self._known.facets, self._typed.usable, self._known.blind)
+        found = candidates(event.value, cursor, self._known) if word else []
         self._say(offered(found, 0) if found else self._hint, "dim")
 
     def action_complete(self) -> None:
-        if self.kind == "filter":
+        if self.kind == "filter" and self._naming is None:
             self.post_message(self.Completing())
 
     def complete(self, facets: Facets, *, blind: bool) -> None:
         """The word at the cursor as the first candidate has it; again, as the next one does."""
-        self._facets, self._blind = facets, blind
+        self._known = Known(facets, self._typed.usable, blind)
         line = self.query_one(FilterInput)
         if self._offered is not None and self._offered[0] == line.value:
             _, found, at = self._offered
             at = (at + 1) % len(found)
         else:
-            found, at = candidates(line.value, line.cursor_position, facets, blind=blind), 0
+            found, at = candidates(line.value, line.cursor_position, self._known), 0
         if not found:
             self._say(offered(found, 0), "dim")
             return
@@ -152,14 +172,53 @@ class FilterLine(Vertical):
         self._offered = (text, found, at) if len(found) > 1 else None
         self._say(offered(found, at), "dim")
 
+    # -- history, and filters with names
+
     def action_history(self, by: int) -> None:
-        typed = self._history.get(self.kind, [])
+        if self._naming is not None:
+            return
+        typed = self._typed.history(self.kind)
         at = max(-len(typed), min(self._at + by, 0))
         if at != self._at:
             self._at = at
             text = typed[at] if at else ""
             self._put(text, len(text))
 
+    def action_save(self) -> None:
+        """Asks for the name of the filter that stands there."""
+        text = self.query_one(FilterInput).value.strip()
+        if self._naming is not None:
+            return
+        if self.kind != "filter" or not text:
+            self._say(" there is no filter to save" if self.kind == "filter" else " only filters are saved", "bad")
+            return
+        try:
+            self._typed.expanded(text)
+        except FilterError as error:
+            self.complain(error.message, error.position)
+            return
+        self._naming, self._asked = text, ""
+        self._ask(f"save as {SIGN}", "", self.NAMING)
+
+    def _keep(self, name: str, text: str) -> None:
+        bare = name.removeprefix(SIGN)
+        if bare in self._typed.every and self._asked != bare:
+            self._asked = bare
+            self._say(f" it is there: enter again replaces {SIGN}{bare}", "warn")
+            return
+        try:
+            self._typed.save(name, text)
+        except (SavedError, FilterError) as error:
+            self._say(f" {visible(str(error))}", "bad")
+            return
+        self._naming = None
+        self._known = Known(self._known.facets, self._typed.usable, self._known.blind)
+        self._ask(self.kind, text, f" saved: {SIGN}{bare} stands for it from now on")
+
     def action_cancel(self) -> None:
+        if self._naming is not None:
+            text, self._naming = self._naming, None
+            self._ask(self.kind, text, self._hint)
+            return
         self.close()
         self.post_message(self.Cancelled())

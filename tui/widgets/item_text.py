@@ -83,6 +83,15 @@ class ItemText(DocumentView):
         reader.renew(detail)
         self._redraw_from(before)
 
+    def take_in(self, detail: ItemDetail, remark: Remark | None) -> None:
+        """The same item from another store. If it reads as it did, nothing of it is drawn."""
+        before, blocks = self._top(), self.reading.blocks
+        self.reading.renew(detail)
+        if self.reading.blocks != blocks:
+            self._redraw_from(before, remark)
+        else:
+            self._moved(remark)
+
     @property
     def reading(self) -> Cursor:
         if self.reader is None:

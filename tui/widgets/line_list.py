@@ -92,6 +92,16 @@ class LineList(Still, ScrollView, can_focus=True, inherit_bindings=False):
         self._scroll(self.cursor - height // 2)
         return True
 
+    @property
+    def cursor_row(self) -> int:
+        """The row of the screen that the cursor is in."""
+        return self.cursor - int(self.scroll_offset.y)
+
+    def put_cursor(self, row: int) -> None:
+        """The line under the cursor in this row of the screen, as far as there are lines above it."""
+        if row != self.cursor_row:
+            self._scroll(self.cursor - row)
+
     def _scroll(self, top: int) -> None:
         self.scroll_to(y=max(0, min(top, self.total - self.size.height)), animate=False, force=True)
 

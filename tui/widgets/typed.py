@@ -1,11 +1,12 @@
-"""Boxes to type in whose text may come from data: a note of the past, the filter of a cluster. Textual draws what is in
-them as it is; here the drawn line goes through the sanitiser, and the text stays what it was."""
+"""Boxes to type in whose text may come from data: the filter of a cluster, a search of the past. Textual draws what is
+in them as it is; here the drawn line goes through the sanitiser, and the text stays what it was. Boxes of several lines
+are in `typed_lines`: they bring a parser with them that the first rows need not wait for."""
 
 from __future__ import annotations
 
 from rich.segment import Segment
 from textual.strip import Strip
-from textual.widgets import Input, TextArea
+from textual.widgets import Input
 
 from fcreview.sanitise import visible
 
@@ -19,10 +20,5 @@ def safely_drawn(strip: Strip) -> Strip:
 
 
 class SafeInput(Input):
-    def render_line(self, y: int) -> Strip:
-        return safely_drawn(super().render_line(y))
-
-
-class SafeTextArea(TextArea):
     def render_line(self, y: int) -> Strip:
         return safely_drawn(super().render_line(y))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from fcreview.cli.commands.reading.triage import print_triage
+from fcreview.cli.commands.reading.triage import Table, print_triage
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import CommandError
 from fcreview.cli.opening import show_queue
@@ -45,7 +45,8 @@ def demo(
             note(f"your copy of the sample runs, with what you reviewed: {folder}")
             return
         view = session.view()
-        print_triage(session, view, session.store.clusters(view))
+        clusters = session.store.clusters(view)
+        print_triage(session, view, Table(clusters, sum(cluster.count for cluster in clusters)))
     emit()
     emit(f"No terminal here, so this is plain text. The sample runs are in {text_of(str(folder))}; try")
     emit(f"  fcreview items {text_of(str(folder))} --where official:fail")

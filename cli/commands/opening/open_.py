@@ -8,7 +8,7 @@ import typer
 
 from fcreview.cli.common import Place
 from fcreview.cli.finding.decoders import checked
-from fcreview.cli.opening import open_place
+from fcreview.cli.opening import Asked, open_place
 from fcreview.cli.options import (
     QUEUE_OPTION,
     Annotator,
@@ -37,6 +37,9 @@ def open_(
     blind: Annotated[
         bool, typer.Option("--blind", help="Hide every verdict on an item until you have given yours.")
     ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Take in new and changed result files while the screen is open.")
+    ] = False,
     data: Data = None,
     errata: ErrataOption = None,
     workspace: WorkspaceOption = None,
@@ -48,8 +51,10 @@ def open_(
     What is new at PATH is imported first.
     Without a terminal the first items of the queue are printed instead.
     Of a queue file (`fcreview queue create`) everybody gets their own share, in its order.
+    With --follow a run may still be going on: new items join the queue, and what you look at stays where it is.
 
-    Example: fcreview open runs/gpt4o --where 'official:fail -reviewed' --queue random
+    Example: fcreview open runs/gpt4o --where 'official:fail -reviewed' --queue random --follow
     """
     place = Place(paths, data, workspace, format, annotator, decoder=checked(decoder), errata=errata)
-    open_place(place, item=item, queue=queue, seed=seed, where=where, run=run, blind=blind)
+    asked = Asked(item, queue, seed, where, run, blind)
+    open_place(place, asked, follow=follow)

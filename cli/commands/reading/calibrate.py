@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fcreview.calibration.cases import SCOPES, Case, Scope
+from fcreview.calibration.wording import METRICS, NONE, NOTES, WORST, basis, by_metric, named, said_of
 from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import one_of
 from fcreview.cli.options import (
@@ -23,29 +24,11 @@ from fcreview.cli.options import (
     WorkspaceOption,
 )
 from fcreview.cli.output import aligned, emit, emit_json, text_of
-from fcreview.text.numbers import number
-from fcreview.text.words import count_of, word
+from fcreview.text.words import word
 
 if TYPE_CHECKING:
-    from fcreview.calibration.rates import Rate
     from fcreview.calibration.summary import Calibration, Cell, WrongKind
     from fcreview.cli.opened import Opened
-
-HEADINGS = {
-    "tpr": "TPR",
-    "tnr": "TNR",
-    "precision": "precision",
-    "f1": "F1",
-    "kappa": "kappa",
-    "agreement": "agreement",
-}
-WORST = 12
-"""Kinds of wrong cases shown of a source."""
-NOTES = (
-    "positive: pass (yes); true: what people settled. 'unsure', disputed and stale reviews do not count.",
-    "[ ]: 95 % interval, Wilson's for shares, bootstrap for F1 and kappa. ·: cannot be said.",
-)
-BY_HAND = "chosen by hand: these figures are of these cases only; `fcreview queue create` draws a sample for all"
 
 
 def calibrate(
@@ -75,8 +58,9 @@ def calibrate(
     scopes = [scope for scope in SCOPES if not by or scope in by]
     with opened(Place([path], data, workspace, policy=policy, errata=errata)) as session:
         session.head(as_json=as_json)
-        cases = session.store.told.cases(session.view(where, run=run, queue="dataset"))
-        shown = _Shown(session, where, run)
+        view = session.view(where, run=run, queue="dataset")
+        cases = session.store.told.cases(view)
+        shown = _Shown(session, view.where, run)
         (show_json if as_json else show)(shown, cases, scopes)
 
 
@@ -122,13 +106,9 @@ def show(shown: _Shown, cases: Sequence[Case], scopes: Sequence[Scope]) -> None:
     from fcreview.calibration.summary import calibration, wrong_kinds
 
     if not cases:
-        emit("nothing to compare: no automatic verdict on anything that people settled")
+        emit(NONE)
         return
-    items, random = {case.item for case in cases}, {case.item for case in cases if case.random}
-    emit(f"{count_of(len(items), 'reviewed item')}, {len(random):,} of them found in a queue file")
-    if not random:
-        emit(BY_HAND)
-    for note in NOTES:
+    for note in (*basis(cases), *NOTES):
         emit(note)
     for scope, found in groupby(calibration(cases, scopes), lambda group: group.scope):
         groups = list(found)
@@ -144,7 +124,7 @@ def show(shown: _Shown, cases: Sequence[Case], scopes: Sequence[Scope]) -> None:
 def show_matrices(shown: _Shown, groups: Sequence[Calibration]) -> None:
     rows = []
     for group in groups:
-        first = _named(group)
+        first = named(group)
         for cell in group.cells:
             said, settled = word(cell.said, group.criterion), word(cell.settled, group.criterion)
             rows.append([*first, said, settled, f"{cell.n:,}", text_of(shown.where(group, cell) or "")])
@@ -159,11 +139,9 @@ def show_rates(groups: Sequence[Calibration], scope: Scope) -> None:
     emit(scope if scope == "overall" else f"by {scope}")
     rows = []
     for group in groups:
-        rates: dict[str, Rate] = {rate.metric: rate for rate in group.rates}
         place = [] if scope == "overall" else [text_of(group.name)]
-        cells = [_value(rates.get(metric)) for metric in HEADINGS]
-        rows.append([*place, *_named(group), f"{group.n:,}", group.chosen, *cells])
-    heads = [*([] if scope == "overall" else [scope]), "source", "criterion", "n", "chosen", *HEADINGS.values()]
+        rows.append([*place, *named(group), f"{group.n:,}", group.chosen, *by_metric(group.rates).values()])
+    heads = [*([] if scope == "overall" else [scope]), "source", "criterion", "n", "chosen", *METRICS.values()]
     for line in aligned(heads, rows, right=(heads.index("n"),), widest=32):
         emit(line)
 
@@ -174,24 +152,8 @@ def show_wrong(shown: _Shown, wrong: Sequence[WrongKind]) -> None:
     rows = []
     for _, found in groupby(wrong, lambda kind: (kind.source, kind.judge, kind.criterion)):
         for kind in sorted(found, key=lambda kind: -kind.wrong)[:WORST]:
-            says = f"{word(kind.said, kind.criterion)}, people {word(kind.settled, kind.criterion)}"
-            of = f"{kind.wrong:,} of {kind.of:,}"
-            rows.append([*_named(kind), kind.by, text_of(kind.name), says, of, text_of(shown.where_wrong(kind) or "")])
+            of, where = f"{kind.wrong:,} of {kind.of:,}", text_of(shown.where_wrong(kind) or "")
+            rows.append([*named(kind), kind.by, text_of(kind.name), said_of(kind), of, where])
     heads = ["source", "criterion", "by", "kind", "it says", "wrong", "opened by"]
     for line in aligned(heads, rows, right=(5,), widest=32):
         emit(line)
-
-
-def _named(group: Calibration | WrongKind) -> list[str]:
-    return [group.source + (f" {text_of(group.judge)}" if group.judge else ""), text_of(group.criterion)]
-
-
-def _value(rate: Rate | None) -> str:
-    """`91.2 % [85.0, 95.1]`, `0.71 [0.60, 0.80]`."""
-    if rate is None or rate.value is None:
-        return "·"
-    unit: Any = "score" if rate.metric in ("kappa", "f1") else "share"
-    if rate.low is None or rate.high is None:
-        return number(rate.value, unit)
-    low, high = (number(each, unit).removesuffix(" %") for each in (rate.low, rate.high))
-    return f"{number(rate.value, unit)} [{low}, {high}]"

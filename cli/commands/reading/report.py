@@ -20,10 +20,10 @@ from fcreview.cli.options import (
     RunOption,
     WorkspaceOption,
 )
-from fcreview.cli.output import alert, aligned, emit, emit_data, emit_json, note, text_of
+from fcreview.cli.output import alert, emit, emit_data, emit_json, note
 from fcreview.cli.reporting.parts import told
-from fcreview.reporting.lines import FigureLine, basis, shown_value, sources_of
-from fcreview.text.numbers import number
+from fcreview.cli.reporting.tables import shown
+from fcreview.reporting.lines import FigureLine, sources_of
 from fcreview.text.words import NO_DATASET
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def report(
     """Show each run's tables as the benchmark publishes them: official, recomputed, and corrected by reviews.
 
     Runs of one model that the benchmark publishes figures of together (ACEBench: both languages) follow at the end.
-    --html and --markdown add why items fail, suspect golden answers, agreement, progress and how items were chosen.
+    --html and --markdown add why items fail, suspect golden answers, calibration, agreement, progress and how items
+    were chosen.
     Where errata are applied (--errata), a column says what the rules make of the runs with them; corrected figures
     start from the official verdict as ever.
 
@@ -98,21 +99,5 @@ def show_json(head: dict[str, Any], lines: list[FigureLine]) -> None:
 
 
 def show(head: dict[str, Any], lines: list[FigureLine]) -> None:
-    words = [text_of(head[name]) for name in ("benchmark", "generation", "language", "model") if head[name]]
-    first = f"run {head['run']}" if head["run"] is not None else "together"
-    emit(f"{first}   {'  '.join(words)}   {head['n_items']:,} items")
-    sources = sources_of(lines)
-    for table in dict.fromkeys(line.table for line in lines):
-        part = [line for line in lines if line.table == table]
-        cells = [
-            [
-                "  " * line.level + text_of(line.name),
-                *(number(shown_value(line, source), line.unit, line.digits) for source in sources),
-                "; ".join(filter(None, (basis(line), text_of(line.note)))),
-            ]
-            for line in part
-        ]
-        emit()
-        for text in aligned([text_of(table), *sources, ""], cells, right=range(1, len(sources) + 1), widest=44):
-            emit(text.rstrip())
-    emit()
+    for text in shown(head, lines):
+        emit(text)

@@ -132,7 +132,7 @@ def compared(item: Item, target: str) -> tuple[str, str, str]:
     pairs = pairs_of(item, part)
     golden = [call for call in item.golden if any((p.turn, p.golden) == (call.turn, call.index) for p in pairs)]
     predicted = [c for c in item.predicted if any((p.turn, p.predicted) == (c.turn, c.index) for p in pairs)]
-    difference = item.first_difference if part is None else first_difference(pairs, golden, predicted)[2]
+    difference = item.first_difference if part is None else first_difference(pairs, golden, predicted).text
     return calls_text(golden), calls_text(predicted) or (said[-1] if said else ""), difference or ""
 
 

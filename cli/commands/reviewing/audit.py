@@ -110,8 +110,10 @@ def said(act: dict[str, Any]) -> str:
         parts.append(f"{act['criterion']} {word(act['value'], act['criterion'])}")
     elif act["criterion"] != CORRECT:
         parts.append(act["criterion"])
-    over = (act["overrules"] or {}) if act["target"] != ITEM else {}  # of an item everybody knows whose that is
-    parts += [f"overrules {' '.join(filter(None, (over.get('source'), over.get('by'))))}"] if over else []
+    over = act["overrules"] or {}
+    whose = [over.get("source"), over.get("by")] if act["target"] != ITEM else []  # of an item everybody knows that
+    why = f": {over['reason']}" if isinstance(over.get("reason"), str) else ""
+    parts += [f"overrules {' '.join(filter(None, whose))}".rstrip() + why] if any(whose) or why else []
     parts += [f"wrong: {act['fault']}"] if act["fault"] else []
     parts += [f"tags {', '.join(act['tags']) or '(none)'}"] if act["tags"] is not None else []
     parts += [f"golden fix {to_json_text(act['golden_fix'])}"] if act["golden_fix"] is not None else []

@@ -60,9 +60,11 @@ def take_in(
     *,
     as_json: bool = False,
     adjudicate: bool = False,
+    here: bool = False,
 ) -> None:
-    """Writes the session's annotator's reviews in the file, as adjudications if asked, and says what was written."""
-    from fcreview.store.labels.incoming import as_adjudication
+    """Writes the session's annotator's reviews in the file, as adjudications if asked, and says what was written. With
+    `here` what the file gives no time is said now, by somebody from whom nothing is hidden."""
+    from fcreview.store.labels.incoming import as_adjudication, as_said_here
     from fcreview.store.labels.placing import File
     from fcreview.store.labels.placing import take_in as place
 
@@ -73,8 +75,8 @@ def take_in(
         content = file.read_bytes()
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from error
-    said = load()(content)
-    found = File(file.name, list(map(as_adjudication, said) if adjudicate else said), UNITS.get(name, "line"))
+    said = list(map(as_said_here, load()(content)) if here else load()(content))
+    found = File(file.name, list(map(as_adjudication, said)) if adjudicate else said, UNITS.get(name, "line"))
     placed = place(session.store, session.journal(), found, said_by)
     if as_json:
         emit_json(asdict(placed) | {"written": len(placed.written)})

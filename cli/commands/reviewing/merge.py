@@ -1,4 +1,4 @@
-"""`fcreview merge`: the reviews of another copy of a workspace."""
+"""`fcreview merge`: the reviews, queues and errata of another copy of a workspace."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ def merge(
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take in the reviews and queues of another copy of a workspace.
+    """Take in the reviews, queues and errata of another copy of a workspace.
 
     The union of both journals: every event once, nothing overwritten; OTHER is only read.
     A queue of the same name that holds something else is told, and both are kept.
+    Errata and accepted rules are united; where both correct an item otherwise, the
+    one here stays, and the other's file is kept beside it.
     Merging again changes nothing. Lines that are torn or were altered are told and not taken.
 
     Example: fcreview merge runs/gpt4o ~/from-alice/gpt4o
     """
+    from fcreview.cli.commands.reviewing.merged_errata import merge_errata, show
     from fcreview.store.queues.merging import merge_queues
     from fcreview.store.reviews.merging import merge as merged
     from fcreview.store.workspace import find_workspace
@@ -61,5 +64,11 @@ def merge(
             note(f"fcreview: {queue.why}")
         else:
             emit(f"queue {text_of(queue.queue)}: {STATES[queue.state]}{text_of(queue.kept_as)}")
-    if not (found or queues or as_json):
+    errata = list(merge_errata(here, there))
+    for one in errata:
+        if as_json:
+            emit_json(one)
+        else:
+            show(one)
+    if not (found or queues or errata or as_json):
         emit("no reviews there")

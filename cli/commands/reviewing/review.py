@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fcreview.cli.common import Place, opened
-from fcreview.cli.opening import show_queue
+from fcreview.cli.opening import Asked, show_queue
 from fcreview.cli.options import (
     QUEUE_OPTION,
     Annotator,
@@ -46,7 +46,7 @@ def review(
     """
     with opened(Place(paths, data, workspace, annotator=annotator)) as session:
         if on_terminal() and not plain:
-            show_queue(session, queue=queue, seed=seed, where=where, run=run, blind=blind)
+            show_queue(session, Asked(None, queue, seed, where, run, blind))
             return
         from fcreview.cli.commands.reviewing.line_by_line import review_lines
 

@@ -21,6 +21,7 @@ from fcreview.importers.acebench.writing.entry import (
     process_entry,
     results_of,
 )
+from fcreview.importers.common.jsonl import read_whole
 from fcreview.importers.common.writing.lines import Edits, counted, edited, first_line, in_order, numbered
 from fcreview.importers.common.writing.said import Key, only_own, own, without_place
 from fcreview.plan import NoPlace, Rewritten, RunPlan
@@ -40,9 +41,9 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
         if scores is None or source.failures is None:
             yield NoPlace(f"items of {source.category}, which has no score file", sum(map(_speaks, part)))
             continue
-        yield Rewritten(scores, _scores(scores.read_bytes(), source, part))
+        yield Rewritten(scores, _scores(read_whole(scores), source, part))
         if process is not None:
-            yield Rewritten(process, _process(process.read_bytes(), source, part))
+            yield Rewritten(process, _process(read_whole(process), source, part))
             open_ones = sum(_speaks(row) and share_of(row) is None for row in part)
             if open_ones:  # in the process file, what is not listed has met its milestones
                 yield NoPlace(f"that it is not known which milestones items of {source.category} met", open_ones)

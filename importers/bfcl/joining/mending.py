@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fcreview.errata.entry import Entry, question_hash
 from fcreview.errata.file import Errata
 from fcreview.errata.rules import Rule
+from fcreview.extra import Erratum
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.golden import golden_calls
 from fcreview.importers.bfcl.joining.questions import same_answer
 from fcreview.model import ImportIssue, Message, Run
+
+
+@dataclass(slots=True)
+class Mended:
+    case: Case
+    """With errata, if any fit."""
+    before: Case | None = None
+    """What it was without, if that is another one."""
+    erratum: Erratum | None = None
+    """The correction of its golden answer, applied or stale."""
 
 
 class Mending:
@@ -32,22 +43,24 @@ class Mending:
             else {}
         )
 
-    def mended(self, name: str, case: Case, opening: Sequence[Message]) -> tuple[Case, Case | None]:
-        """The case of an item with errata, and what it was without, if that is another one. Shared by all runs."""
+    def mended(self, name: str, case: Case, opening: Sequence[Message]) -> Mended:
+        """The case of an item with errata. Cases are shared by all runs."""
         if self._errata is None or case.answer is None:
-            return case, None
-        entry = self._entries.get(name)
-        if entry is not None and not self._fits(entry, case, opening):
-            entry = None
+            return Mended(case)
+        entry, erratum = self._entries.get(name), None
+        if entry is not None:
+            why = self._unfit(entry, case, opening)
+            erratum = self._erratum(entry, why)
+            entry = None if why is not None else entry
         names = {document.get("name") for document in case.functions}
         rules = tuple(rule for rule in self._errata.rules if rule.function == "" or rule.function in names)
         if entry is None and not rules:
-            return case, None
+            return Mended(case, erratum=erratum)
         key = f"errata:{self._errata.digest}:{name}"
         found = case.prepared.get(key)
         if found is None:
             found = case.prepared[key] = self._made(case, entry, rules)
-        return found, case
+        return Mended(found, case, erratum)
 
     def tell_absent(self, known: Container[str]) -> None:
         """Entries for items that the dataset, of which `known` are the ids, does not have."""
@@ -64,16 +77,26 @@ class Mending:
             found.golden = golden_calls(entry.new, case.category, self._run.generation, case.functions)
         return found
 
-    def _fits(self, entry: Entry, case: Case, opening: Sequence[Message]) -> bool:
+    def _unfit(self, entry: Entry, case: Case, opening: Sequence[Message]) -> str | None:
+        """Why it is not applied, which is told; None if it fits, empty if there is no need of it."""
         if question_hash(opening) != entry.question_hash:
-            self._tell(entry, "the question is another one")
+            why = "the question is another one"
         elif same_answer(case.answer, entry.old):
-            return True
+            return None
         elif same_answer(case.answer, entry.new):
             self._tell(entry, "the dataset has this golden answer already", stale=False)
+            return ""
         else:
-            self._tell(entry, "the golden answer is neither the old nor the new one")
-        return False
+            why = "the golden answer is neither the old nor the new one"
+        self._tell(entry, why)
+        return why
+
+    def _erratum(self, entry: Entry, why: str | None) -> Erratum | None:
+        """What the item is shown with."""
+        if why == "" or self._errata is None:
+            return None
+        old = entry.old if why is None else None
+        return Erratum([*entry.settled_by], self._errata.date, [*entry.reasons], old, why or "")
 
     def _tell(self, entry: Entry, why: str, *, stale: bool = True) -> None:
         path = self._errata.path if self._errata else ""

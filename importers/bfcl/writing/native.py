@@ -18,6 +18,7 @@ from fcreview.importers.bfcl.joining.cases import Category
 from fcreview.importers.bfcl.locate import Categories
 from fcreview.importers.bfcl.read import joined_category
 from fcreview.importers.bfcl.writing.entry import entry
+from fcreview.importers.common.jsonl import read_whole
 from fcreview.importers.common.writing.lines import Edits, counted, edited, first_line, in_order
 from fcreview.importers.common.writing.said import changed, only_own, own, without_place
 from fcreview.plan import NoPlace, Rewritten, RunPlan
@@ -43,7 +44,7 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
         if right and not category.passes:  # who is not listed is then no pass
             yield NoPlace(f"passes of {name}, whose score file's count does not fit its entries or results", right)
         path = parts.scores[0]
-        raw = path.read_bytes()
+        raw = read_whole(path)
         edits = _edits(plan, category, said)
         edits.replaced[first_line(raw)] = _header(category.scores.header, said)
         yield Rewritten(path, edited(raw, edits))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common.jsonl import read_whole
 from fcreview.importers.common.writing.lines import Edits, edited, numbered
 from fcreview.plan import GoldenFixed, NoPlace, Rewritten
 
@@ -37,7 +38,7 @@ def with_golden(
     """A JSON Lines file with golden answers. `wanted` has (item, fix) by the record's name, `name` gives that from
     place and record, `replaced` (old golden answer, new one, new record) from record and fix. Records that are not
     there are told."""
-    raw = path.read_bytes()
+    raw = read_whole(path)
     lines = raw.split(b"\n")
     edits, fixed = Edits(), list[GoldenFixed]()
     missing = dict(wanted)

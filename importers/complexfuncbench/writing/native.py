@@ -12,6 +12,7 @@ from typing import Any
 
 from fcreview.agreement.held import ROLLING
 from fcreview.figures import Scored
+from fcreview.importers.common.jsonl import read_whole
 from fcreview.importers.common.writing.lines import Edits, edited, numbered
 from fcreview.importers.common.writing.said import WORDS, Key, own, without_place
 from fcreview.importers.complexfuncbench.judged import call_counts, error, judged
@@ -30,7 +31,7 @@ Json = dict[str, Any]
 
 def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
     path = plan.results[0]
-    raw = path.read_bytes()
+    raw = read_whole(path)
     by_id = {row.id: row for row in rows if row.overruled}
     samples = dataset(plan.data, []) if by_id else {}
     edits, found, lost = Edits(), set[str](), 0
@@ -71,7 +72,7 @@ def _log(plan: RunPlan, record: Json, row: Scored, samples: dict[str, Json]) -> 
     path = next((each for each in plan.logs if each.stem == row.id), None)
     if path is None:
         return None, len(said)
-    text = path.read_bytes().decode("utf-8", "surrogateescape")
+    text = read_whole(path).decode("utf-8", "surrogateescape")
     new, missing = with_calls(text, record, samples.get(row.id), said)
     content = new.encode("utf-8", "surrogateescape")
     return (Rewritten(path, content) if new != text else None), len(missing)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.figures import Scored
-from fcreview.importers.common.jsonl import Record, records
+from fcreview.importers.common.jsonl import Record, read_whole, records
 from fcreview.importers.common.writing.lines import Edits, counted, edited, first_line, in_order, numbered
 from fcreview.importers.common.writing.said import WORDS, Key, own, without_place
 from fcreview.importers.confetti import acts
@@ -40,7 +40,7 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
         SOFT: soft_record, HALLUCINATION: flags_record, ACT_JUDGE: labels_record,
     }  # fmt: skip
     for path in plan.scores:
-        raw = path.read_bytes()
+        raw = read_whole(path)
         if path.name in SCORES:
             edits = _scored(plan, SCORES[path.name], raw, sources, rows)
         else:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.figures import Scored
+from fcreview.importers.common.jsonl import read_whole
 from fcreview.importers.common.writing.lines import Edits, edited, numbered
 from fcreview.importers.common.writing.said import without_place
 from fcreview.importers.generic.find import as_record
@@ -21,7 +22,7 @@ Json = dict[str, Any]
 
 def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
     path = plan.results[0]
-    raw = path.read_bytes()
+    raw = read_whole(path)
     by_id = {row.id: row for row in rows if row.overruled}
     edits, found, seen = Edits(), set[str](), set[str]()
     for line, record in numbered(raw):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common.jsonl import read_whole
 from fcreview.importers.common.writing.records import Fixes, Json, only_fields, wrong_call
 from fcreview.importers.hammerbench.files import split_id, type_of_folder
 from fcreview.importers.hammerbench.snapshot import should_decline
@@ -47,7 +48,7 @@ def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | 
     wanted = {split_id(item): ((where, item), fix) for (where, item), fix in fixes.items()}
     found: set[Snapshot] = set()
     for path in dict.fromkeys([*plan.data, *plan.results]):
-        raw = path.read_bytes()
+        raw = read_whole(path)
         try:
             value = json.loads(raw)
         except (ValueError, RecursionError):
@@ -102,7 +103,7 @@ def _snapshots(path: Path, value: Any) -> Iterator[tuple[Snapshot, Any]]:
                 yield split_id(str(record.get("id"))), record
         return
     source = path.parent / "MT_0.json"
-    known = json.loads(source.read_bytes()) if source.is_file() else []
+    known = json.loads(read_whole(source)) if source.is_file() else []
     kind = type_of_folder(path.parent) or path.parent.name
     for c, entry in enumerate(value if isinstance(value, list) else []):
         name = known[c].get("id", c) if c < len(known) and isinstance(known[c], dict) else c

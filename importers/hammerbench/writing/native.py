@@ -14,6 +14,7 @@ from typing import Any
 
 from fcreview.figures import Scored
 from fcreview.importers.common.jsonfile import read_json
+from fcreview.importers.common.jsonl import read_whole
 from fcreview.importers.common.writing.said import Key, own, without_place
 from fcreview.importers.hammerbench.files import split_id, type_of_folder
 from fcreview.importers.hammerbench.judged import JUDGE, SAME_NAMES, snapshot
@@ -95,7 +96,7 @@ def _files(
 ) -> Iterator[Rewritten]:
     if flags:
         path = folder / BADCASE
-        new = with_flags(path.read_bytes(), flags)
+        new = with_flags(read_whole(path), flags)
         if new is not None:
             yield Rewritten(path, new)
     said = {place: value for place, row in rows.items() if (value := _judge(row)) is not None}
@@ -104,13 +105,13 @@ def _files(
         replied = [list(row) for row in beside.flags]
         for (conversation, at), value in changed.items():
             replied[conversation][at] = value
-        yield Rewritten(folder / FLAGS, _indented(replied, (folder / FLAGS).read_bytes()))
+        yield Rewritten(folder / FLAGS, _indented(replied, read_whole(folder / FLAGS)))
     if changed and beside.replies:
         replies = [list(row) for row in beside.replies]
         for (conversation, at), value in changed.items():
             replies[conversation][at] = f" {value}"
         flat = [reply for row in replies for reply in row]
-        yield Rewritten(folder / REPLIES, _indented(flat, (folder / REPLIES).read_bytes()))
+        yield Rewritten(folder / REPLIES, _indented(flat, read_whole(folder / REPLIES)))
 
 
 def _flags(conversation: int, before: tuple[bool, list[bool]], rows: Mapping[Place, Scored]) -> Flags:

@@ -1,7 +1,7 @@
 """Writes `recorded.json`: random tables of labels and what independent programs make of them.
 
-These programs pin an old numpy, so they are not among the development requirements. To record anew, in an environment
-of its own:  pip install irrCAC==0.4.4 statsmodels==0.15.0 scikit-learn==1.9.1  and  python record.py > recorded.json
+irrCAC pins an old numpy, so these programs are not among the development requirements. To record anew, in an
+environment of its own:  pip install irrCAC==0.4.4 scikit-learn==1.9.1  and  python record.py > recorded.json
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 import pandas as pd
 from irrCAC.raw import CAC
 from sklearn.metrics import cohen_kappa_score
-from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 TABLES = 24
 
@@ -50,8 +49,7 @@ def recorded(draw: random.Random) -> dict[str, Any]:
             pairs.append({"pair": [one, other], "sklearn": kappa, "irrcac": irrcac("conger", both)})
     found = {"categories": categories, "units": units, "ac1": irrcac("gwet"), "alpha": irrcac("krippendorff")}
     if not frame.isna().any(axis=None):
-        counted, _ = aggregate_raters(frame.to_numpy(dtype=int), n_cat=categories)
-        found["fleiss"] = {"irrcac": irrcac("fleiss"), "statsmodels": float(fleiss_kappa(counted))}
+        found["fleiss"] = irrcac("fleiss")
     return {**found, "cohen": pairs}
 
 

@@ -2,50 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nltk.metrics.agreement import AnnotationTask
 
 from fcreview.calibration.cases import SCOPES, Case
 from fcreview.calibration.rates import binary_rates
 from fcreview.calibration.summary import calibration, wrong_kinds
-from fcreview.estimate.intervals import wilson
-
-WILSON = (
-    (0, 7, 0.0, 0.35433043506668743),
-    (3, 7, 0.1582198552514697, 0.7495416354723428),
-    (7, 7, 0.6456695649333126, 1.0),
-    (1, 100, 0.001767432064140647, 0.054486196178705315),
-    (57, 100, 0.47215389549212305, 0.6626670147588988),
-    (412, 1000, 0.38188731127995784, 0.4427861982134999),
-    (999, 1000, 0.9943574414020421, 0.9998234536293739),
-)
-"""Passes, n, and the ends that scipy gives (`binomtest(...).proportion_ci(method="wilson")`)."""
 
 
 def case(item: int, said: Any, settled: Any, **fields: Any) -> Case:
     known: dict[str, Any] = {"source": "rule", "judge": None, "criterion": "correct", "random": False}
     where: dict[str, Any] = {"benchmark": "bfcl", "category": "simple"}
     return Case(item=item, said=said, settled=settled, **(known | where | fields))
-
-
-@pytest.mark.parametrize(("passed", "n", "low", "high"), WILSON)
-def test_wilson_is_scipys(passed: int, n: int, low: float, high: float) -> None:
-    assert wilson(passed, n) == pytest.approx((low, high), abs=1e-9)
-
-
-@pytest.mark.skipif(importlib.util.find_spec("scipy") is None, reason="scipy is an oracle, not needed otherwise")
-@given(n=st.integers(1, 5000), part=st.floats(0, 1))
-def test_wilson_is_scipys_everywhere(n: int, part: float) -> None:
-    from scipy.stats import binomtest  # type: ignore[import-untyped]
-
-    passed = round(n * part)
-    found = binomtest(passed, n).proportion_ci(method="wilson")
-    assert wilson(passed, n) == pytest.approx((found.low, found.high), abs=1e-9)
 
 
 @given(counts=st.lists(st.integers(0, 40), min_size=4, max_size=4).filter(any))
@@ -62,14 +33,6 @@ def test_the_figures_of_a_confusion_matrix(counts: list[int]) -> None:
     for rate in rates.values():
         if rate.value is not None and rate.low is not None and rate.high is not None:
             assert rate.low - 1e-9 <= rate.value <= rate.high + 1e-9 or rate.interval == "bootstrap"
-
-
-@given(counts=st.lists(st.integers(1, 12), min_size=4, max_size=4))
-def test_kappa_is_that_of_nltk(counts: list[int]) -> None:
-    pairs = [pair for pair, n in zip(((1, 1), (1, 0), (0, 1), (0, 0)), counts, strict=True) for _ in range(n)]
-    task = AnnotationTask([(who, at, pair[side]) for at, pair in enumerate(pairs) for side, who in enumerate("sp")])
-    kappa = next(rate for rate in binary_rates(counts) if rate.metric == "kappa")
-    assert kappa.value == pytest.approx(task.kappa(), abs=1e-9)
 
 
 def test_sources_judges_and_criteria_do_not_mix() -> None:

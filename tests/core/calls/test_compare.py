@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from fcreview.calls.align import align
 from fcreview.calls.diff import MAX_PLACES, diff_call
-from fcreview.calls.first_difference import first_difference
+from fcreview.calls.first_difference import Difference, blame, first_difference
 from fcreview.calls.paths import child
 from fcreview.calls.rules import EXACT, Rules
 from fcreview.calls.table import ArgumentRow, argument_rows
-from fcreview.model import Accept, ArgumentDiff, Call, Fields, Pair
+from fcreview.model import Accept, ArgumentDiff, Call, Fields, Item, Pair
 from tests.core.test_values import accepts, json_values, nested
 
 LENIENT = Rules(
@@ -248,24 +248,30 @@ def test_a_row_for_the_call_as_a_whole() -> None:
         (
             golden(location=Accept(["Hangzhou, China", "Hangzhou"])),
             predicted(location="Hangzhou, CN"),
-            ("f", "location", 'location "Hangzhou, CN" (golden "Hangzhou, China" or 1 more)'),
+            (
+                "f",
+                "location",
+                'location "Hangzhou, CN" (golden "Hangzhou, China" or 1 more)',
+                '"Hangzhou, China" or 1 more',
+                '"Hangzhou, CN"',
+            ),
         ),
-        (golden(days=3), predicted(days=3.0), ("f", "days", "days 3.0 (golden 3)")),
-        (golden(), predicted(days=3), ("f", "days", "days 3 (not in golden)")),
-        (golden(days=3), predicted(), ("f", "days", "days missing (golden 3)")),
-        (golden(a={"b": [1]}), predicted(a={"b": [2]}), ("f", "a.b[0]", "a.b[0] 2 (golden 1)")),
-        (golden(a=[1, 2]), predicted(a=[1]), ("f", "a", "a length 1, golden 2")),
-        (golden(), predicted("g"), ("f", None, "function differs: g, golden f")),
-        (golden(a=1), None, ("f", None, "f not called")),
-        (None, predicted("g"), ("g", None, "g called, not in golden")),
-        (golden(a=1), predicted(a=1), (None, None, None)),
-        (golden(a=Accept(["X"])), predicted(a="x"), (None, None, None)),
+        (golden(days=3), predicted(days=3.0), ("f", "days", "days 3.0 (golden 3)", "3", "3.0")),
+        (golden(), predicted(days=3), ("f", "days", "days 3 (not in golden)", None, "3")),
+        (golden(days=3), predicted(), ("f", "days", "days missing (golden 3)", "3", None)),
+        (golden(a={"b": [1]}), predicted(a={"b": [2]}), ("f", "a.b[0]", "a.b[0] 2 (golden 1)", "1", "2")),
+        (golden(a=[1, 2]), predicted(a=[1]), ("f", "a", "a length 1, golden 2", "[1, 2]", "[1]")),
+        (golden(), predicted("g"), ("f", None, "function differs: g, golden f", None, None)),
+        (golden(a=1), None, ("f", None, "f not called", None, None)),
+        (None, predicted("g"), ("g", None, "g called, not in golden", None, None)),
+        (golden(a=1), predicted(a=1), (None,) * 5),
+        (golden(a=Accept(["X"])), predicted(a="x"), (None,) * 5),
     ],
 )
 def test_first_difference(wanted: Call | None, given_: Call | None, found: tuple[Any, ...]) -> None:
     left, right = [wanted] if wanted else [], [given_] if given_ else []
-    rules = LENIENT if found == (None, None, None) else EXACT
-    assert first_difference(align(left, right, rules), left, right, rules) == found
+    rules = LENIENT if found == (None,) * 5 else EXACT
+    assert first_difference(align(left, right, rules), left, right, rules) == Difference(*found)
 
 
 def test_first_difference_looks_in_the_right_turn() -> None:
@@ -273,7 +279,17 @@ def test_first_difference_looks_in_the_right_turn() -> None:
     right = [predicted(a=1), predicted(a=5)]
     left[1].turn = right[1].turn = 1
     pairs = [Pair(0, 0, 0, "f", "="), Pair(1, 0, 0, "f", "!", diff_call(left[1], right[1]))]
-    assert first_difference(pairs, left, right) == ("f", "a", "a 5 (golden 2)")
+    assert first_difference(pairs, left, right) == Difference("f", "a", "a 5 (golden 2)", "2", "5")
+
+
+def test_values_belong_to_the_place_that_the_rule_blames() -> None:
+    """An argument as a whole holds what differs inside of it; another argument has other values."""
+    for argument, kept in (("a", "1"), ("a.b[0]", "1"), ("c", None), (None, None)):
+        item = Item("x", "c")
+        left, right = [golden(a={"b": [1]})], [predicted(a={"b": [2]})]
+        first_difference(align(left, right), left, right).put(item)
+        blame(item, "f", argument)
+        assert (item.diff_argument, item.diff_golden) == (argument, kept)
 
 
 def test_an_integer_stands_for_a_float_only_as_an_argument_itself() -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.calls.told import calls_told, repeated, same_call
+from fcreview.calls import told
+from fcreview.calls.told import Repeats, calls_told, same_call
 from fcreview.model import GOLDEN_CALL, Call, Item, Message
 
 
@@ -46,10 +47,22 @@ def test_calls_are_the_same_by_function_type_and_value() -> None:
 def test_a_call_is_repeated_only_if_it_was_made_before() -> None:
     calls = [Call("predicted", "f", {"a": at % 2}, 0, at, at) for at in range(3)]
     item = Item("i", "c", predicted=calls)
-    assert [repeated(item, call) for call in calls] == [None, None, "turn 1 step 1"]
-    item.messages = [Message(0, 1, "assistant", '{"f": {"a": 1}}', GOLDEN_CALL)]
+    assert [Repeats(item).before(call) for call in calls] == [None, None, "turn 1 step 1"]
+    item.messages = [Message(0, 0, "assistant", "Hi."), Message(0, 1, "assistant", '{"f": {"a": 1}}', GOLDEN_CALL)]
     late = Call("predicted", "f", {"a": 1}, 0, 2, 0)
     item.predicted = [late]
-    assert repeated(item, late) == "turn 1 step 2"
-    item.messages[0].name = None
-    assert repeated(item, late) is None
+    assert Repeats(item).before(late) == "turn 1 step 2"
+    item.messages[1].name = None
+    assert Repeats(item).before(late) is None
+
+
+def test_ten_thousand_calls_are_told_apart_without_comparing_each_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each against all others would be fifty million comparisons."""
+    values = [1, 1.0, True, float("nan"), None, "1", [1], (1,), {"b": [1]}, {1}]
+    calls = [Call("predicted", "f", {"a": [at // 2, values[at % 10]]}, 0, 0, at) for at in range(9_990)]
+    calls += [Call("predicted", "f", {"a": [at // 2, values[at % 10]]}, 0, 1, at) for at in range(10)]
+    repeats = Repeats(Item("i", "c", predicted=calls))
+    compared = []
+    monkeypatch.setattr(told, "same_call", lambda one, other: compared.append(one) or same_call(one, other))
+    assert [repeats.before(call) for call in calls] == [None] * 9_990 + ["turn 1 step 1"] * 10
+    assert len(compared) < 2 * len(calls)

@@ -1,5 +1,5 @@
 """McNemar's exact test and the interval of a paired difference, against what others publish and against their own
-definitions worked out another way. scipy and statsmodels are asked too where they are installed."""
+definitions worked out another way; `test_oracles.py` asks scipy and statsmodels."""
 
 from __future__ import annotations
 
@@ -87,14 +87,6 @@ def test_the_interval_ends_where_the_test_rejects(only_a: int, only_b: int, same
             assert score(only_a, only_b, n, edge) == pytest.approx(sign * Z, abs=1e-6)
     mirrored = interval(only_b, only_a, n)
     assert (-mirrored[1], -mirrored[0]) == pytest.approx((low, high), abs=1e-9)
-
-
-def test_scipy_and_statsmodels_say_the_same() -> None:
-    stats = pytest.importorskip("scipy.stats")
-    tables = pytest.importorskip("statsmodels.stats.contingency_tables")
-    for only_a, only_b in [(0, 1), (1, 7), (6, 16), (40, 20), (130, 99)]:
-        assert abs(mcnemar(only_a, only_b) - stats.binomtest(only_a, only_a + only_b).pvalue) < 1e-9
-        assert abs(mcnemar(only_a, only_b) - tables.mcnemar([[50, only_a], [only_b, 9]], exact=True).pvalue) < 1e-9
 
 
 def test_verdicts_are_counted_by_who_passes() -> None:

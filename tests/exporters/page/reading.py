@@ -7,8 +7,27 @@ from html.parser import HTMLParser
 
 VOID = {"meta", "link", "br", "img", "rect", "line"}
 ALLOWED = {
-    *("html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "h4", "p", "span", "nav", "ul", "li", "a"),
+    *(
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "p",
+        "br",
+        "span",
+        "nav",
+        "ul",
+        "li",
+        "a",
+    ),
     *("section", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "line"),
+    *("main", "pre", "details", "summary"),
 }
 INSIDE = {
     "li": {"ul"},
@@ -84,7 +103,7 @@ class PageReader(HTMLParser):
             if OUTSIDE.search(data):
                 self.faults.append("a style that fetches")
         elif data.strip():
-            self.texts.append(data)
+            self.texts.append(data.replace("\u00a0", " "))  # what keeps a number on one line
 
     def handle_comment(self, data: str) -> None:
         self.faults.append(f"comment {data}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import random
 import re
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,74 +15,26 @@ from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.session import Session
 from fcreview.tui.text import theme
-from tests.commands import Done, in_this_process
+from tests.commands import in_this_process
 from tests.faults.hostile import data as hostile_data
 from tests.faults.hostile.data import BENCHMARKS, SUFFIX, Change
-from tests.faults.hostile.limits import within
+from tests.faults.hostile.exercise import check, exercise, harmful
 from tests.faults.processes import times
+from tests.faults.pty_program import OnTerminal
 from tests.tui import idle
 
-_SUSPECT = re.compile(r"[^ -~\n]")
-READING = [
-    ["import"], ["runs"], ["runs", "--json"], ["items"], ["items", "--json"], ["triage"],
-    ["triage", "--json"], ["report"], ["report", "--json"], ["agreement"], ["agreement", "--json"], ["adjudicate"],
-    ["adjudicate", "--json"], ["doctor"], ["queue", "list"], ["export"], ["export", "--format", "jsonl"],
-    ["sql", "FROM items"], ["sql", "FROM calls"], ["sql", "FROM runs"], ["sql", "FROM import_issues", "--json"],
-]  # fmt: skip
 SCREENS = {
     "queue": [], "clusters": ["c", "right", "down", "tab", "escape"], "runs": ["r", "escape"],
     "issues": ["i", "escape"], "agreement": ["a", "tab", "escape"], "orders": ["o", "escape"],
+    "compare": ["r", "x", "down", "x", "tab", "enter", "right_curly_bracket", "escape", "escape", "escape"],
+    "filter": ["f", *"id:", "tab", "tab", "escape"], "help": ["question_mark", "escape"],
+    "suspects": ["o", *["down"] * 10, "enter", "o", "up", "enter"],
     "item": ["enter", "j", "j", "a", "d", "d", "pagedown", "end", "t"], "raw": ["R", "r", "end", "escape"],
     "pager": ["home", "j", "enter", "escape"], "next": ["]"], "verdicts": ["p", "f"], "tags": ["e", "escape"],
-    "note": ["n", "escape"], "back": ["q"], "adjudication": ["x", "v", "escape", "escape"],
+    "note": ["n", "escape"], "elsewhere": ["m", "down", "escape"], "golden": ["G", "tab", "n", "escape", "escape"],
+    "labels": ["l", "escape"], "copy": ["y", "m"], "search": ["slash", "x", "enter", "s", "escape"], "back": ["q"],
+    "adjudication": ["x", "v", "escape", "escape"],
 }  # fmt: skip
-
-
-def harmful(text: str) -> list[str]:
-    """Characters that a terminal obeys, or that hide or reorder others, and marks piled on marks."""
-    found = [
-        char for char in set(_SUSPECT.findall(text)) if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-    ]
-    return found + (["\u0301" * 9] if "\u0301" * 9 in text else [])
-
-
-def check(words: list[str], done: Done) -> None:
-    said = (words, done.code, done.err[-400:])
-    assert done.code in (0, 1), said
-    assert "Traceback" not in done.err, said
-    assert "internal error" not in done.err, said
-    raw = "export" in words or "--json" in words
-    assert not [char for char in harmful(done.out) if not raw or len(char) == 1], said
-    assert not harmful(done.err), said
-    if done.code:
-        assert len(done.err.splitlines()) <= 5, said
-
-
-def exercise(place: Path, cwd: Path, environ: dict[str, str]) -> int:
-    """Every command that reads; how many items there are."""
-
-    def command(*words: str) -> Done:
-        where = words[:2] if words[0] == "queue" else words[:1]
-        with within(90):
-            done = in_this_process([*where, place, *words[len(where) :]], cwd, environ)
-        check(list(words), done)
-        return done
-
-    rows = command("items", "--json").objects
-    some = random.sample(rows, min(times(1, 2), len(rows)))
-    for row in some:
-        for annotator, verdict in (("alice", "pass"), ("bob", "fail")):
-            command(
-                "label", row["id"], "--run", str(row["run"]), "--annotator", annotator, "--verdict", verdict,
-                "--note", SUFFIX, "--tag", SUFFIX,
-            )  # fmt: skip
-    for words in READING:
-        command(*words)
-    for row in some:
-        for words in (["show"], ["show", "--full"], ["show", "--json"], ["audit"]):
-            command(words[0], row["id"], "--run", str(row["run"]), *words[1:])
-        command("items", "--where", f"id:{row['id']}")
-    return len(rows)
 
 
 def changes(benchmark: str) -> Iterator[tuple[str, Change]]:
@@ -104,11 +55,33 @@ def test_no_command_obeys_it_or_fails_of_it(tmp_path: Path, environ: dict[str, s
     for name, change in changes(benchmark):
         print(f"{benchmark}: {name!a}", flush=True)
         place = hostile_data.made(benchmark, tmp_path / "runs", change)
-        items += exercise(place, tmp_path, environ)
+        items += exercise(place, tmp_path, environ, whole=name == "suffixed")
         tried += 1
         if name == "suffixed":
             assert items
     print(f"{benchmark}: {tried} runs, {items} items", flush=True)
+
+
+FOR_PROGRAMS = [
+    ["export", "--format", "csv", "--with", "content"], ["export", "--with", "content"],
+    ["export", "--format", "labelstudio"], ["sql", "FROM messages", "--csv"], ["items", "--json"],
+    ["report", "--markdown"],
+]  # fmt: skip
+
+PROGRESS = re.compile("\r[^\r\n]*\x1b\\[K")
+"""The program's own, taken back when it is over."""
+
+
+@pytest.mark.sweep
+def test_what_is_made_for_programs_is_harmless_on_a_terminal(tmp_path: Path, environ: dict[str, str]) -> None:
+    """There a table of commas is no longer byte for byte what a file would hold."""
+    place = hostile_data.made("bfcl", tmp_path / "runs", hostile_data.suffixed)
+    for words in FOR_PROGRAMS:
+        with OnTerminal([words[0], place, *words[1:]], environ | {"NO_COLOR": "1"}, (2000, 24)) as app:
+            assert app.wait(60) == 0
+        shown = PROGRESS.sub("", app.bytes.decode().replace("\r\n", "\n"))
+        assert len(shown) > 100, words
+        assert not harmful(shown), words
 
 
 @pytest.fixture

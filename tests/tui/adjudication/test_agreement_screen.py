@@ -12,7 +12,7 @@ from fcreview.agreement.wording import name_of, value_of
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.queue.agreement import Cell, rows
+from fcreview.tui.figures.agreement import Cell, rows
 from fcreview.tui.screens.annotators.agreement import AgreementScreen
 from fcreview.tui.screens.queue import QueueScreen
 from tests.store.factory import Imported

@@ -44,13 +44,36 @@ def filters() -> Iterator[str]:
         yield from (word, f'text:"{word}-one"', f"{word}:x")
 
 
+KEY_NAMES = {":": "colon", " ": "space", "-": "minus", "@": "at", '"': "quotation_mark", ">": "greater_than_sign"}
+
+
+def _key(char: str) -> str:
+    return {":": "colon", " ": "space", "-": "minus", "@": "at", '"': "quotation_mark", ">": "greater_than_sign"}.get(
+        char, char
+    )
+
+
 TYPED = [f"f|{text}" for text in ("official:fail", "issues", "stale", "you:none", "zaphod", "annotator:bob", "tag:x")]
 QUEUE_WALK: list[Step] = [
     (),
     *[("o", *["down"] * at, "enter") for at in range(len(QUEUES))],
-    *[(key, "escape") for key in ("c", "i", "r", "a", "x", "question_mark")],
+    *[(key, "escape") for key in ("c", "i", "r", "a", "C", "x", "question_mark")],
     *[(key, "escape") for key in ("j", "end", "home", "pagedown", "d", "u", "G", "g")],
     ("slash", *"zaphod", "enter"), ("F",), ("slash", *"quokka", "enter"), ("F",), ("slash", *"Please", "enter"), ("F",),
+]  # fmt: skip
+
+
+def palette_walk(*words: str) -> list[Step]:
+    """All of it, then what each word finds, and where enter leads; esc comes back from there."""
+    return [
+        *[("colon",), ("pagedown",), ("pagedown",), ("pagedown",), ("escape",)],
+        *(step for word in words for step in (("colon", *map(_key, word)), ("enter",), ("escape",))),
+    ]
+
+
+OFFERED = ("item_", "zaphod", "told", "@told", "report", "export csv", "disagreement", "official")
+HISTORY_WALK: list[Step] = [
+    ("f", "up"), ("up",), ("escape",), ("f", "at"), ("tab",), ("escape",), ("slash", "up"), ("escape",),
 ]  # fmt: skip
 ITEM_WALK: list[Step] = [
     *[(key,) for key in ("full_stop", "a", "j", "k", "J", "K", "t", "d", "enter", "end", "home", "R", "m", "T", "T")],
@@ -88,20 +111,17 @@ async def walked(workspace: Workspace, size: tuple[int, int]) -> list[str]:
                 await pilot.pause()
 
         await settle()
-        await do(*QUEUE_WALK)
+        await do(*HISTORY_WALK, *palette_walk("fail", *OFFERED), *HISTORY_WALK, *QUEUE_WALK)
         for each in TYPED:
             await do(("f", *(_key(char) for char in each[2:]), "enter"), ("escape", "F"))
         for _ in range(WALKED):
             if "enter open" in screen_lines(app)[-1]:
                 await do(("enter",))
+                await do(*palette_walk(*OFFERED[:3], *OFFERED[4:]))
             await do(*ITEM_WALK, ("right_square_bracket",))
-        await do(("q",), ("o", "enter"))
+        await do(("q",), ("o", "enter"), ("colon",), ("escape",))
     kept.append(f"left with: {app.return_value!r} {app.return_code}")
     return kept
-
-
-def _key(char: str) -> str:
-    return {":": "colon", " ": "space", "-": "minus", '"': "quotation_mark", ">": "greater_than_sign"}.get(char, char)
 
 
 def asked(workspace: Workspace) -> list[str]:
@@ -119,7 +139,12 @@ def asked(workspace: Workspace) -> list[str]:
             found += [_said(store.raw, item), _said(store.raw_score, item), _said(store.issues, item)]
         for question in (store.clusters, store.labels, store.details):
             found.append(f"{question.__name__}: {_said(question, View())}")
-        found += [_said(store.issues), _said(lambda: store.told), _said(store.sql, "SELECT 1")]
+        found += [
+            _said(store.like, "item"),
+            _said(store.issues),
+            _said(lambda: store.told),
+            _said(store.sql, "SELECT 1"),
+        ]
     return found
 
 

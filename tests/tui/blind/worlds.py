@@ -59,6 +59,7 @@ def built(world: World, place: Path) -> Workspace:
     run = Run("bfcl", "V4", "en", "maple-8b", str(place), official_metrics=metrics, title="BFCL")
     import_runs(workspace, [RunPlan(run, [results])], lambda plan: _items(world, plan, scores), jobs=1)
     _reviews(world, workspace)
+    _typed(world, workspace)
     return workspace
 
 
@@ -146,3 +147,14 @@ def _reviews(world: World, workspace: Workspace) -> None:
     torn = workspace.reviews / f"erin-{note}.jsonl"
     if world is ONE:
         torn.write_bytes(b'{"event": "cut o')
+
+
+def _typed(world: World, workspace: Workspace) -> None:
+    """Filters that alice kept and typed when she was not blind, and another's."""
+    told = f"error:{world.word('zaphod')} tag:{world.word('quokka')} OR official:fail"
+    for who in ("alice", f"bob-{world.word('thimble')}"):
+        for folder, kept in (("filters", {"told": told}), ("history", {"filter": [told], "search": []})):
+            (workspace.root / folder).mkdir(exist_ok=True)
+            (workspace.root / folder / f"{who}.json").write_text(json.dumps(kept))
+    other = workspace.root / "filters" / f"bob-{world.word('thimble')}.json"
+    other.write_text(json.dumps({world.word("vellum"): "you:none"}))

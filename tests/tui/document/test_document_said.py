@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from copy import deepcopy
+
 import pytest
 
 from fcreview.calls.align import align
+from fcreview.extra import Erratum
 from fcreview.model import Accept, Call, Item, Message, Pair, Verdict
 from fcreview.review import Opinion
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.document import document
 from fcreview.tui.text.lines import plain
-from tests.tui.document.shown import detail, golden, item, predicted, text
+from tests.tui.document.shown import WEATHER, detail, golden, item, predicted, text
 
 NARITA = Verdict("judge", False, "turn:1/call:2", "equivalent", "value_error", "the values differ", "gpt-4o")
 
@@ -39,7 +43,33 @@ def test_a_refused_call_stands_beside_the_golden_one_it_was_held_against_with_th
     assert lines[at + 3] == "  judge gpt-4o ✗ equivalent: value_error: the values differ"
     assert sum("the values differ" in line for line in lines) == 1
     hidden = text(detail(refused()), 120, hidden=True)
-    assert '+ call 2 of 2 · extra: taxi(query="Narita, Tokyo")' in hidden
+    assert '+ call 2 of 2 · extra: taxi(query="Narita, Tokyo") · step 1' in hidden
+
+
+OLD = [{"get_weather": {"location": ["Hangzhou"], "days": list(range(30))}}]
+
+
+def test_a_golden_answer_from_errata_says_whose_it_is_and_what_it_was() -> None:
+    made = deepcopy(WEATHER)
+    made.extra.erratum = Erratum(["alice", "bob\x1b[2J"], "2026-11-21T10:00:00Z", ["China is asked for"], OLD)
+    lines = text(detail(made), 100)
+    at = place(lines, "── golden answer from errata · alice, bob␛[2J · 2026-11-21")
+    assert lines[at + 1].strip() == "China is asked for"
+    assert lines[at + 2].startswith('was     [{"get_weather"') and lines[at + 2].endswith(" 165 B"), "folded"
+    blocks = document(detail(made), "alice", Options())
+    (folded,) = [block for block in blocks if block.key == "erratum/old"]
+    assert folded.folded and folded.full is not None and folded.full() == json.dumps(OLD)
+    assert place(lines, "  argument") < at < place(lines, "── official"), "below the calls"
+    assert not any("errata" in line or "China is asked for" in line for line in text(detail(made), 100, hidden=True))
+
+
+def test_a_correction_that_does_not_fit_says_so() -> None:
+    made = deepcopy(WEATHER)
+    made.extra.erratum = Erratum([], "2026-11-21", [], None, "the question is another one")
+    lines = text(detail(made), 100)
+    at = place(lines, "── errata, not applied · nobody named · 2026-11-21")
+    assert lines[at + 1].strip() == "stale: the question is another one"
+    assert not any(line.startswith("was ") for line in lines)
 
 
 def test_ones_own_answer_stands_beside_the_judges() -> None:

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from fcreview.store.filters.language import parse
-from fcreview.tui.queue.completing import candidates, replaced
+from fcreview.tui.queue.completing import Known, candidates, replaced
 from tests.tui.queue.test_queue_choosing import items, some
 
 FACETS = {"category": [("live_simple", 3), ("simple", 2), ("a b", 1)], "official": [("fail", 4)]}
+SAVED = {"hard": "official:fail turns>=3", "mine": "you:any"}
 
 
 def offers(text: str, *, blind: bool = False) -> list[str]:
-    return [each.text for each in candidates(text, len(text), FACETS, blind=blind)]
+    return [each.text for each in candidates(text, len(text), Known(FACETS, SAVED, blind))]
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,8 @@ def offers(text: str, *, blind: bool = False) -> list[str]:
         ("official:", ["official:fail", "official:pass", "official:unknown", "official:none"]),
         ("catgory:", []),
         ("tokens>", []),
+        ("@", ["@hard", "@mine"]),
+        ("you:none -@H", ["@hard"]),
     ],
 )
 def test_keys_and_then_values_are_offered(typed: str, found: list[str]) -> None:
@@ -47,7 +50,7 @@ def test_blind_nothing_is_offered_that_tells() -> None:
 
 
 def test_the_rest_of_the_line_stays() -> None:
-    (found,) = candidates("off days", 3, FACETS, blind=False)
+    (found,) = candidates("off days", 3, Known(FACETS))
     assert replaced("off days", 3, found) == ("official: days", 9)
     assert replaced("-off", 4, found) == ("-official:", 10)
 

@@ -18,6 +18,7 @@ from fcreview.store.workspace import Workspace
 from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain
+from fcreview.tui.vocabulary import Vocabulary
 from fcreview.tui.widgets.document import DocumentView, LineBar
 from tests.tui.idle import worked
 
@@ -32,7 +33,9 @@ class Host(App[None]):
         self.animation_level = "none"
         self.store = Store.open(workspace, "alice", blind=store_blind)
         reviewer = Reviewer(self.store, Journal(workspace, "alice"))
+        vocabulary = fields.pop("vocabulary", Vocabulary())
         self.session = Session(None, "alice", self.store, reviewer, **fields)
+        self.session.vocabulary = vocabulary
         self.item = self.store.find(item)[0]
         self.left: int | None = None
 

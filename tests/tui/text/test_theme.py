@@ -8,7 +8,7 @@ import pytest
 
 from fcreview.sanitise import width
 from fcreview.tui.text import theme
-from fcreview.tui.text.theme import ASCII, UNICODE, styles, wants_ascii, wants_colour
+from fcreview.tui.text.theme import ASCII, UNICODE, wants_ascii, wants_colour
 
 
 @pytest.mark.parametrize(
@@ -34,11 +34,6 @@ def test_the_symbol_set_follows_terminal_and_locale(env, ascii_set):
 )
 def test_colour_follows_no_color_and_the_terminal(env, colour):
     assert wants_colour(env) is colour
-
-
-def test_without_colour_no_style_has_one():
-    assert all(style.color is None and style.bgcolor is None for style in styles(False).values())
-    assert set(styles(False)) <= set(styles(True))
 
 
 def test_every_symbol_takes_one_cell_and_the_ascii_set_is_ascii():

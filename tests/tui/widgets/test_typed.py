@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from textual.app import App
 
+from fcreview.tui.queue.history import Typed
 from fcreview.tui.screens.ask import AskScreen
 from fcreview.tui.screens.note import NoteBox, NoteScreen
 from fcreview.tui.widgets.filter_line import FilterInput, FilterLine
@@ -32,7 +33,7 @@ def drawn(kind: str) -> tuple[str, str]:
                 await pilot.pause()
                 line = app.screen.query_one(SafeInput)
             else:
-                filters = FilterLine()
+                filters = FilterLine(Typed(None, "alice"))
                 await app.mount(filters)
                 filters.open("filter", HOSTILE, "")
                 await pilot.pause()

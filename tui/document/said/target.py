@@ -103,6 +103,7 @@ def _opinion(opinion: Opinion, annotator: str, cells: int) -> list[Line]:
     parts = [word(opinion.verdict, opinion.criterion)] if opinion.verdict is not None else []
     parts += [visible(opinion.criterion)] if opinion.criterion != "correct" else []
     parts += [f"wrong: {opinion.fault}"] if opinion.fault else []
+    parts += [f"overrules: {visible(opinion.reason)}"] if opinion.reason else []
     parts += ["tags " + visible(", ".join(opinion.tags))] if opinion.tags else []
     parts += [visible(opinion.note)] if opinion.note else []
     mark = symbols().verdict(marked_value(opinion.verdict, opinion.criterion))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 
 from fcreview.calls.table import ArgumentRow
 from fcreview.extra import ABSENT, StateDifference
 from fcreview.model import State
 from fcreview.targets import turn_address
 from fcreview.tui.document.blocks import Block
-from fcreview.tui.document.calls import argument_lines, columns, heading_row
+from fcreview.tui.document.calls import Columns, argument_lines, columns, heading_row
 from fcreview.tui.document.scene import Scene
 from fcreview.tui.text.lines import Line, rule
 from fcreview.values import to_json_text
@@ -28,11 +29,13 @@ def state_blocks(of: Scene, turn: int) -> list[Block]:
     parent = turn_address(turn)
     title = f"turn {turn + 1} · state after the turn" if of.turns > 1 else "state at the end"
 
+    widths = cache(partial(columns, rows, names=NAMES))
+
     def heading(cells: int) -> list[Line]:
-        return [rule(((title, ""),), cells), heading_row(columns(rows, cells, NAMES), "field")]
+        return [rule(((title, ""),), cells), heading_row(widths(cells), "field")]
 
     head = Block(f"{parent}/end", heading, stop=True, differs=True, parent=parent, title=title)
-    return [head, *(_attribute(row, rows, parent, title) for row in rows)]
+    return [head, *(_attribute(row, widths, parent, title) for row in rows)]
 
 
 def state_rows(differences: Mapping[str, StateDifference]) -> list[ArgumentRow]:
@@ -49,10 +52,10 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else to_json_text(value)
 
 
-def _attribute(row: ArgumentRow, rows: list[ArgumentRow], parent: str, title: str) -> Block:
+def _attribute(row: ArgumentRow, widths: Callable[[int], Columns], parent: str, title: str) -> Block:
     return Block(
         f"{parent}/end/arg:{row.path}",
-        lambda cells: argument_lines(row, columns(rows, cells, NAMES)),
+        lambda cells: argument_lines(row, widths(cells)),
         argument=True,
         differs=True,
         parent=parent,

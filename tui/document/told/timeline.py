@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fcreview.calls.told import calls_told
 from fcreview.model import GOLDEN_CALL, Message
-from fcreview.sanitise import clip, visible
+from fcreview.sanitise import clip, visible, width
 from fcreview.targets import turn_address
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.calls import call_text
@@ -33,7 +33,7 @@ def happened(of: Scene, turn: int, options: Options, parent: str) -> list[Block]
         if isinstance(event, Run):
             blocks += _run(of, turn, event, options, parent)
         elif event is final and event.message is not None:
-            blocks += reply_blocks(of, event.message.content, options, parent, f"step {event.step + 1}")
+            blocks += reply_blocks(of, event.message.content, options, parent, of.step(turn, event.step))
         else:
             blocks += _event(of, turn, event, options, parent)
     if final is None and turn == of.turns - 1 and of.item.extra.golden_reply is not None:
@@ -55,9 +55,9 @@ def _final(of: Scene, turn: int, events: Sequence[Event]) -> Event | None:
 
 def _event(of: Scene, turn: int, event: Event, options: Options, parent: str) -> list[Block]:
     if event.kind == "said" and event.message is not None:
-        return _said(turn, event, event.message, options, parent)
+        return _said(of, turn, event, event.message, options, parent)
     if event.pair is None:  # a call that is in no pair
-        return [] if event.call is None else [_plain_call(turn, event, parent)]
+        return [] if event.call is None else [_plain_call(turn, event, of.step(turn, event.step), parent)]
     blocks = pair_block(of, event.pair, event.position, options, parent)
     if event.observation is not None:
         brief = event.pair.state in "=~"
@@ -68,29 +68,32 @@ def _event(of: Scene, turn: int, event: Event, options: Options, parent: str) ->
 def _run(of: Scene, turn: int, run: Run, options: Options, parent: str) -> list[Block]:
     """`+ calls 3-21 · 19x diff(...)` and what came of them; one by one if it is unfolded."""
     first, last = run.events[0], run.events[-1]
-    ends = (first.position, last.position) if first.kind == "call" else (first.step, last.step)
+    called = first.kind == "call"
+    ends = (first.position, last.position) if called else (first.step, last.step)
+    shown = (ends[0] + 1, ends[1] + 1) if called else (of.steps[turn, first.step], of.steps[turn, last.step])
+    named = f"{'calls' if called else 'steps'} {shown[0]}-{shown[1]}"
     key = f"{turn_address(turn)}/{first.kind}s:{ends[0] + 1}-{ends[1] + 1}"
     folded = options.folded(key, True)
     says = f"{len(run.events)}x "
 
     def lines(cells: int) -> list[Line]:
-        if first.kind == "call" and first.call is not None:
+        if called and first.call is not None:
             text = call_text(first.call.name, first.call)
-            head: Line = (("+ ", "extra"), (f"calls {ends[0] + 1}-{ends[1] + 1} · ", "dim"), (says + text, ""))
+            head: Line = (("+ ", "extra"), (f"{named} · ", "dim"), (says + text, ""))
         else:
             text = visible(first.message.content[: cells * 2] if first.message else "")
-            head = ((label("again"), "dim"), (f"steps {ends[0] + 1}-{ends[1] + 1} · {says}", "dim"), (text, ""))
+            head = ((label("again"), "dim"), (f"{named} · {says}", "dim"), (text, ""))
         return [fit(head, cells)]
 
     head = Block(
         key,
         lines,
         stop=True,
-        differs=first.kind == "call",
+        differs=called,
         foldable=True,
         folded=folded,
         parent=parent,
-        title=f"turn {turn + 1} calls {ends[0] + 1}-{ends[1] + 1}",
+        title=f"turn {turn + 1} {named}",
     )
     if not folded:
         return [head, *(block for event in run.events for block in _event(of, turn, event, options, parent))]
@@ -118,8 +121,8 @@ def _shown(of: Scene, turn: int, event: Event, options: Options) -> bool:
     return message.role != "log" or not any(m.role == "assistant" and m.content.strip() for m in messages)
 
 
-def _said(turn: int, event: Event, message: Message, options: Options, parent: str) -> list[Block]:
-    key, word = f"{turn_address(turn)}/{event.key}", f"step {event.step + 1}"
+def _said(of: Scene, turn: int, event: Event, message: Message, options: Options, parent: str) -> list[Block]:
+    key, word = f"{turn_address(turn)}/{event.key}", of.step(turn, event.step)
     if message.role == "tool":
         return [_observation(turn, event, message, options, parent, brief=event.given)]
     if message.role == "state":
@@ -130,27 +133,27 @@ def _said(turn: int, event: Event, message: Message, options: Options, parent: s
         return [replace(text_block(key, "user", message.content, options, rows=USER_ROWS), parent=parent)]
     if message.name == GOLDEN_CALL and (told := calls_told(message.content)):
         text = ", ".join(call_text(call.name, call) for call in told)
-        return [_golden(key, text, message.content, parent)]
+        return [_golden(key, f" · {word}" if of.several(turn) else "", text, message.content, parent)]
     title, style = f"turn {turn + 1} {word}", "dim" if message.name else ""
     made = text_block(key, message.name or word, message.content, options, title=title, style=style)
     return [replace(made, parent=parent)]
 
 
-def _golden(key: str, text: str, raw: str, parent: str) -> Block:
+def _golden(key: str, step: str, text: str, raw: str, parent: str) -> Block:
     """An earlier golden call, on one line."""
 
     def lines(cells: int) -> list[Line]:
-        return [((label("golden"), "dim"), (clip(visible(text), cells - LABEL), "golden"))]
+        return [((label("golden"), "dim"), (clip(visible(text), cells - LABEL - width(step)), "golden"), (step, "dim"))]
 
     return Block(key, lines, parent=parent, title="earlier golden call", full=lambda: raw)
 
 
-def _plain_call(turn: int, event: Event, parent: str) -> Block:
+def _plain_call(turn: int, event: Event, step: str, parent: str) -> Block:
     call = event.call
 
     def lines(cells: int) -> list[Line]:
         text = call_text(call.name, call) if call is not None else ""
-        return [((label(f"step {event.step + 1}"), "dim"), (clip(text, cells - LABEL), "predicted"))]
+        return [((label(step), "dim"), (clip(text, cells - LABEL), "predicted"))]
 
     return Block(f"{turn_address(turn)}/{event.key}/call", lines, parent=parent)
 

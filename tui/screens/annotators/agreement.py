@@ -6,16 +6,15 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import work
 from textual.binding import BindingType
 
 from fcreview.agreement.ratings import SCOPES, Rating, Scope, apart, several
 from fcreview.agreement.wording import HEADINGS
 from fcreview.store.rows import View
+from fcreview.tui.figures.agreement import Cell, columns, rows
 from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import AGREEMENT
-from fcreview.tui.queue.agreement import Cell, columns, rows
-from fcreview.tui.screens.pick import PickScreen
+from fcreview.tui.screens.annotators.figures import FiguresScreen
 from fcreview.tui.text.choices import Choices
 
 if TYPE_CHECKING:
@@ -25,46 +24,23 @@ if TYPE_CHECKING:
 NONE = "no target has labels of two annotators here"
 
 
-class AgreementScreen(PickScreen[tuple[int, ...]], inherit_bindings=False):
-    """Gives the items (`QueueRow.item`) that the chosen figure was made from.
-
-    Figures are computed group by group in a thread and shown as they come.
-    """
-
+class AgreementScreen(FiguresScreen, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = bindings(AGREEMENT)
-    CSS_PATH = "../pick.tcss"  # Textual looks beside the class, not beside its parent
 
     def __init__(self, session: Session, view: View) -> None:
         super().__init__()
         self._session, self._view = session, view
         self._scope: Scope = "overall"
         self._cells: dict[Scope, list[Cell]] = {scope: [] for scope in SCOPES}
-        self._progress = "reading reviews"
 
-    def on_mount(self) -> None:
-        super().on_mount()
-        self._compute()
-
-    @work(exclusive=True, group="agreement")
-    async def _compute(self) -> None:
+    async def compute(self) -> None:
         ratings = await self._session.ask(lambda store: store.told.agreement_rows(self._view))
         groups = await asyncio.to_thread(_groups, ratings)
         for at, group in enumerate(groups):
-            self._show(f"{at} of {len(groups)} groups computed")
+            self.show_progress(f"{at} of {len(groups)} groups computed")
             self._cells[group.scope] += await asyncio.to_thread(_cells, group)
-        self._show("")
 
-    def _show(self, progress: str) -> None:
-        self._progress = progress
-        cursor = self.list.cursor
-        self._again(cursor)
-
-    def _again(self, cursor: int) -> None:
-        self._choices = self._made()
-        self._draw()
-        self.list.move_cursor(cursor)
-
-    def _made(self) -> Choices[tuple[int, ...]]:
+    def table(self) -> Choices[tuple[int, ...]]:
         found, cells = self._cells[self._scope], self.size.width
         made = rows(found, cells)
         return Choices(
@@ -78,19 +54,8 @@ class AgreementScreen(PickScreen[tuple[int, ...]], inherit_bindings=False):
             note=self._progress,
         )
 
-    def on_resize(self) -> None:
-        if self._choices is not None:
-            self._choices = self._made()
-        super().on_resize()
-
-    def action_scope(self) -> None:
+    def next_table(self) -> None:
         self._scope = SCOPES[(SCOPES.index(self._scope) + 1) % len(SCOPES)]
-        self._again(0)
-
-    def action_take(self) -> None:
-        """Nothing, where a figure has no items."""
-        if self._choices is not None and self._choices.values and self._choices.values[self.list.cursor]:
-            super().action_take()
 
 
 def _groups(ratings: Sequence[Rating]) -> list[RatingGroup]:

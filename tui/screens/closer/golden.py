@@ -33,7 +33,7 @@ from fcreview.tui.text.format import hints_line
 from fcreview.tui.text.json_text import laid_out
 from fcreview.tui.text.lines import Line, fit, spread
 from fcreview.tui.widgets.document import LineBar
-from fcreview.tui.widgets.typed import SafeTextArea
+from fcreview.tui.widgets.typed_lines import SafeTextArea
 
 if TYPE_CHECKING:
     from fcreview.tui.screens.closer.host import Host

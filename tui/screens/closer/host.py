@@ -9,7 +9,7 @@ from textual.screen import Screen
 
 from fcreview.store.rows import View
 from fcreview.tui.item.cursor import Cursor
-from fcreview.tui.item.reviewing import Reviewing
+from fcreview.tui.item.digits.answering import Answering
 from fcreview.tui.item.status import Remark
 
 
@@ -21,7 +21,7 @@ class Copied(Protocol):
 
 
 class Host(Protocol):
-    reviewing: Reviewing
+    reviewing: Answering
 
     @property
     def app(self) -> App[Any]: ...

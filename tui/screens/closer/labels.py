@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fcreview.sanitise import visible
+from fcreview.targets import RESPONSE
 from fcreview.tui.item.closer.labelling import asked_labels, offered
 from fcreview.tui.item.status import Remark
 from fcreview.tui.screens.tags import TagsScreen
@@ -35,4 +36,6 @@ async def ask_labels(screen: Host, session: Session, about: About) -> None:
             judging = screen.reviewing.judging
             screen.reviewing.judge(about, lambda latest: judging.labels(latest, criterion, labels))
 
-    screen.app.push_screen(TagsScreen(choice.labels, choice.chosen, what=criterion.replace("_", " ")), take)
+    screen.app.push_screen(
+        TagsScreen(choice.labels, choice.chosen, name=RESPONSE, what=criterion.replace("_", " ")), take
+    )

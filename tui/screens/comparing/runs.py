@@ -1,45 +1,160 @@
-"""The runs to choose from. Two can be marked, one after the other, and are then compared."""
+"""The runs to choose from: sorted, searched by typing, in groups that fold. Two can be marked, one after the other, and
+are then compared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from textual.binding import BindingType
 from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Input
 
+from fcreview.store.rows import RunRow
+from fcreview.store.run_lists import GROUPED_BY
 from fcreview.tui.keys import bindings
-from fcreview.tui.keytable import RUNS
+from fcreview.tui.keytable import FIND, RUNS
 from fcreview.tui.queue.state import ALL_RUNS
+from fcreview.tui.runs.columns import run_choices
+from fcreview.tui.runs.listing import RunsPlace
 from fcreview.tui.screens.pick import PickScreen
-from fcreview.tui.text.choices import Choices
+from fcreview.tui.widgets.typed import SafeInput
 
 
-class RunsScreen(PickScreen[int], inherit_bindings=False):
+class FindInput(SafeInput):
+    BINDINGS: ClassVar[list[BindingType]] = bindings(FIND)
+
+
+class RunsScreen(PickScreen["int | str"], inherit_bindings=False):
     """Gives the number of the run to show. `compare` makes the screen for two; None where verdicts are hidden."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(RUNS)
     CSS_PATH = "../pick.tcss"
 
-    def __init__(self, choices: Choices[int], compare: Callable[[int, int], Screen[Any]] | None) -> None:
-        super().__init__(choices)
-        self._runs, self._compare = choices, compare
+    def __init__(
+        self,
+        runs: Sequence[RunRow],
+        place: RunsPlace,
+        selected: int | None,
+        compare: Callable[[int, int], Screen[Any]] | None,
+    ) -> None:
+        """`place`: as the list was left, and as it is left now."""
+        super().__init__()
+        self._runs, self._place, self._selected, self._compare = runs, place, selected, compare
         self._marked: int | None = None
 
+    def below(self) -> Iterable[Widget]:
+        box = FindInput(self._place.find, placeholder="words of model, benchmark, generation or path", compact=True)
+        box.cursor_blink = False
+        box.display = bool(self._place.find)
+        yield box
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._again(self._selected)
+
+    @property
+    def _box(self) -> FindInput:
+        return self.query_one(FindInput)
+
+    def on_resize(self) -> None:
+        self._again(self._here)
+
+    @property
+    def _here(self) -> int | str | None:
+        values = self._choices.values if self._choices is not None else ()
+        return values[self.list.cursor] if values else self._selected
+
+    def _again(self, at: int | str | None) -> None:
+        """Anew, with the cursor on what it stood on if that is still shown."""
+        blind = self._compare is None
+        made = run_choices(self._runs, self._place, self.size.width, blind=blind)
+        if self._marked is not None:
+            made.note = f"A: run {self._marked}; x on another compares"
+        if at not in made.values:
+            at = next((GROUPED_BY[self._place.by](run) for run in self._runs if self._place.by and run.run == at), None)
+        made.cursor = made.values.index(at) if at in made.values else 0
+        self._choices = made
+        self._draw()
+        self.list.move_cursor(made.cursor)
+        self.refresh_bindings()
+
+    # -- which, and in which order
+
+    def action_order(self) -> None:
+        self._place.next_order(blind=self._compare is None)
+        self._again(self._here)
+
+    def action_reverse(self) -> None:
+        self._place.reverse = not self._place.reverse
+        self._again(self._here)
+
+    def action_grouping(self) -> None:
+        here = self._here
+        self._place.next_grouping()
+        self._again(here)
+
+    def action_unfold(self, wanted: bool) -> None:
+        """The group under the cursor; folding from inside it leads back to its line."""
+        rows, at = self._choices.values if self._choices is not None else (), self.list.cursor
+        name = next((value for value in reversed(rows[: at + 1]) if isinstance(value, str)), None)
+        if name is None or (name in self._place.unfolded) == wanted or rows[at] == ALL_RUNS:
+            return
+        self._place.unfolded ^= {name}
+        self._again(name if not wanted else self._here)
+
+    def action_move(self, by: int) -> None:
+        self.list.action_move(by)
+
+    def action_find(self) -> None:
+        self._box.display = True
+        self._box.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.value != self._place.find:
+            self._place.find = event.value
+            self._again(self._here)
+
+    def action_found(self, kept: bool) -> None:
+        """Back to the list; with what was typed, or with all runs."""
+        if not kept:
+            self._box.value = self._place.find = ""
+        self._box.display = bool(self._place.find)
+        self.list.focus()
+        self._again(self._here)
+
+    # -- what is done with them
+
+    def action_take(self) -> None:
+        here = self._here
+        if isinstance(here, str):
+            self.action_unfold(here not in self._place.unfolded)
+        elif here is not None and self._choices is not None and self._choices.values:
+            self.dismiss(here)
+
+    def action_close(self) -> None:
+        if self._place.find:
+            self.action_found(False)
+        else:
+            self.dismiss(None)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        if self.is_mounted and isinstance(self.focused, FindInput):
+            return action in ("found", "move")
         return action != "mark" or self._compare is not None
 
     def action_mark(self) -> None:
         """The run under the cursor; the second time the two are compared, and the mark is gone. Once more takes it
         back."""
-        run = self._runs.values[self.list.cursor]
-        if run == ALL_RUNS or self._compare is None:
+        run = self._here
+        if run is None or isinstance(run, str) or run == ALL_RUNS or self._compare is None:
             return
         if self._marked is None:
             self._marked = run
-            self._runs.note = f"A: run {run}; x on another compares"
         else:
             if self._marked != run:
                 self.app.push_screen(self._compare(self._marked, run))
-            self._marked, self._runs.note = None, ""
-        self._draw()
+            self._marked = None
+        self._again(run)

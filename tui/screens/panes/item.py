@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import Any, ClassVar
 
 from textual import work
@@ -20,15 +21,15 @@ from textual.reactive import reactive
 from textual.screen import Screen
 
 from fcreview.store.rows import View
-from fcreview.targets import words
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.header import header_line
 from fcreview.tui.item.ahead import LookAhead, Shown, Wanted
-from fcreview.tui.item.aim import Aim
+from fcreview.tui.item.aim import Aim, Sight
 from fcreview.tui.item.asked import judged_open
 from fcreview.tui.item.cursor import Cursor
-from fcreview.tui.item.judging import About, Judging
-from fcreview.tui.item.reviewing import Judgement, Reviewing
+from fcreview.tui.item.digits.answering import Answering
+from fcreview.tui.item.judging import About
+from fcreview.tui.item.reviewing import Judgement
 from fcreview.tui.item.status import SILENT, Remark, status_line
 from fcreview.tui.keys import bindings, key_names
 from fcreview.tui.keytable import ITEM
@@ -39,6 +40,7 @@ from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.item_text import ItemText
+from fcreview.tui.widgets.status import KeyLine
 
 
 class ItemPane(Vertical):
@@ -68,12 +70,13 @@ class ItemPane(Vertical):
         self._asked: int | None = None
         """The item that was to be opened."""
         self._ahead = LookAhead(session, view)
-        self.reviewing = Reviewing(session, self._ahead, self, self._key)
-        self._prompts = Prompts(self, self._ahead, blind=session.blind)
-        self._left = False
+        self.reviewing = Answering(session, self._ahead, self, self._key)
+        self._prompts = Prompts(self, self._ahead, session)
+        self.left = self._led = False
+        """Which item is wanted is not known: until it is, nothing is judged."""
         self.follows = False
         """A list stands beside it and leads: no item is gone on to."""
-        self._aim = Aim()
+        self._aim, self._sight = Aim(), Sight()
         self._remark = SILENT
 
     def compose(self) -> ComposeResult:
@@ -90,20 +93,16 @@ class ItemPane(Vertical):
 
     def shows(self, item: int, view: View) -> bool:
         """Or is about to."""
-        return self.reviewing.shows(item, view) and not self._left
-
-    def hold(self) -> None:
-        """Which item is wanted is not known yet: until then nothing is judged."""
-        self._left = True
+        return self.reviewing.shows(item, view) and not self.left
 
     def want(self, wanted: Wanted) -> None:
         """What the list beside it is on, shown by `reviewing.follow`; until then nothing is judged."""
-        self._asked, self._left = wanted.item, False
+        self._asked, self.left, self._led = wanted.item, False, True
         self.reviewing.want(wanted)
 
     def go_on_from(self, other: ItemPane) -> None:
         """Another pane is gone: its item is here, as it was there."""
-        self._asked, self._left = other._asked, False
+        self._asked, self.left = other._asked, False
         self._aim, self._remark = other._aim, other._remark
         self.reviewing.go_on_from(other.reviewing)
         self.text.go_on_from(other.text)
@@ -111,12 +110,12 @@ class ItemPane(Vertical):
         self.call_after_refresh(self._look_ahead)
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._draw_bars)
+        self.call_after_refresh(self.draw_bars)
 
     @property
     def opening(self) -> bool:
         """Its item is not there yet, or was left: keys that would judge it are dropped, and the app rings for each."""
-        return self._left or self.reviewing.behind or not self.reviewing.begun
+        return self.left or self.reviewing.behind or not self.reviewing.begun
 
     def resume(self) -> None:
         """Nothing lies over it any more."""
@@ -135,11 +134,20 @@ class ItemPane(Vertical):
         shown = self.reviewing.shown
         return About(shown.item, shown.detail, self.target)
 
+    def _seen(self) -> About:
+        """What was on screen when the key was pressed."""
+        return self._sight.at(getattr(self.app, "pressed", None), self._about())
+
+    def _of_seen(self, act: Callable[[About], None]) -> None:
+        """Dropped with a bell where the list named one item and the header another."""
+        early = self._sight.early(getattr(self.app, "pressed", None))
+        self.app.bell() if early else act(self._seen())
+
     def _key(self, action: str) -> str:
         return key_names(self.app).get(action, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        return not self.opening or action == "back"
+        return action == "back" or not (self.opening or (self.reviewing.shown.gone and action != "step"))
 
     # -- what is shown
 
@@ -153,7 +161,8 @@ class ItemPane(Vertical):
         self.run_worker(work, group="acts")
 
     def begin(self, shown: Shown, remark: Remark) -> None:
-        self._aim.on_cursor, self._remark = False, remark
+        self._sight.turned(self._led)
+        self._led, self._aim.on_cursor, self._remark = False, False, remark
         if self.text.reader is None:
             keys = " ".join(filter(None, map(self._key, ("item.group_previous", "item.group_next"))))
             options = Options(opener=self._key("item.fold"), group_keys=keys)
@@ -177,69 +186,69 @@ class ItemPane(Vertical):
             return
         left = judged_open(self.reader.detail, self._session.annotator)
         self._aim.on_cursor = bool(left) and self.text.go_to(left[0][0])
-        self._draw_bars()
+        self.draw_bars()
 
     def say(self, remark: Remark) -> None:
         self._remark = remark
         if remark.style == "bad":
             self.app.bell()
-        self._draw_bars()
+        self.draw_bars()
 
     def said(self, item: int) -> None:
         self.post_message(self.Said(item))
 
     def leave(self, item: int) -> None:
-        self._left = True
+        self.left = True
         self.post_message(self.Left(item))
 
     @work(exclusive=True, group="ahead")
     async def _look_ahead(self) -> None:
+        self._sight.drawn(monotonic())
         await self._ahead.look(self.reviewing.shown, self.reviewing.direction)
         if self.reviewing.pace.left is None and not self.follows:
             self.reviewing.pace.counted(await self._ahead.unjudged())
 
-    def _draw_bars(self) -> None:
+    def draw_bars(self) -> None:
         cells, keys = self.size.width, key_names(self.app)
         status: Line = ((f" {self._remark.text}", self._remark.style),)
         if self.reviewing.begun:
             shown, reader = self.reviewing.shown, self.reader
             header = header_line(shown.detail, shown.walk.position, shown.walk.count, cells, hidden=reader.hidden)
             self.query_one("#item-header", LineBar).show(header)
-            asked = self._about().asked
+            self._sight.names(about := self._about())
+            asked = self.reviewing.judging.spoken_to(about, self.reader)
             share, pace = self.text.share, self.reviewing.pace.said
             status = status_line(self._remark, asked, share, reader.inside, cells, keys, pace)
+            for line in self.screen.query(KeyLine):
+                line.offer([] if self.follows else self.reviewing.hints)
         self.query_one("#item-status", LineBar).show(status)
 
     def _moved(self) -> None:
         if self.text.remark is not None:
             self._remark = self.text.remark
         self._remark = self._aim.moved(self.reader) or self._remark
-        self._draw_bars()
+        self.draw_bars()
 
     def on_document_view_scrolled(self) -> None:
-        self._draw_bars()
+        self.draw_bars()
 
     # -- what is said of it
 
     def action_verdict(self, key: str) -> None:
-        self._judge(partial(self._judging.verdict, key=key))
+        self._judge(partial(self.reviewing.judging.verdict, key=key))
 
     def action_score(self, value: int) -> None:
         """Only where it is asked: elsewhere the key leads there."""
-        target, criterion = self._judging.next_score(self._about()) or ("", "")
-        if target and self.reader.target != target and self.text.go_to(target):
-            self.say(Remark(f"{criterion} of the {words(target)} is asked here: 0 1 2", "warn"))
-        else:
-            self._judge(partial(self._judging.score, value=value))
+        self._of_seen(lambda about: self.reviewing.score(about, value, self.text))
 
     def action_fault(self) -> None:
-        self._prompts.ask("fault", self._about())
+        self._of_seen(partial(self._prompts.ask, "fault"))
 
     def action_tag(self) -> None:
-        self._prompts.ask("tag", self._about())
+        self._of_seen(partial(self._prompts.ask, "tag"))
 
     def action_note(self) -> None:
-        self._prompts.ask("note", self._about())
+        self._of_seen(partial(self._prompts.ask, "note"))
 
     def action_last(self, what: str) -> None:
         """The same of the item that was judged last, which the prompt names."""
@@ -248,12 +257,8 @@ class ItemPane(Vertical):
     def action_undo(self) -> None:
         self.reviewing.undo()
 
-    @property
-    def _judging(self) -> Judging:
-        return self.reviewing.judging
-
     def _judge(self, judgement: Judgement) -> None:
-        self.reviewing.judge(self._about(), judgement)
+        self._of_seen(lambda about: self.reviewing.judge(about, judgement))
 
     def action_target(self) -> None:
         self.say(self._aim.turn(self.reader))
@@ -286,7 +291,7 @@ class ItemPane(Vertical):
         """What lies over the item: the golden answer, labels, other runs."""
         from fcreview.tui.screens.closer.opening import CLOSER
 
-        await CLOSER[what](self, self._session, self._about())
+        await CLOSER[what](self, self._session, self._seen())
 
     def action_copy(self) -> None:
         from fcreview.tui.screens.closer.copying import ask_copy

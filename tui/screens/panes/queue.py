@@ -16,8 +16,9 @@ from textual.message import Message
 from fcreview.store.filters.language import FilterError
 from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading
+from fcreview.tui.queue.glance import Glance
 from fcreview.tui.queue.levels import Standing
-from fcreview.tui.queue.loading import Loaded, Loading, Request
+from fcreview.tui.queue.loading import WINDOW, Loaded, Loading, Request
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.choosing import Choosing
 from fcreview.tui.session import Session, SessionError
@@ -27,6 +28,9 @@ from fcreview.tui.widgets.queue_list import QueueList
 
 if TYPE_CHECKING:
     from fcreview.estimate.share import Share
+
+RATES = ("runs", "rates")
+"""Bars of what only the store knows."""
 
 
 class QueuePane(Vertical):
@@ -47,14 +51,19 @@ class QueuePane(Vertical):
         super().__init__()
         self._session, self._state, self._choosing = session, state, choosing
         self._loading = Loading(session)
-        self._total: int | None = None
+        self._shown: Loaded | None = None
         """None until the first rows are there."""
-        self._done = ""
         self._share: Share | None = None
         self._named: int | str | None = None
         self._message = ""
         self._wanted: Standing | None = None
         """Where the cursor is going to stand; None when it stands there."""
+        self._glance: Glance | None = None
+        """What is kept for the next start, and shown there until the store is open."""
+        self._read = False
+        """What is shown is what the store says."""
+        self._whole = False
+        """The header, too, is of what was loaded last."""
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="runs")
@@ -63,7 +72,7 @@ class QueuePane(Vertical):
         yield LineBar(id="rule")
         yield LineBar(id="heading")
         yield QueueList(EMPTY_COLUMNS, id="list")
-        yield FilterLine()
+        yield FilterLine(self._session.typed)
 
     def on_mount(self) -> None:
         self.list.set_blind(self._state.blind)
@@ -72,6 +81,9 @@ class QueuePane(Vertical):
     def begin(self, standing: Standing, named: int | str | None, message: str) -> None:
         """The first rows; `named`: an item to open then, by its id or number."""
         self._wanted, self._named = standing, named
+        self._glance = self._session.glance(self._state.view, standing) if named is None else None
+        if self._glance is not None:
+            self._show_list(self._glance.loaded)
         # opening the store imports much: the frame is painted before
         self.call_after_refresh(lambda: self.load(standing, message))
 
@@ -96,7 +108,28 @@ class QueuePane(Vertical):
         row = self.list.row_at(self.list.cursor) if self.list.total else None
         return Standing(row.item, self.list.cursor, (row.id, row.run)) if row else Standing(line=self.list.cursor)
 
+    @property
+    def settled(self) -> bool:
+        """Its rows are there, and no others are on their way."""
+        return self._wanted is None and self._read
+
+    def take_in(self, loaded: Loaded, says: str) -> None:
+        """The same view of another store: what is in sight stays where it is."""
+        row = self.list.cursor_row
+        self._loading.forget()
+        self._show_list(loaded)
+        self.list.put_cursor(row)
+        self._message, self._whole = says or self._message, False
+        self._draw_header()
+        self.post_message(self.Rows(anew=False))
+        self.load_runs()
+
     # -- what is shown
+
+    def unsay(self, message: str) -> None:
+        """It was there long enough."""
+        if self._message == message:
+            self.say("")
 
     def say(self, message: str) -> None:
         self._message = message
@@ -107,17 +140,21 @@ class QueuePane(Vertical):
 
     def _draw_header(self) -> None:
         cells, runs = self.size.width, self._choosing.shown_runs
-        self._bar("runs").show(header.run_line(runs, self._session.annotator, cells, blind=self._state.blind))
-        self._bar("rates").show(header.rates_line(runs, cells, blind=self._state.blind, share=self._share))
+        if runs is None and self._glance is not None and self._glance.cells == cells:
+            for name in RATES:
+                self._bar(name).show(self._glance.bars.get(name, ()))
+        else:
+            self._bar("runs").show(header.run_line(runs, self._session.annotator, cells, blind=self._state.blind))
+            self._bar("rates").show(header.rates_line(runs, cells, blind=self._state.blind, share=self._share))
         self._bar("rule").show(header.message_line(self._message, cells))
         self._bar("heading").show(queue_heading(self.list.columns))
         self._draw_place()
         self.refresh_bindings()
 
     def _draw_place(self) -> None:
-        place = self.list.cursor + 1 if self._total else None
-        state = self._state
-        standing = header.Standing(place, self._total, self._done)
+        state, shown = self._state, self._shown
+        place = self.list.cursor + 1 if shown and shown.total else None
+        standing = header.Standing(place, shown.total if shown else None, shown.done if shown else "")
         line = header.view_line(state.view, state.where, state.search, standing, self.size.width)
         self._bar("view").show(line)
 
@@ -125,6 +162,15 @@ class QueuePane(Vertical):
         self._draw_header()
 
     on_queue_list_widened = on_resize
+
+    def keep_glance(self) -> None:
+        """For the next start; not while what stands here is of two states."""
+        rows = self.list.rows_about(self.list.cursor)
+        if self._shown is not None and self._whole and rows is not None:
+            cursor = self.list.cursor
+            shown = replace(self._shown, cursor=cursor, window=cursor // WINDOW, rows=rows)
+            self._glance = Glance(shown, {name: self._bar(name).line for name in RATES}, self.size.width)
+            self._session.keep_glance(self._state.view, self._glance)
 
     # -- what is loaded
 
@@ -136,13 +182,13 @@ class QueuePane(Vertical):
     @work(exclusive=True, group="view")
     async def _load_view(self, standing: Standing, message: str) -> None:
         named = self._named
-        request = Request(self._state.view, standing, anew=self._total is not None)
+        request = Request(self._state.view, standing, anew=self._read)
         try:
             if named is not None:
                 standing = Standing(await self._loading.find(named, self._state.run), standing.line)
                 request = replace(request, standing=standing)
             loaded = await self._loading.view(request)
-            message = message or (await self._loading.problems() if self._total is None else "")
+            message = message or (await self._loading.problems() if not self._read else "")
         except SessionError as error:
             self.app.exit(return_code=1, message=str(error))
             return
@@ -158,19 +204,30 @@ class QueuePane(Vertical):
             self.post_message(self.Found(standing.item))
 
     def _show_rows(self, loaded: Loaded, message: str) -> None:
-        self._total, self._message, self._done, self._wanted = loaded.total, message, loaded.done, None
-        self.list.empty = header.nothing_line(self._state.where, self._session.reviewed)
-        self.list.reset(loaded.total, loaded.cursor, loaded.extent)
-        self.list.fill(loaded.window, self.list.age, loaded.rows)
+        self._message, self._wanted = message, None
+        if not self._read and self._glance is not None and self._glance.loaded != loaded:
+            self._glance = None
+        if self._read or self._glance is None:
+            self._show_list(loaded)
+        self._read, self._whole = True, False
         self._draw_header()
         self.post_message(self.Rows(anew=True))
         self.load_runs()
+
+    def _show_list(self, loaded: Loaded) -> None:
+        self._shown, self._wanted = loaded, None
+        self.list.empty = header.nothing_line(self._state.where, self._session.reviewed)
+        self.list.reset(loaded.total, loaded.cursor, loaded.extent)
+        self.list.fill(loaded.window, self.list.age, loaded.rows)
 
     @work(exclusive=True, group="runs")
     async def load_runs(self) -> None:
         scope = self._state.scope
         self._choosing.runs = [run for run in await self._loading.runs() if not scope or run.run in scope]
         self._draw_header()
+        self._whole = True
+        if self._glance is None:
+            self.keep_glance()
         self._load_share()
 
     @work(exclusive=True, group="share")

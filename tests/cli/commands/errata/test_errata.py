@@ -6,10 +6,12 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fcreview.errata.file import read_errata, write_errata
 from tests.commands import Done
 
 Cli = Callable[..., Done]
@@ -103,6 +105,26 @@ def test_a_stale_entry_is_told_and_not_applied(cli: Cli, runs: Path, mended: Pat
     assert rule_of(cli, runs)["maple-8b", ITEM] is False
     cli("import", runs, "--errata", "none")
     assert f"errata, line 2, {ITEM}: stale erratum, not applied" in cli("runs", runs, "--errata", mended).err
+
+
+@pytest.mark.sweep
+def test_an_item_says_where_its_golden_answer_comes_from(cli: Cli, runs: Path, mended: Path) -> None:
+    """And one that the correction does not fit says that, too."""
+    shown = ("show", runs, ITEM, "--run", "maple-8b", "--errata")
+    lines = cli(*shown, mended).out.splitlines()
+    at = next(at for at, line in enumerate(lines) if "golden answer from errata · tester · 20" in line)
+    assert lines[at + 1].strip() == "so asked" and lines[at + 2].startswith("was ")
+    (told,) = cli(*shown, mended, "--json").objects
+    erratum = told["item"]["extra"]["erratum"]
+    assert (erratum["who"], erratum["reasons"], erratum["stale"]) == (["tester"], ["so asked"], "")
+    assert erratum["old"] == read_errata(mended.read_bytes()).entries.popitem()[1].old
+    others = cli("items", runs, "--json", "--queue", "dataset").objects
+    other = next(row for row in others if row["id"] != ITEM and row["benchmark"] == "bfcl")
+    assert "errata" not in cli("show", runs, other["id"], "--run", str(other["run"])).out
+    entries = [replace(one, question_hash="0" * 16) for one in read_errata(mended.read_bytes()).entries.values()]
+    mended.write_bytes(write_errata(entries, [], "2026-01-01", "tester"))
+    out = cli(*shown, mended).out
+    assert "errata, not applied · tester · 2026-01-01" in out and "stale: the question is another one" in out
 
 
 @pytest.mark.sweep

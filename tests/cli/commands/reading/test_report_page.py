@@ -99,6 +99,29 @@ def test_suspects_are_those_of_the_command(cli: Cli, two_known_runs: Path, tmp_p
         assert any(text.startswith(each["reasons"][0]) for text in texts), each
 
 
+@pytest.mark.sweep
+def test_calibration_is_that_of_the_command(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
+    for at, verdict in enumerate(("pass", "fail", "fail", "pass")):
+        said = ("--run", "maple", "--verdict", verdict, "--annotator", "alice")
+        assert cli("label", two_known_runs, f"simple_python_{at}", *said).code == 0
+    figures = [
+        each for each in cli("calibrate", two_known_runs, "--by", "overall", "--json").objects if "rates" in each
+    ]
+    assert {each["source"] for each in figures} == {"official", "rule"}
+    assert cli("report", two_known_runs, "--html", tmp_path / "report.html").code == 0
+    found = read((tmp_path / "report.html").read_text())
+    assert found.faults == []
+    assert "How far automatic verdicts can be believed" in found.texts
+    assert any(text.startswith("chosen by hand: these figures are of these cases only") for text in found.texts)
+    for each in figures:
+        listed = found.texts.index(f"{each['source']} · correct")  # among the contents
+        at = found.texts.index(f"{each['source']} · correct", listed + 1)
+        assert found.texts[at + 1] == "4 verdicts on what people settled; how the items were chosen: by hand."
+        rates = {rate["metric"]: rate for rate in each["rates"]}
+        low, high = (f"{100 * rates['agreement'][end]:.1f}" for end in ("low", "high"))
+        assert f"[{low}, {high}]" in found.texts[at : at + 60]
+
+
 def test_what_people_settled_is_failing_no_more(cli: Cli, two_known_runs: Path) -> None:
     assert cli("label", two_known_runs, "simple_python_1", "--run", "maple", "--verdict", "pass").code == 0
     assert "4 items failing" in cli("report", two_known_runs, "--markdown").out

@@ -39,6 +39,22 @@ def test_the_order_and_the_part_are_as_asked(cli: Cli, samples: Path, workspace:
     assert f"{len(some)} run" in table and "acebench" not in table
 
 
+def test_in_groups_and_the_other_way_round(cli: Cli, samples: Path, workspace: Path) -> None:
+    done = cli("runs", samples, "--workspace", workspace, "--json", "--group", "generation", "--sort", "items")
+    kinds = [row["group"] for row in done.objects]
+    assert len(set(kinds)) > 3
+    assert kinds == [kind for kind in dict.fromkeys(kinds) for _ in range(kinds.count(kind))], "each in one piece"
+    sizes = [row["n_items"] for row in done.objects if row["group"] == kinds[0]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(row["date"] for row in done.objects)
+    table = cli("runs", samples, "--workspace", workspace, "--group", "generation").out.splitlines()
+    assert sum(line.startswith(tuple(f"{kind}: " for kind in set(kinds))) for line in table) == len(set(kinds))
+    forth = [row["run"] for row in cli("runs", samples, "--workspace", workspace, "--json").objects]
+    back = [row["run"] for row in cli("runs", samples, "--workspace", workspace, "--json", "--reverse").objects]
+    assert back == forth[::-1]
+    assert cli("runs", samples, "--workspace", workspace, "--group", "colour").code == 2
+
+
 def test_an_order_that_is_not_there(cli: Cli, samples: Path, workspace: Path) -> None:
     done = cli("runs", samples, "--workspace", workspace, "--sort", "colour")
     assert done.code == 2 and "there are run, model" in done.err

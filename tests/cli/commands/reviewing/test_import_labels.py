@@ -47,6 +47,30 @@ def test_many_are_labelled_at_once_and_again_changes_nothing(cli: Cli, known_run
     assert journals(known_run) == before
 
 
+def test_from_records_what_label_records(cli: Cli, known_run: Path, tmp_path: Path) -> None:
+    """Not blind, and what the verdict overrules; a line with a time of its own was said then, one knows not how."""
+    name = next(row["id"] for row in cli("items", known_run, "--json").objects if row["official"] is False)
+    assert cli("label", known_run, name, "--verdict", "pass").code == 0
+    file = write(
+        tmp_path / "said.jsonl",
+        {"id": name, "value": "pass"},
+        {"id": name, "value": "pass", "target": "turn:1", "time": "2020-01-01T00:00:00Z"},
+        {"id": name, "value": "pass", "target": "response", "blind": True},
+    )
+    assert cli("label", known_run, "--from", file, "--annotator", "bob").code == 0
+    said = {(line["annotator"], line["target"]): line for line in map(json.loads, journals(known_run))}
+    one, many = said["tester", "item"], said["bob", "item"]
+    assert many["blind"] is one["blind"] is False
+    assert many["overrules"] == one["overrules"]
+    assert one["overrules"]["value"] is False
+    assert said["bob", "turn:1"].get("blind") is None
+    assert said["bob", "response"]["blind"] is True
+    assert cli("import-labels", known_run, file, "--annotator", "carol").code == 0
+    assert [line.get("blind") for line in map(json.loads, journals(known_run)) if line["annotator"] == "carol"] == [
+        None, None, True,
+    ]  # fmt: skip
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     ("line", "told"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fcreview.agreement.ratings import Given
 from fcreview.agreement.wording import group_of, name_of, places, value_of
 from fcreview.sanitise import visible
+from fcreview.tui.figures.rows import Row, shown
 from fcreview.tui.text.format import cut_middle
 from fcreview.tui.text.lines import Part
 from fcreview.tui.text.table import Column
@@ -18,8 +19,6 @@ from fcreview.tui.text.theme import symbols
 if TYPE_CHECKING:
     from fcreview.agreement.summary import AgreementFigure
 
-NONE = "·"
-"""What figures say where there is no value."""
 GIVEN: dict[Given, str] = {"blind": "blind", "seen": "not blind", "unknown": "not known whether blind", "all": "all"}
 LABELS_FROM = 70
 """Cells from which the number of labels is shown."""
@@ -30,12 +29,6 @@ class Cell:
     """One figure, and the items it was made from."""
 
     figure: AgreementFigure
-    items: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    parts: list[Part]
     items: tuple[int, ...]
 
 
@@ -66,6 +59,6 @@ def rows(found: Sequence[Cell], cells: int) -> list[Row]:
 def _parts(figure: AgreementFigure, everybody: tuple[str, ...], cells: int) -> list[Part]:
     pair = figure.metric == "cohen" or figure.annotators != everybody
     who = f"    {visible(', '.join(figure.annotators))}: " if pair else "  "
-    value, interval = (symbols().none if text == NONE else text for text in value_of(figure))
+    value, interval = map(shown, value_of(figure))
     made: list[Part] = [(who + name_of(figure), ""), (value, "strong"), (interval, "dim"), (f"{figure.n_units:,}", "")]
     return [*made, (f"{figure.n_labels:,}", "dim")] if cells >= LABELS_FROM else made

@@ -12,7 +12,7 @@ import pytest
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from tests.sharing import Imports
-from tests.tui.document.walking import SIZES, faults
+from tests.tui.published.walking import SIZES, faults
 
 SAMPLE = 60
 """Items of a folder, spread over all of its runs."""

@@ -1,0 +1,155 @@
+"""A real browser for tests: Chromium without a window, spoken to over a pipe (DevTools protocol), no network.
+
+Every request that a page makes, and every line of its console, is kept.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+LONGEST = 60.0
+"""Seconds that an answer may take on a busy machine."""
+_OPTIONS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage"),
+    *("--hide-scrollbars", "--remote-debugging-pipe"),
+)
+
+
+def chromium() -> str | None:
+    """The program, if there is one."""
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a page did while it loaded."""
+
+    requests: list[str] = field(default_factory=list)
+    """Addresses, whether or not they were let through."""
+    complaints: list[str] = field(default_factory=list)
+    """Errors, warnings and whatever else stood in its console."""
+
+
+class Browser:
+    """One tab of one browser."""
+
+    def __init__(self, to: int, back: int) -> None:
+        self._to, self._back = to, back
+        self._last, self._read = 0, b""
+        self._session = ""
+        self.seen = Seen()
+        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Network", "Log", "Runtime"):
+            self.ask(f"{domain}.enable")
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """The answer's result. RuntimeError for an error."""
+        self._last += 1
+        message: dict[str, Any] = {"id": self._last, "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._to, json.dumps(message).encode() + b"\0")
+        while (answer := self._next()).get("id") != self._last:
+            self._note(answer)
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']}")
+        found: dict[str, Any] = answer["result"]
+        return found
+
+    def open(self, page: Path) -> Seen:
+        """From its file, until all of it is loaded and drawn."""
+        self.seen = Seen()
+        self.ask("Page.navigate", url=page.as_uri())
+        while self.value("document.readyState") != "complete" or self.value("location.href") != page.as_uri():
+            time.sleep(0.02)
+        self.ask("Runtime.evaluate", expression=_PAINTED, awaitPromise=True)
+        return self.seen
+
+    def value(self, expression: str) -> Any:
+        """Of an expression in the page, as JSON."""
+        found = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
+        if "exceptionDetails" in found:
+            raise RuntimeError(f"{expression}: {found['exceptionDetails']}")
+        return found["result"].get("value")
+
+    def look(self, width: int, height: int = 844, *, phone: bool = False, media: str = "") -> None:
+        """As wide as this, in CSS pixels; `media`: `print` for the rules of paper."""
+        sizes = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}
+        self.ask("Emulation.setDeviceMetricsOverride", **sizes)
+        self.ask("Emulation.setEmulatedMedia", media=media)
+        self.ask("Runtime.evaluate", expression=_PAINTED, awaitPromise=True)
+
+    def picture(self) -> bytes:
+        """PNG of what is in view."""
+        return base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])
+
+    def pdf(self) -> bytes:
+        """On A4, with the page's own margins."""
+        paper = {"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": True}
+        return base64.b64decode(self.ask("Page.printToPDF", **paper)["data"])
+
+    def _note(self, event: dict[str, Any]) -> None:
+        method, params = event.get("method"), event.get("params", {})
+        if method == "Network.requestWillBeSent":
+            self.seen.requests.append(params["request"]["url"])
+        elif method == "Log.entryAdded":
+            self.seen.complaints.append(params["entry"]["text"])
+        elif method in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown"):
+            self.seen.complaints.append(json.dumps(params))
+
+    def _next(self) -> dict[str, Any]:
+        end = time.monotonic() + LONGEST
+        while b"\0" not in self._read:
+            ready, _, _ = select.select([self._back], [], [], max(0.0, end - time.monotonic()))
+            part = os.read(self._back, 1 << 20) if ready else b""
+            if not part:
+                raise RuntimeError("the browser does not answer")
+            self._read += part
+        line, _, self._read = self._read.partition(b"\0")
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+
+_PAINTED = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+@contextmanager
+def browsing(program: str, folder: Path) -> Iterator[Browser]:
+    """A browser of its own, with its profile in this folder; it has ended when this is left."""
+    asked, to = os.pipe()
+    back, answered = os.pipe()
+    script = f'exec "$@" 3<&{asked} 4>&{answered}'
+    command = ["bash", "-c", script, "bash", program, *_OPTIONS, f"--user-data-dir={folder}", "about:blank"]
+    environment = os.environ | {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
+    process = subprocess.Popen(
+        command, pass_fds=(asked, answered), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    os.close(asked)
+    os.close(answered)
+    try:
+        browser = Browser(to, back)
+        yield browser
+        browser._session = ""
+        browser.ask("Browser.close")
+    finally:
+        os.close(to)
+        os.close(back)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,87 @@
+"""`fcreview merge` with errata and accepted rules: both sides' hold afterwards, and runs are rescored with them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fcreview.errata.file import read_errata
+from tests.commands import Done
+
+Cli = Callable[..., Done]
+ITEM, SECOND = "live_simple_3-3-0", "live_simple_0-0-0"
+
+pytestmark = pytest.mark.sweep
+
+
+@pytest.fixture
+def copies(tmp_path: Path, samples: Path) -> tuple[Path, Path]:
+    made = tmp_path / "one", tmp_path / "two"
+    for place in made:
+        shutil.copytree(samples / "bfcl", place, ignore=shutil.ignore_patterns("__pycache__"))
+    return made
+
+
+def mended(cli: Cli, runs: Path, minutes: int, who: str, *rules: str) -> Path:
+    """Errata of one golden answer, applied in this workspace."""
+    fix = json.dumps({"ground_truth": [{"timer.start": {"minutes": [minutes], "name": ["bread", ""]}}]})
+    said = ("--run", "maple-8b", "--annotator", who, "--golden-fix", fix, "--reason", f"{who} says so")
+    assert cli("label", runs, ITEM, *said).code == 0
+    for rule in rules:
+        assert cli("rules", "add", runs, rule).code == 0
+    out = runs / f"{who}.jsonl"
+    done = cli("errata", "create", runs, "-o", out)
+    assert done.code == 0, done.err
+    assert cli("import", runs, "--errata", out).code == 0
+    return out
+
+
+def rules_say(cli: Cli, runs: Path) -> dict[tuple[str, str], bool | None]:
+    rows = cli("items", runs, "--json", "--queue", "dataset").objects
+    return {(row["model"], row["id"]): row["rule"] for row in rows}
+
+
+def test_what_one_side_has_holds_on_the_other(cli: Cli, copies: tuple[Path, Path]) -> None:
+    here, other = copies
+    before = rules_say(cli, here)
+    mended(cli, other, 30, "bob", "ignore-case")
+    assert rules_say(cli, other) != before
+    done = cli("merge", here, other)
+    assert "errata: 1 new golden answer, 0 here already; 1 new rule" in done.out
+    assert "accepted rules: 1 new, 0 here already" in done.out and "rescored" in done.err
+    assert rules_say(cli, here) == rules_say(cli, other)
+    assert (here / ".fcreview/errata.jsonl").read_bytes() == (other / ".fcreview/errata.jsonl").read_bytes()
+    assert "ignore-case" in cli("rules", "list", here).out
+    again = [each for each in cli("merge", here, other, "--json").objects if "kind" in each]
+    assert [(each["kind"], each["new"], each["known"]) for each in again] == [("errata", 0, 1), ("rules", 0, 1)]
+
+
+def test_two_corrections_of_one_item_are_told_and_both_kept(cli: Cli, copies: tuple[Path, Path]) -> None:
+    here, other = copies
+    mended(cli, here, 30, "alice")
+    mended(cli, other, 31, "bob")
+    mine, theirs = ((place / ".fcreview/errata.jsonl").read_bytes() for place in copies)
+    done = cli("merge", here, other)
+    assert done.code == 0 and f"{ITEM}: another correction is here, which stays" in done.err
+    assert (here / ".fcreview/errata.jsonl").read_bytes() == mine
+    (kept,) = (here / ".fcreview").glob("errata-*.jsonl")
+    assert kept.read_bytes() == theirs and kept.name in done.err
+    assert read_errata(kept.read_bytes()).entries
+    cli("merge", here, other)
+    assert [*(here / ".fcreview").glob("errata-*.jsonl")] == [kept], "merging again adds nothing"
+
+
+def test_damaged_errata_are_told_and_reviews_taken_all_the_same(cli: Cli, copies: tuple[Path, Path]) -> None:
+    here, other = copies
+    rules_say(cli, here)
+    mended(cli, other, 30, "bob")
+    file = other / ".fcreview/errata.jsonl"
+    file.write_text(file.read_text().replace("bob says so", "bob said so"))
+    done = cli("merge", here, other)
+    assert done.code == 0 and "errata not merged" in done.err and "changed since it was written" in done.err
+    assert "bob: 1 new event" in done.out
+    assert not (here / ".fcreview/errata.jsonl").exists()

@@ -1,0 +1,50 @@
+"""What the screens are lent: the report as the command prints it, and exports that write benchmarks' own files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.cli.common import Place, opened
+from fcreview.cli.finding.lending import lend_screens
+from fcreview.errors import FcreviewError
+from fcreview.store.rows import View
+from fcreview.store.store import Store, StoreError
+from fcreview.tui.palette.asking import Export, write
+
+Cli = Callable[..., Any]
+
+
+def test_the_report_is_what_the_command_prints(cli: Cli, two_known_runs: Path) -> None:
+    printed = cli("report", two_known_runs).out
+    with opened(Place([two_known_runs])) as session, Store.open(session.workspace, "alice") as store:
+        report = lend_screens(session).report
+        assert report(store, (), lambda: False).split() == printed.split() != []
+        one = report(store, (2,), lambda: False)
+        assert "run 2 " in one and "run 1 " not in one
+        assert report(store, (), lambda: True) == ""
+
+
+def test_who_is_blind_gets_none(two_known_runs: Path) -> None:
+    with opened(Place([two_known_runs])) as session, Store.open(session.workspace, "alice", blind=True) as store:
+        with pytest.raises(StoreError, match="blind"):
+            lend_screens(session).report(store, (), lambda: False)
+        with pytest.raises(StoreError, match="blind"):
+            write(store, Export("jsonl", str(two_known_runs / "out.jsonl"), View()), None)
+    assert not (two_known_runs / "out.jsonl").exists()
+
+
+def test_whole_runs_are_written_whatever_is_shown(two_known_runs: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "native"
+    with opened(Place([two_known_runs])) as session, Store.open(session.workspace, "alice") as store:
+        said = write(store, Export("native", str(out), View("id:nothing")), lend_screens(session))
+        assert "of whole runs in" in said
+        with pytest.raises(FcreviewError, match="is not empty"):
+            write(store, Export("native", str(out), View()), lend_screens(session))
+        with pytest.raises(FcreviewError, match="the screen is no place"):
+            write(store, Export("jsonl", "-", View()), None)
+    assert [path for path in out.rglob("*") if path.is_file()]
+    assert capsys.readouterr() == ("", ""), "the screen would be written over"

@@ -1,0 +1,165 @@
+"""Files that change while they are followed, and the process that takes them in."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+from fcreview.cli.common import Place
+from fcreview.cli.following.watching import Watching
+from fcreview.store.rows import News, View
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+from fcreview.tui.following.source import FollowError, Taken
+from tests.commands import environment, in_this_process
+from tests.faults.processes import processes_with
+from tests.waiting import until
+
+RUN = "result/maple-8b"
+SIMPLE = f"{RUN}/non_live/BFCL_v4_simple_python_result.json"
+SCORE = "score/maple-8b/non_live/BFCL_v4_simple_python_score.json"
+LINE = '{"id": "simple_python_%s", "result": "[alarm.set(time=3)]", "input_token_count": 1, "output_token_count": 1}\n'
+
+
+@pytest.fixture
+def place(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """BFCL sample runs of one's own, of which one is opened; its scores and the dataset lie beside it."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    place = shutil.copytree(samples / "bfcl", tmp_path / "bfcl")
+    assert in_this_process(["import", place / RUN], tmp_path, environment(tmp_path)).code == 0
+    return place
+
+
+@pytest.fixture
+def watching(place: Path) -> Watching:
+    return Watching(Place([place / RUN]), 0.1)
+
+
+def append(file: Path, text: str) -> None:
+    with file.open("a") as stream:
+        stream.write(text)
+
+
+def store(place: Path) -> Store:
+    return Store.open(Workspace(place / RUN / ".fcreview"), "alice")
+
+
+def test_nothing_changes_by_itself(watching: Watching) -> None:
+    """Neither the store that the import writes nor what reviews bring counts."""
+    assert [watching.changed() for _ in range(3)] == [False, False, False]
+    assert watching.take_in().says == ""
+    assert not watching.changed()
+
+
+def test_lines_that_are_appended_are_new_items(place: Path, watching: Watching) -> None:
+    append(place / SIMPLE, LINE % 71 + LINE % 72)
+    assert watching.changed()
+    assert not watching.changed()
+    taken = watching.take_in()
+    assert (taken.news, taken.says, taken.runs) == (News(new=2), "2 new items", ())
+    assert not watching.changed()
+    with store(place) as now:
+        assert now.count(View("id:simple_python_71,simple_python_72")) == 2
+
+
+@pytest.mark.process
+def test_half_a_line_is_an_issue_until_it_is_whole(place: Path, watching: Watching) -> None:
+    whole = LINE % 71
+    append(place / SIMPLE, whole[:40])
+    assert watching.changed()
+    assert watching.take_in().news == News()
+    with store(place) as now:
+        assert any("cut off" in issue.what for issue in now.issues())
+    append(place / SIMPLE, whole[40:])
+    assert watching.changed()
+    assert watching.take_in().news == News(new=1)
+    with store(place) as now:
+        assert not any("cut off" in issue.what for issue in now.issues())
+
+
+def test_a_file_that_is_cut_and_one_that_is_gone_take_their_items_with_them(place: Path, watching: Watching) -> None:
+    shutil.rmtree(place / "score")  # what was scored stays
+    assert watching.changed()
+    watching.take_in()
+    lines = (place / SIMPLE).read_text().splitlines(keepends=True)
+    (place / SIMPLE).write_text("".join(lines[:2]) + lines[2][:30])
+    assert watching.changed()
+    assert watching.take_in().news == News(gone=len(lines) - 2)
+    (place / SIMPLE).unlink()
+    assert watching.changed()
+    assert watching.take_in().news == News(gone=2)
+    (place / SIMPLE).write_text("".join(lines))
+    assert watching.changed()
+    assert watching.take_in().news == News(new=len(lines))
+
+
+def test_an_answer_that_changes_is_told_and_scores_beside_the_run_are_followed(place: Path, watching: Watching) -> None:
+    text = (place / SIMPLE).read_text()
+    (place / SIMPLE).write_text(text.replace("annual_rate", "rate_of_a_year"))
+    assert watching.changed()
+    assert watching.take_in().says == "1 changed item"
+    (place / SCORE).unlink()
+    assert watching.changed()
+    assert watching.take_in().news == News()
+    with store(place) as now:
+        assert now.count(View("category:simple_python official:fail")) == 0
+
+
+def test_what_cannot_be_taken_in_is_told_and_tried_again(place: Path, watching: Watching, tmp_path: Path) -> None:
+    away = tmp_path / "away"
+    (place / RUN / "non_live").rename(away)
+    for folder in ("live", "multi_turn", "agentic", "format_sensitivity"):
+        shutil.rmtree(place / RUN / folder)
+    database = place / RUN / ".fcreview" / "store.duckdb"
+    before = database.read_bytes()
+    database.write_bytes(b"no database")
+    assert watching.changed()
+    with pytest.raises(FollowError):
+        watching.take_in()
+    database.write_bytes(before)
+    away.rename(place / RUN / "non_live")
+    assert watching.changed()
+    assert watching.take_in().news.gone > 0
+
+
+def test_a_second_run_joins_those_that_were_opened(place: Path, tmp_path: Path) -> None:
+    away = tmp_path / "away"
+    (place / "result" / "maple-8b-FC").rename(away)
+    workspace = tmp_path / "kept"
+    words = ["import", place / "result", "--workspace", workspace]
+    assert in_this_process(words, tmp_path, environment(tmp_path)).code == 0
+    watching = Watching(Place([place / "result"], workspace=workspace), 0.1)
+    watching.runs = (1,)
+    assert not watching.changed()
+    away.rename(place / "result" / "maple-8b-FC")
+    assert watching.changed()
+    taken = watching.take_in()
+    assert (taken.before, taken.runs) == ((1,), (1, 2))
+    assert taken.news.new > 0 and taken.news.gone == taken.news.changed == 0
+
+
+def test_closing_ends_the_process_in_the_middle_of_it(place: Path, watching: Watching) -> None:
+    lines = (place / SIMPLE).read_text()
+    append(place / SIMPLE, lines * (8_000_000 // len(lines)))
+    came: list[Taken | FollowError] = []
+
+    def take_in() -> None:
+        try:
+            came.append(watching.take_in())
+        except FollowError as error:
+            came.append(error)
+
+    thread = threading.Thread(target=take_in)
+    thread.start()
+    until(lambda: bool(list((place / RUN / ".fcreview").glob("tmp/*"))))
+    watching.close()
+    thread.join(20)
+    assert len(came) == 1 and isinstance(came[0], FollowError)
+    until(lambda: not processes_with(str(place / RUN)), 5)
+    left = {each.name for each in (place / RUN / ".fcreview").iterdir() if "tmp" in each.name and any(each.iterdir())}
+    assert not left
+    with store(place) as now:
+        assert now.count(View("category:simple_python")) == len(lines.splitlines())

@@ -1,0 +1,85 @@
+"""Figures of a confusion matrix are those of independent libraries, and bootstrap intervals lie where others' do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from nltk.metrics.agreement import AnnotationTask
+from scipy.stats import bootstrap
+from statsmodels.stats.inter_rater import cohens_kappa, to_table
+from statsmodels.stats.proportion import proportion_confint
+
+from fcreview.calibration.rates import Metric, Rate, binary_rates, other_rates
+
+COUNTS = st.lists(st.integers(0, 40), min_size=4, max_size=4).filter(any)
+
+
+def rates_of(counts: list[int]) -> dict[Metric, Rate]:
+    return {rate.metric: rate for rate in binary_rates(counts)}
+
+
+@given(counts=st.lists(st.integers(1, 12), min_size=4, max_size=4))
+def test_kappa_is_that_of_nltk(counts: list[int]) -> None:
+    pairs = [pair for pair, n in zip(((1, 1), (1, 0), (0, 1), (0, 0)), counts, strict=True) for _ in range(n)]
+    task = AnnotationTask([(who, at, pair[side]) for at, pair in enumerate(pairs) for side, who in enumerate("sp")])
+    assert rates_of(counts)["kappa"].value == pytest.approx(task.kappa(), abs=1e-9)
+
+
+@given(counts=COUNTS)
+def test_kappa_is_that_of_statsmodels(counts: list[int]) -> None:
+    tp, fp, fn, tn = counts
+    assume(not (tp == sum(counts) or tn == sum(counts)))  # one label only: chance agrees as often
+    oracle = cohens_kappa([[tp, fp], [fn, tn]], return_results=False)
+    assert rates_of(counts)["kappa"].value == pytest.approx(oracle, abs=1e-9)
+
+
+@given(pairs=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=60))
+def test_kappa_of_more_than_two_labels_is_that_of_statsmodels(pairs: list[tuple[int, int]]) -> None:
+    assume(len({label for pair in pairs for label in pair}) > 1)
+    oracle = cohens_kappa(to_table(np.array(pairs), bins=np.arange(6) - 0.5)[0], return_results=False)
+    kappa = {rate.metric: rate for rate in other_rates(pairs)}["kappa"]
+    assert kappa.value == pytest.approx(oracle, abs=1e-9)
+
+
+@given(counts=COUNTS)
+def test_shares_have_the_interval_of_statsmodels(counts: list[int]) -> None:
+    tp, fp, fn, tn = counts
+    rates = rates_of(counts)
+    for metric, passed, n in (
+        ("agreement", tp + tn, sum(counts)), ("tpr", tp, tp + fn), ("tnr", tn, tn + fp), ("precision", tp, tp + fp)
+    ):  # fmt: skip
+        rate = rates[metric]
+        if n == 0:
+            assert (rate.value, rate.low, rate.high) == (None, None, None)
+        else:
+            assert (rate.low, rate.high) == pytest.approx(proportion_confint(passed, n, method="wilson"), abs=1e-9)
+
+
+def kappa(said: Any, settled: Any, axis: int = -1) -> Any:
+    """Cohen's, of labels 0 and 1, along an axis."""
+    same, one, other = (said == settled).mean(axis), said.mean(axis), settled.mean(axis)
+    chance = one * other + (1 - one) * (1 - other)
+    return (same - chance) / (1 - chance)
+
+
+def f1(said: Any, settled: Any, axis: int = -1) -> Any:
+    return 2 * (said * settled).sum(axis) / (said.sum(axis) + settled.sum(axis))
+
+
+@pytest.mark.parametrize("counts", [[40, 12, 9, 55], [150, 3, 8, 22], [12, 5, 4, 9]])
+def test_bootstrap_intervals_are_as_scipy_draws_them(counts: list[int]) -> None:
+    """Both draw, each with chances of its own: the ends lie within a sixth of the width of each other."""
+    said, settled = np.repeat(np.array([[1, 1], [1, 0], [0, 1], [0, 0]]), counts, axis=0).T
+    rates = rates_of(counts)
+    for metric, statistic in (("kappa", kappa), ("f1", f1)):
+        drawn = bootstrap(
+            (said, settled), statistic, paired=True, method="percentile", n_resamples=4000, rng=np.random.default_rng(1)
+        ).confidence_interval  # fmt: skip
+        width = drawn.high - drawn.low
+        assert rates[metric].value == pytest.approx(float(statistic(said, settled)), abs=1e-9)
+        assert rates[metric].low == pytest.approx(drawn.low, abs=width / 6)
+        assert rates[metric].high == pytest.approx(drawn.high, abs=width / 6)

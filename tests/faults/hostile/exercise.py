@@ -1,0 +1,154 @@
+"""Every command that reads, and those that write what is read again, on one run: none fails of what is in it, none
+prints what a terminal obeys, and no page has markup that is not the program's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from markdown_it import MarkdownIt
+
+from fcreview.store.filters.words import LONGEST, quote
+from tests.commands import Done, in_this_process
+from tests.exporters.page.reading import read
+from tests.faults.hostile.data import SUFFIX
+from tests.faults.hostile.limits import within
+from tests.faults.processes import times
+
+_SUSPECT = re.compile(r"[^ -~\n]")
+READING = [
+    ["import"], ["runs"], ["runs", "--json"], ["items"], ["items", "--json"], ["triage"],
+    ["triage", "--json"], ["report"], ["report", "--json"], ["agreement"], ["agreement", "--json"], ["adjudicate"],
+    ["adjudicate", "--json"], ["doctor"], ["export"], ["export", "--format", "jsonl"],
+    ["sql", "FROM items"], ["sql", "FROM calls"], ["sql", "FROM runs"], ["sql", "FROM import_issues", "--json"],
+]  # fmt: skip
+SESSION = [
+    ["queue", "create", "--name", "pilot", "--annotators", "alice,bob", "--stratify", "category", "--overlap", "1"],
+    ["queue", "list"], ["queue", "show", "pilot"], ["queue", "show", "pilot", "--json"],
+    ["queue", "extend", "--name", "pilot"],
+    ["suspects"], ["suspects", "--json"], ["calibrate"], ["calibrate", "--by", "category", "--json"], ["estimate"],
+    ["estimate", "--json"], ["compare"], ["compare", "--json"],
+    ["compare", "1", "1", "--source", "official", "--against", "rule"],
+    ["compare", "1", "1", "--source", "official", "--against", "rule", "--json"],
+    ["rules", "try", "ignore-case"], ["rules", "try", "accept 1 for 2", "--json"], ["rules", "add", "ignore-case"],
+    ["rules", "list"], ["rules", "list", "--json"],
+    ["report", "--markdown"], ["report", "--html", "OUT/report.html"],
+]  # fmt: skip
+FORMATS = ["jsonl", "csv", "parquet", "labelstudio", "hf", "native", "golden-patch"]
+FIXES = [
+    json.dumps({"ground_truth": [{SUFFIX: {SUFFIX: [SUFFIX]}}]}),
+    json.dumps({"ground_truth": {SUFFIX: {SUFFIX: SUFFIX}}}),
+    json.dumps({"golden": [{"name": SUFFIX, "arguments": {SUFFIX: SUFFIX}}]}), json.dumps({SUFFIX: SUFFIX}),
+]  # fmt: skip
+"""Golden answers in the form of one benchmark or another; the others refuse them."""
+MARKUP = {"html_inline", "html_block", "link_open", "image"}
+
+
+def harmful(text: str) -> list[str]:
+    """Characters that a terminal obeys, or that hide or reorder others, and marks piled on marks."""
+    found = [
+        char for char in set(_SUSPECT.findall(text)) if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    ]
+    return found + (["\u0301" * 9] if "\u0301" * 9 in text else [])
+
+
+def check(words: list[str], done: Done) -> None:
+    said = (words, done.code, done.err[-400:])
+    assert done.code in (0, 1), said
+    assert "Traceback" not in done.err, said
+    assert "internal error" not in done.err, said
+    raw = "export" in words or "--json" in words
+    assert not [char for char in harmful(done.out) if not raw or len(char) == 1], said
+    assert not harmful(done.err), said
+    if done.code:
+        assert len(done.err.splitlines()) <= 5, said
+
+
+def check_page(page: str) -> None:
+    """Only the program's own elements, no link that leads elsewhere, nothing that a browser would fetch or run."""
+    assert read(page).faults == []
+    assert not harmful(page)
+
+
+def check_markdown(text: str) -> None:
+    """Nothing in it is a link, a picture or HTML."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    kinds = {each.type for block in tokens for each in [block, *(block.children or ())]}
+    assert not kinds & MARKUP, kinds & MARKUP
+
+
+def exercise(place: Path, cwd: Path, environ: dict[str, str], *, whole: bool = True) -> int:
+    """All of it, or some of it; how many items there are."""
+    out = cwd / "written"
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir()
+
+    def command(*words: str) -> Done:
+        where = words[:2] if words[0] in ("queue", "rules", "errata") else words[:1]
+        more = [word.replace("OUT", str(out)) if word.startswith("OUT") else word for word in words[len(where) :]]
+        here = [] if words[:2] in (("errata", "check"), ("errata", "issue")) else [place]
+        with within(120):
+            done = in_this_process([*where, *here, *more], cwd, environ)
+        check(list(words), done)
+        return done
+
+    rows = command("items", "--json").objects
+    some = random.sample(rows, min(times(1, 2), len(rows)))
+    for row in some:
+        for annotator, verdict in (("alice", "pass"), ("bob", "fail")):
+            command(
+                "label", row["id"], "--run", str(row["run"]), "--annotator", annotator, "--verdict", verdict,
+                "--note", SUFFIX, "--tag", SUFFIX,
+            )  # fmt: skip
+    for words in READING if whole else random.sample(READING, 8):
+        command(*words)
+    for row in some:
+        run = ("--run", str(row["run"]))
+        for words in (["show"], ["show", "--full"], ["show", "--json"], ["audit"], ["audit", "--json"]):
+            command(words[0], row["id"], *run, *words[1:])
+        command("show", row["id"], *run, "--html", "OUT/item.html")
+        check_page((out / "item.html").read_text("utf-8"))
+        if len(quote(row["id"])) < LONGEST - 9:
+            found = command("items", "--json", "--where", f"id:{quote(row['id'])}").objects
+            assert row["id"] in [each["id"] for each in found]
+    if rows:
+        for words in SESSION if whole else random.sample(SESSION, 4):
+            done = command(*words)
+            if "--markdown" in words:
+                check_markdown(done.out)
+            if "--html" in words:
+                check_page((out / "report.html").read_text("utf-8"))
+        if whole or random.random() < 0.2:
+            _leave_and_come_back(command, place, some[0], out)
+    return len(rows)
+
+
+def _leave_and_come_back(command: Callable[..., Done], place: Path, row: dict[str, Any], out: Path) -> None:
+    """Labels and fixes go out in every format; what comes in again is said by others."""
+    for fix in FIXES:
+        command("label", row["id"], "--run", str(row["run"]), "--adjudicate", "--verdict", "pass", "--golden-fix", fix)
+    for name in FORMATS:
+        words = [] if name in ("native", "golden-patch") else ["--with", "content"]
+        command("export", "--format", name, *words, "-o", f"OUT/{name}")
+    for name in ("jsonl", "labelstudio"):
+        command("import-labels", f"OUT/{name}", "--format", name, "--annotator", "carol", "--said-by", "alice")
+    command("errata", "create", "-o", "OUT/errata.jsonl")
+    if (out / "errata.jsonl").exists():
+        command("errata", "check", "OUT/errata.jsonl")
+        check_markdown(command("errata", "issue", "OUT/errata.jsonl").out)
+        command("report", "--errata", "OUT/errata.jsonl")
+    shutil.copytree(place / ".fcreview", out / "copy" / ".fcreview")
+    for journal in (out / "copy" / ".fcreview" / "reviews").glob("*.jsonl"):
+        journal.rename(journal.with_stem(f"{journal.stem}2"))
+    command("merge", "OUT/copy")
+    command("review", "--plain", "--queue", "dataset")
+    if (out / "native").is_dir():
+        with within(120):
+            check(["import"], in_this_process(["import", out / "native"], out, os.environ))

@@ -1,0 +1,122 @@
+"""One field of one record is very large, or nested a hundred thousand levels deep: every command ends in bounded time
+and memory, and the item's screen answers its keys."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.commands import PROGRAM, Done, in_this_process
+from tests.faults.hostile import data as hostile_data
+from tests.faults.hostile.data import BENCHMARKS
+from tests.faults.hostile.exercise import check
+from tests.faults.hostile.large import forms, once
+from tests.faults.processes import LONG, times
+from tests.faults.pty_program import OnTerminal
+
+COUNT = 600_000 if LONG else 100_000
+"""Values: more than a million in a line are not read."""
+MEMORY = (5 if LONG else 3) << 30
+"""Bytes of address space for one command."""
+SECONDS = 300 if LONG else 60
+"""Of the processor, for one command."""
+ONCE_SLOW = [
+    ("generic", ("helpdesk.jsonl", "golden", "arguments"), "arguments"),
+    ("bfcl", ("BFCL_v4_simple_python_result.json", "result"), "calls in text"),
+]
+"""What took a minute and more: each argument looked at all others, each call at all before it."""
+LARGEST = (
+    "SELECT run, id FROM items LEFT JOIN (SELECT item, sum(length(arguments)) AS size FROM calls GROUP BY item)"
+    " USING (item) ORDER BY size DESC NULLS LAST LIMIT 1"
+)
+COMMANDS = [
+    ["items", "--json"], ["items"], ["triage"], ["report"], ["export", "--with", "content"],
+    ["export", "--format", "csv"], ["suspects"], ["items", "--where", "text:word", "--json"], ["doctor"],
+]  # fmt: skip
+
+
+def _limited() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
+
+
+def bounded(place: Path, environ: dict[str, str], *words: str) -> Done:
+    """The command in a process of its own, which the system ends if it takes too much."""
+    done = subprocess.run(
+        [*PROGRAM, words[0], str(place), *words[1:]],
+        capture_output=True, stdin=subprocess.DEVNULL, env=environ, preexec_fn=_limited, timeout=20 * SECONDS,
+    )  # fmt: skip
+    return Done(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+
+def cases(benchmark: str) -> list[tuple[tuple[str, ...], str]]:
+    fields = hostile_data.fields(hostile_data.ROOT / "sample_runs" / benchmark)
+    any_ = [(random.choice(fields), form) for form in random.sample(sorted(forms(0)), times(1, 8))]
+    return [(field, form) for name, field, form in ONCE_SLOW if name == benchmark] + any_
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_every_command_ends_in_bounds(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
+    made = forms(COUNT)
+    for field, form in cases(benchmark):
+        print(f"{benchmark}: {form} in {field}", flush=True)
+        place = hostile_data.made(benchmark, tmp_path / "runs", once(field, made[form]))
+
+        def run(*words: str, place: Path = place) -> Done:
+            done = bounded(place, environ, *words)
+            check(list(words), done)
+            return done
+
+        run("import")
+        for words in COMMANDS:
+            run(*words)
+        for row in in_this_process(["sql", place, LARGEST, "--json"], tmp_path, environ).objects:
+            for more in ([], ["--full"], ["--json"], ["--html", str(tmp_path / "item.html")]):
+                run("show", row["id"], "--run", str(row["run"]), *more)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("benchmark", "field", "form"), ONCE_SLOW, ids=[each[0] for each in ONCE_SLOW])
+def test_its_screen_answers(
+    tmp_path: Path, environ: dict[str, str], benchmark: str, field: tuple[str, ...], form: str
+) -> None:
+    """Each key within ten seconds of the processor's time; opening it takes longer the larger it is."""
+    place = hostile_data.made(benchmark, tmp_path / "runs", once(field, forms(100_000)[form]))
+    (row,) = in_this_process(["sql", place, LARGEST, "--json"], tmp_path, environ).objects
+    words = ["open", place, "--queue", "dataset", "--item", row["id"], "--run", str(row["run"])]
+    with OnTerminal(words, environ) as app:
+        app.until("verdict on", 120)
+        for key in ("j", ".", "\x1b[6~", "a", "\x1b[F", "\x1b[H", "d", "/", "no such thing\r", "s"):
+            begun = used(app.pid)
+            app.type(key)
+            rests(app)
+            assert used(app.pid) - begun < 10, key
+        app.until("no match for")
+        app.type("p")
+        app.until("saved: pass")
+        app.type("\x11")
+        assert app.wait() == 0
+        assert b"Traceback" not in app.bytes
+
+
+def rests(app: OnTerminal) -> None:
+    """Until it has done nothing for a while."""
+    before = -1.0
+    while (now := used(app.pid)) > before:
+        before = now
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            app.read(0.1)
+
+
+def used(process: int) -> float:
+    """Seconds of the processor."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,131 @@
+"""Failures alike: what each cluster counts is what its filter finds, by every grouping."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fcreview.calls.clusters import CATEGORY, ERROR, GROUPINGS, VALUE, Cluster, grouped, meaning
+from fcreview.model import Item
+from fcreview.plan import RunPlan
+from fcreview.store.alike import clusters as module
+from fcreview.store.filters.narrowing import FAILING, narrowed
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace, find_workspace
+from fcreview.tui.queue.state import QueueState
+from tests.sharing import Imports
+from tests.store.factory import make_item, write_run
+
+SAMPLES = ("acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench")
+BY = range(len(GROUPINGS))
+VALUES = [
+    ('"km"', '"kilometers"'), ('"KM"', '"kilometers"'), ("3", '"3"'), ("3", None), (None, "3"), (None, None),
+    ('"none"', '"say \\"none\\" | or, (not) *"'), ('"a\\\\b"', "none"),
+]  # fmt: skip
+"""Values that differ in case only, in kind only, and that mean something in the filter language."""
+CATEGORIES = ["live", "live_simple", "Live", "live simple", "none", "a|b"]
+
+
+def odd(plan: RunPlan) -> Iterator[Item]:
+    for n in range(600):
+        golden, predicted = VALUES[n % 11 % len(VALUES)]
+        yield make_item(
+            n,
+            category=CATEGORIES[n % 7 % len(CATEGORIES)],
+            official=n % 5 == 0,
+            error_type=None if n % 3 else "value_error:string",
+            diff_function=("f", "F", "f:g")[n % 4 % 3],
+            diff_argument=None if golden is None and predicted is None else "unit",
+            diff_golden=golden,
+            diff_predicted=predicted,
+            first_difference=f"unit {predicted} (golden {golden})" if n % 2 else None,
+            verdicts=[],
+        )
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    place = tmp_path_factory.mktemp("alike")
+    workspace = find_workspace(place)
+    import_runs(workspace, [write_run(place / name, [{}], name) for name in ("a", "b")], odd)
+    return workspace
+
+
+def check(store: Store, state: QueueState, by: int) -> list[Cluster]:
+    """Every group and every cluster, entered as the screen does it, holds as many items as it said."""
+    view = state.view
+    failing = store.count(QueueState(where=narrowed(view.where, FAILING), scope=view.runs).view)
+    clusters = store.clusters(view, by=by)
+    assert sum(cluster.count for cluster in clusters) == failing
+    for group in grouped(clusters, by):
+        for count, terms in [(group.count, [group.term]), *((each.count, each.terms) for each in group.clusters)]:
+            entered = QueueState(where=view.where, scope=view.runs)
+            entered.take_terms([term for term in terms if term])
+            rows = store.page(entered.view, 0, 100_000)
+            assert len(rows) == count, terms
+            assert all(row.effective is False for row in rows)
+    for cluster in clusters:
+        rows = store.page(QueueState(where=cluster.where, queue="dataset", scope=view.runs).view, 0, 100_000)
+        assert [row.id for row in rows[: len(cluster.examples)]] == cluster.examples
+        assert (rows[0].first_difference or "") == cluster.difference
+    return clusters
+
+
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize(
+    "state", [QueueState(), QueueState(where='category:live OR golden_value:"\\"km\\""'), QueueState(scope=(2,))]
+)
+def test_values_and_categories_that_are_written_alike_are_told_apart(
+    workspace: Workspace, state: QueueState, by: int
+) -> None:
+    with Store.open(workspace, "alice") as store:
+        assert len(check(store, state, by)) > 3
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_clusters_of_the_sample_runs_hold_what_they_say(name: str, imports: Imports, samples: Path) -> None:
+    with Store.open(imports.of([samples / name]), "alice") as store:
+        for by in BY:
+            found = check(store, QueueState(), by)
+            assert all(meaning(group) for group in grouped(found, by) if by == ERROR and group.name)
+        told = {(each.golden, each.predicted) for each in store.clusters(QueueState().view, by=VALUE)}
+        assert told - {(None, None)}, "no failing item of the sample differs in a value"
+
+
+@pytest.mark.parametrize("by", [CATEGORY, VALUE])
+def test_none_in_blind_mode(workspace: Workspace, by: int) -> None:
+    with Store.open(workspace, "alice", blind=True) as store:
+        assert store.clusters(QueueState().view, by=by) == []
+
+
+def test_of_values_only_the_most_frequent_are_told(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store.open(workspace, "alice") as store:
+        every = grouped(store.clusters(QueueState().view, by=VALUE), VALUE)
+        monkeypatch.setattr(module, "VALUES", 3)
+        told = grouped(store.clusters(QueueState().view, by=VALUE), VALUE)
+    counts = sorted((group.count for group in every), reverse=True)
+    assert sorted((group.count for group in told), reverse=True) == counts[:3]
+    assert {(group.term, group.count) for group in told} < {(group.term, group.count) for group in every}
+
+
+def test_a_value_is_found_with_and_without_the_quotation_marks_of_json(workspace: Workspace) -> None:
+    counts = Counter(VALUES[n % 11 % len(VALUES)][0] for n in range(600))
+    with Store.open(workspace, "alice") as store:
+        for where, found in [
+            ("golden_value:km", counts['"km"'] + counts['"KM"']),
+            ('golden_value:"\\"km\\""', counts['"km"']),
+            ("golden_value:none", counts[None]),
+            ("golden_value:3 -predicted_value:none", sum(VALUES[n % 11 % 8] == ("3", '"3"') for n in range(600))),
+        ]:
+            assert store.count(QueueState(where=where).view) == 2 * found, where
+
+
+def test_error_types_functions_and_arguments_share_their_clusters(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        assert all(
+            store.clusters(QueueState().view, by=by) == store.clusters(QueueState().view) for by in (ERROR, 1, 2)
+        )

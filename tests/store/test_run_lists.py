@@ -1,0 +1,89 @@
+"""Runs in order, in groups, and which of them words select."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fcreview.model import Run
+from fcreview.store.rows import RunRow
+from fcreview.store.run_lists import GROUPED_BY, SORTED_BY, folder_of, grouped, matching, ordered
+
+
+def row(number: int, model: str, path: str = "a/b", generation: str = "V1", **counts: Any) -> RunRow:
+    fields = {"official_pass": 0, "official_known": 0, "rule_pass": 0, "rule_known": 0, "effective_pass": 0}
+    fields |= {"effective_known": 0, "reviewed": 0, "n_issues": 0, "n_items": 100, **counts}
+    return RunRow(number, Run("bfcl", generation, "en", model, path, title="BFCL"), **fields)
+
+
+RUNS = [
+    row(1, "maple", "x/2024-08-01/result/maple", official_pass=50, official_known=100, reviewed=3),
+    row(2, "Birch", "x/2024-07-24/result/birch", official_pass=9, official_known=10),
+    row(3, "maple", "x/2024-07-24/result/maple", generation="V3"),
+    row(4, "oak", "x/2024-08-01/result/oak", official_pass=90, official_known=100, reviewed=7),
+]
+
+
+def numbers(runs: list[RunRow]) -> list[int]:
+    return [run.run for run in runs]
+
+
+@pytest.mark.parametrize(
+    ("sort", "order", "reversed_"),
+    [
+        ("run", [1, 2, 3, 4], [4, 3, 2, 1]),
+        ("model", [2, 1, 3, 4], [4, 3, 1, 2]),
+        ("date", [2, 3, 1, 4], [4, 1, 3, 2]),
+        ("official", [2, 4, 1, 3], [1, 4, 2, 3]),
+        ("reviewed", [4, 1, 2, 3], [3, 2, 1, 4]),
+        ("generation", [1, 2, 4, 3], [3, 4, 2, 1]),
+    ],
+)
+def test_orders_what_has_no_rate_is_last_either_way(sort: str, order: list[int], reversed_: list[int]) -> None:
+    assert numbers(ordered(RUNS, sort)) == order
+    assert numbers(ordered(RUNS, sort, reverse=True)) == reversed_
+
+
+def test_every_order_works_on_every_run() -> None:
+    for sort in SORTED_BY:
+        assert sorted(numbers(ordered(RUNS, sort))) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("by", "groups"),
+    [
+        ("", {"": [1, 2, 3, 4]}),
+        ("model", {"maple": [1, 3], "Birch": [2], "oak": [4]}),
+        ("generation", {"BFCL V1": [1, 2, 4], "BFCL V3": [3]}),
+        ("date", {"2024-08-01": [1, 4], "2024-07-24": [2, 3]}),
+    ],
+)
+def test_groups_stand_where_their_first_run_stood(by: str, groups: dict[str, list[int]]) -> None:
+    made = grouped(RUNS, by)
+    assert {group.name: numbers(group.runs) for group in made} == groups
+    assert [group.name for group in made] == list(groups)
+    assert by in ("", *GROUPED_BY)
+
+
+@pytest.mark.parametrize(
+    ("path", "folder"),
+    [
+        ("archive/2024-07-24/result/gpt-4", "2024-07-24"),
+        ("archive/BFCL_20250825/result/gpt-4", "2025-08-25"),
+        ("panel/result/gpt-4o-2024-08-06", "panel"),
+        ("result/gpt-4", "result"),
+        ("gpt-4", ""),
+        ("a/12024-07-245/result/m", "12024-07-245"),
+    ],
+)
+def test_the_date_of_a_folder_above_never_that_of_a_model(path: str, folder: str) -> None:
+    assert folder_of(row(1, "m", path)) == folder
+
+
+def test_every_word_has_to_be_there() -> None:
+    assert numbers(matching(RUNS, "")) == [1, 2, 3, 4]
+    assert numbers(matching(RUNS, "MAPLE")) == [1, 3]
+    assert numbers(matching(RUNS, "maple v3")) == [3]
+    assert numbers(matching(RUNS, "07-24 bfcl")) == [2, 3]
+    assert numbers(matching(RUNS, "maple elm")) == []

@@ -1,0 +1,102 @@
+"""An app that follows hand-made runs: a test changes rows, and the import is a real one, in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.importing.news import Before
+from fcreview.store.workspace import Workspace, find_workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.following import follower
+from fcreview.tui.following.source import FollowError, Taken
+from tests.store.factory import read, write_run
+from tests.tui.conftest import MakeApp, Rows, screen_lines
+
+MODEL = "maple-8b"
+PATIENCE = 30.0
+
+
+class Rewritten:
+    """The source of an app: what `write` put into the run's file is taken in at the next look."""
+
+    interval = 0.02
+
+    def __init__(self, place: Path, rows: Rows) -> None:
+        self.place, self.rows, self.due = place, rows, False
+        self.fails = ""
+        self.taken = 0
+        self.closed = False
+
+    @property
+    def workspace(self) -> Workspace:
+        return find_workspace(self.place)
+
+    def write(self, rows: Rows) -> None:
+        self.rows, self.due = rows, True
+
+    def changed(self) -> bool:
+        due, self.due = self.due, False
+        return due
+
+    def take_in(self) -> Taken:
+        if self.fails:
+            raise FollowError(self.fails)
+        with Before(self.workspace) as before:
+            import_runs(self.workspace, [write_run(self.place / MODEL, self.rows, MODEL)], read, jobs=1)
+            self.taken += 1
+            return Taken(before.news([]))
+
+    def close(self) -> None:
+        self.closed = True
+
+    def said(self) -> list[dict[str, Any]]:
+        file = self.workspace.reviews / "alice.jsonl"
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def row(name: str, **fields: Any) -> dict[str, Any]:
+    """An item that is known by its name, whatever line it stands in."""
+    usual = {"prediction_hash": f"p {name}", "golden_hash": f"g {name}", "question": f"What is {name}?", "messages": []}
+    return {"id": name, "first_difference": f"city of {name}", **usual, **fields}
+
+
+def rows_of(*names: str) -> Rows:
+    return [row(name) for name in names]
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pause as long as the last import took."""
+    monkeypatch.setattr(follower, "SHARE", 0)
+
+
+@pytest.fixture
+def following(make_app: MakeApp, tmp_path: Path) -> Callable[..., tuple[FcreviewApp, Rewritten]]:
+    def make(rows: Rows, **options: Any) -> tuple[FcreviewApp, Rewritten]:
+        source = Rewritten(tmp_path / "work", rows)
+        return make_app(rows, follow=source, **options), source
+
+    return make
+
+
+async def until(pilot: Pilot[Any], holds: Callable[[list[str]], object]) -> list[str]:
+    """The screen's lines, as soon as they are so."""
+    end = asyncio.get_running_loop().time() + PATIENCE
+    while not holds(lines := screen_lines(pilot.app)):
+        assert asyncio.get_running_loop().time() < end, "\n".join(lines)
+        await asyncio.sleep(0.01)
+    return lines
+
+
+def cursor_line(lines: list[str]) -> tuple[int, str]:
+    """Where the list's cursor is on the screen, and the item there."""
+    at = next(at for at, line in enumerate(lines) if line.startswith("▸"))
+    return at, lines[at].split()[1]

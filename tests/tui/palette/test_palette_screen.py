@@ -1,0 +1,282 @@
+"""The palette over the queue and over an item: what is found and what is done, on a real store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.sampling.shares import Sharing
+from fcreview.store.queues.creating import Wanted
+from fcreview.store.queues.file import write_queue
+from fcreview.store.rows import View
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.palette.asking import Lent
+from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.screens.pager import PagerScreen
+from fcreview.tui.screens.palette.palette import PaletteInput, PaletteScreen
+from fcreview.tui.screens.queue import QueueScreen
+from tests.tui.queue.test_queue_choosing import items, some
+from tests.tui.test_quick_keys import press, until
+
+SIZE = (80, 24)
+
+
+async def typed(pilot: Any, settled: Any, text: str, *keys: str) -> list[str]:
+    await pilot.press("colon", *text, *keys)
+    lines: list[str] = await settled(pilot)
+    return lines
+
+
+def first(lines: list[str]) -> str:
+    """The line under the palette's cursor."""
+    start = next(at for at, line in enumerate(lines) if line.startswith(" : ") or line == " :")
+    return next(line for line in lines[start:] if line.startswith("▸"))
+
+
+@pytest.mark.parametrize("size", [(60, 15), (160, 50)])
+async def test_it_opens_and_closes_and_nothing_has_changed(make_app: Any, settled: Any, size: tuple[int, int]) -> None:
+    async with make_app(some()).run_test(size=size) as pilot:
+        before = await settled(pilot)
+        lines = await typed(pilot, settled, "")
+        assert isinstance(pilot.app.screen, PaletteScreen)
+        assert "── palette" in "\n".join(lines) and "enter choose" in lines[-1]
+        assert all(len(line) <= size[0] for line in lines)
+        await pilot.press("escape")
+        assert await settled(pilot) == before
+
+
+async def test_an_action_does_what_its_key_does(make_app: Any, settled: Any) -> None:
+    async with make_app(some()).run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        lines = await typed(pilot, settled, "clus")
+        assert first(lines).split() == ["▸", "c", "clusters", "action"]
+        await pilot.press("enter")
+        by_palette = await settled(pilot)
+        await pilot.press("escape", "c")
+        assert await settled(pilot) == by_palette
+        assert "by error" in by_palette[0]
+
+
+async def test_a_verdict_is_given_to_the_item_below_and_written(make_app: Any, settled: Any) -> None:
+    app: FcreviewApp = make_app(some())
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        lines = await settled(pilot)
+        name = lines[0].split()[0]
+        await typed(pilot, settled, "golden wr", "enter")
+        lines = await settled(pilot)
+        assert isinstance(app.screen, ItemScreen) and lines[0].split()[0] != name
+        (journal,) = (make_app.stores[-1].workspace.reviews).glob("*.jsonl")
+        (event,) = map(json.loads, journal.read_text().splitlines())
+        assert (event["key"]["id"], event["verdict"], event["fault"]) == (name, True, "golden")
+
+
+async def test_enter_alone_chooses_nothing_and_keys_with_another_meaning_are_shown(make_app: Any, settled: Any) -> None:
+    app: FcreviewApp = make_app(some(), key_names={"item.pass": "y"})
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        lines = await typed(pilot, settled, "", "enter")
+        assert isinstance(app.screen, PaletteScreen) and "type what is wanted" in "\n".join(lines)
+        assert first(lines).split()[1:3] == ["y", "pass"]
+        assert not list(make_app.stores[-1].workspace.reviews.glob("*.jsonl"))
+
+
+async def test_an_id_is_gone_to_from_the_queue_and_from_an_item(make_app: Any, settled: Any) -> None:
+    app: FcreviewApp = make_app([{} for _ in range(300)], view=View(where="id:simple_1"))
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        lines = await typed(pilot, settled, "simple_25")
+        assert first(lines).split()[1:3] == ["simple_25", "simple"]
+        await pilot.press("enter")
+        assert (await settled(pilot))[0].startswith(" simple_25 ")
+        await typed(pilot, settled, "simple_299", "enter")
+        lines = await settled(pilot)
+        assert lines[0].startswith(" simple_299 ") and isinstance(app.screen, ItemScreen)
+        await pilot.press("escape")
+        assert (await settled(pilot))[0].startswith(" simple_25 ")
+        await pilot.press("escape")
+        assert items(await settled(pilot)) == ["simple_1"] and isinstance(app.screen, QueueScreen)
+
+
+async def test_enter_waits_for_an_id_that_is_still_looked_for(make_app: Any, settled: Any) -> None:
+    app: FcreviewApp = make_app([{} for _ in range(30)])
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("colon")
+        await settled(pilot)
+        screen = app.screen
+        assert isinstance(screen, PaletteScreen)
+        screen._put("simple_17")
+        await pilot.press("enter")
+        assert (await settled(pilot))[0].startswith(" simple_17 ")
+
+
+async def test_orders_queue_files_and_runs_lead_to_the_queue_and_esc_comes_back(make_app: Any, settled: Any) -> None:
+    app: FcreviewApp = make_app(runs={"maple-8b": some(), "birch-70b": some()[:3]})
+    store = make_app.stores[-1]
+    for name, people in (("pilot", ["alice", "bob"]), ("others", ["bob", "carol"])):
+        write_queue(store.workspace, store.drawn(Wanted(name, View(), 4, "", Sharing(people, overlap=4))))
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        await typed(pilot, settled, "birch", "enter")
+        lines = await settled(pilot)
+        assert "birch-70b" in lines[0] and lines[2].endswith("1/3") and isinstance(app.screen, QueueScreen)
+        await typed(pilot, settled, "order data", "enter")
+        assert "order dataset" in (await settled(pilot))[2]
+        await pilot.press("escape")
+        lines = await settled(pilot)
+        assert isinstance(app.screen, QueueScreen) and "2 runs" in lines[0]
+        await typed(pilot, settled, "queue pilot", "enter")
+        lines = await settled(pilot)
+        assert "queue pilot · 0 of 4 done" in lines[2]
+        await pilot.press("escape")
+        assert "queue pilot" not in (await settled(pilot))[2]
+        lines = await typed(pilot, settled, "queue others", "enter")
+        assert isinstance(app.screen, PaletteScreen) and "it has no share for you" in "\n".join(lines)
+
+
+async def test_the_report_is_shown_and_what_goes_wrong_is_said_there(make_app: Any, settled: Any) -> None:
+    asked: list[Any] = []
+
+    def report(store: Any, runs: Any, stopped: Any) -> str:
+        asked.append(tuple(runs))
+        return f"{len(store.runs())} runs\naccuracy 71.3 %"
+
+    app: FcreviewApp = make_app(runs={"maple-8b": some(), "birch-70b": some()[:3]}, view=View(runs=(2,)))
+    app.session.lent = Lent(report, lambda tell: pytest.fail("not asked for"))
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await typed(pilot, settled, "report", "enter")
+        assert isinstance(app.screen, PagerScreen) and "accuracy 71.3 %" in "\n".join(await settled(pilot))
+        assert asked == [(2,)]
+        await pilot.press("escape")
+        await settled(pilot)
+        assert isinstance(app.screen, QueueScreen)
+
+
+async def test_an_export_is_of_what_is_shown_and_replaces_nothing_unasked(
+    make_app: Any, settled: Any, tmp_path: Path
+) -> None:
+    app: FcreviewApp = make_app(some(), view=View(where="category:live_simple"))
+    file = tmp_path / "labels.jsonl"
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        lines = await typed(pilot, settled, "export js", "enter")
+        assert isinstance(app.screen, PaletteScreen) and "type FILE: export jsonl FILE" in "\n".join(lines)
+        app.screen._put(f"export jsonl {file}")
+        await pilot.press("enter")
+        assert "3 labels of the items shown" in (await settled(pilot))[3]
+        assert [json.loads(line)["id"] for line in file.read_text().splitlines()] == [f"simple_{n}" for n in (4, 5, 6)]
+        file.write_text("mine")
+        await pilot.press("colon")
+        await settled(pilot)
+        assert isinstance(app.screen, PaletteScreen)
+        app.screen._put(f"export jsonl {file}")
+        await pilot.press("enter")
+        assert "it is there: enter again replaces" in "\n".join(await settled(pilot))
+        assert file.read_text() == "mine"
+        await pilot.press("enter")
+        await settled(pilot)
+        assert len(file.read_text().splitlines()) == 3
+        await pilot.press("colon")
+        await settled(pilot)
+        app.screen._put(f"export jsonl {tmp_path}/nowhere/x.jsonl")
+        await pilot.press("enter")
+        assert "No such file" in (await settled(pilot))[3]
+
+
+async def test_a_filter_is_saved_listed_taken_and_forgotten(make_app: Any, settled: Any) -> None:
+    app: FcreviewApp = make_app(some(), view=View(where="category:live_simple"))
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await typed(pilot, settled, "save filter live", "enter")
+        assert "saved as @live" in (await settled(pilot))[3]
+        await pilot.press("F")
+        assert len(items(await settled(pilot))) == 12
+        lines = await typed(pilot, settled, "@li")
+        assert first(lines).split()[1:] == ["@live", "category:live_simple", "filter"]
+        await pilot.press("enter")
+        lines = await settled(pilot)
+        assert items(lines) == ["simple_4", "simple_5", "simple_6"] and "filter category:live_simple" in lines[2]
+        await pilot.press("escape")
+        assert len(items(await settled(pilot))) == 12
+        file = make_app.stores[-1].workspace.root / "filters" / "alice.json"
+        file.write_text('{"live": "catgory:live"}')
+        lines = await typed(pilot, settled, "@live", "enter")
+        assert isinstance(app.screen, PaletteScreen) and "there is no key catgory" in "\n".join(lines)
+        await pilot.press("escape")
+        await settled(pilot)
+        await typed(pilot, settled, "forget @live", "enter")
+        await settled(pilot)
+        assert json.loads(file.read_text()) == {}
+
+
+async def test_blind_it_offers_nothing_that_tells(make_app: Any, settled: Any) -> None:
+    app: FcreviewApp = make_app(some(), blind=True)
+    filters = make_app.stores[-1].workspace.root / "filters"
+    filters.mkdir()
+    (filters / "alice.json").write_text('{"telling": "official:fail", "fine": "you:none"}')
+    app.session.lent = Lent(lambda *asked: pytest.fail("told"), lambda tell: pytest.fail("told"))
+    async with app.run_test(size=(100, 50)) as pilot:
+        await settled(pilot)
+        lines = "\n".join(await typed(pilot, settled, ""))
+        assert "clusters" not in lines and "adjudicate" not in lines and "disagreement" not in lines
+        assert "official:fail" not in lines and "@telling" in lines and "you:none" in lines
+        for what in ("report", "export csv", "@telling"):
+            await pilot.press("ctrl+u", *what, "enter")
+            lines = "\n".join(await settled(pilot))
+            assert "hidden in blind mode" in lines and isinstance(app.screen, PaletteScreen)
+
+
+async def test_two_panes_an_order_leads_to_the_list_and_an_id_to_its_item(make_app: Any, settled: Any) -> None:
+    app: FcreviewApp = make_app([{"official": at % 2 == 0} for at in range(60)])
+    async with app.run_test(size=(160, 50)) as pilot:
+        lines = await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        await typed(pilot, settled, "order dataset", "enter")
+        lines = await settled(pilot)
+        assert "order dataset" in lines[3] and app.focused is app.screen.query_one("#list")  # type: ignore[comparison-overlap]
+        await typed(pilot, settled, "simple_44", "enter")
+        lines = await settled(pilot)
+        assert isinstance(app.screen, QueueScreen) and app.focused is app.screen.query_one("#item-text")
+        assert "45/60" in "\n".join(lines) and app.screen._panes.item is not None
+        assert app.screen._panes.item.reviewing.shown.detail.row.id == "simple_44"
+        await typed(pilot, settled, "unsure", "enter")
+        await settled(pilot)
+        (journal,) = make_app.stores[-1].workspace.reviews.glob("*.jsonl")
+        (event,) = map(json.loads, journal.read_text().splitlines())
+        assert (event["key"]["id"], event["verdict"]) == ("simple_44", "unsure")
+
+
+@pytest.mark.parametrize("below", ["queue", "item"])
+async def test_what_is_typed_right_behind_its_key_is_never_a_key_of_what_lies_below(
+    make_app: Any, settled: Any, below: str
+) -> None:
+    app: FcreviewApp = make_app(some())
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        if below == "item":
+            await pilot.press("enter")
+            await settled(pilot)
+        under = app.screen
+        press(app, "colon", *"fpc")
+        await until(lambda: [box.value for box in app.screen.query(PaletteInput)] == ["fpc"])
+        await settled(pilot)
+        assert app.screen_stack[-2] is under and len(app.screen_stack) == (2 if below == "queue" else 3)
+        assert not list(make_app.stores[-1].workspace.reviews.glob("*.jsonl"))
+
+
+async def test_its_key_is_a_letter_where_something_is_typed(make_app: Any, settled: Any) -> None:
+    async with make_app(some()).run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("f", *"category", "colon", *"live")
+        assert (await settled(pilot))[-3].startswith(" filter category:live")

@@ -1,0 +1,129 @@
+"""Published items on which screens once misled: what their first screen shows at 80x24, in this order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fcreview.store.rows import ItemDetail
+from fcreview.store.store import Store
+from fcreview.tui.document.blocks import Options
+from fcreview.tui.document.document import document
+from fcreview.tui.item.cursor import Cursor
+from fcreview.tui.text.lines import plain
+from tests.sharing import Imports
+from tests.tui.published.walking import BARS, GUTTER, first_screen
+
+pytestmark = [pytest.mark.sweep, pytest.mark.slow]
+SEEN = {
+    ("confetti", "conversationsclean_1"): [
+        "user    ",
+        "golden  HRCompany",
+        "   got  ",
+        "── turn 1 · call 1 of 1",
+        "! function",
+    ],
+    ("confetti", "conversationsclean_6"): [
+        "── said before",
+        'golden  BookFlight_get_airport_code(query="San Diego") · step 1',
+        "golden  BookFlight_search_flights",
+        "step 4",
+        "── turn 2 · call 1 of 1 · RAG_query · step 5",
+        "! query",
+    ],
+    ("confetti", "dialogacts_10"): ["── response · step 1 · judged", "golden", "! labels", "reply   "],
+    ("confetti", "conversationsclean_137"): ["~ star_ratings  4 or 5", "stored as [4, 5]"],
+    ("acebench", "agent_multi_turn_20"): [
+        "user    I am Frank",
+        "= call 1 of 2",
+        "── turn 1 · call 2 of 2",
+        "! user_id",
+    ],
+    ("acebench", "agent_multi_turn_21"): [
+        "step 1  Before I proceed",
+        "user    Yes",
+        "+ call 3 of 3 · extra: cancel_reservation",
+        "step 2",
+        "= call 1 of 3",
+    ],
+    ("acebench", "agent_multi_step_0"): [
+        "state   at the start",
+        "! golden answer cannot be read",
+        "golden     [add_food_delivery_order(",
+        "predicted  add_food_delivery_order(",
+    ],
+    ("acebench", "special_irrelevant_6"): ["must say: the limitations", "── 4 functions on offer"],
+    ("hammerbench", "IS_0_3"): [
+        "── response · step 1 · judged",
+        "golden",
+        "Sorry, no tool is suitable",
+        "── 5 functions on offer",
+    ],
+    ("hammerbench", "mQmA_7_2"): ["! departure", "── official", "── judge"],
+    ("complexfuncbench", "Cross-0"): ["+ extra · golden of call 6", "! query"],
+}
+"""Beginnings or parts of rows."""
+BELOW = {
+    ("acebench", "agent_multi_step_2"): [
+        "state   at the start",
+        "+ call 4 of 4",
+        "── state at the end",
+        "! FoodPlatform.users.Jack.balance",
+        "milestones        1 of 3 met: turn_on_wifi",
+    ],
+    ("complexfuncbench", "Cross-0"): [
+        "✗ equivalent",
+        "── turn 1 · call 6 of 9",
+        "✓ equivalent",
+        "── response · step 6",
+    ],
+}
+"""Somewhere in the item."""
+
+
+def missing(rows: list[str], wanted: list[str]) -> list[str]:
+    """What does not stand there, or not behind what precedes it."""
+    at, found = 0, []
+    for each in wanted:
+        place = next((n for n in range(at, len(rows)) if each in rows[n]), None)
+        if place is None:
+            found.append(each)
+        else:
+            at = place
+    return found
+
+
+def opened(store: Store, name: str) -> ItemDetail:
+    return store.detail(store.find(name)[0])
+
+
+@pytest.mark.parametrize(("folder", "name"), SEEN)
+def test_the_first_screen_tells_it(folder: str, name: str, bench: Path, imports: Imports) -> None:
+    with Store.open(imports.of([bench / folder]), "alice") as store:
+        shown = first_screen(Cursor(opened(store, name), "alice"), 80 - GUTTER, 24 - BARS)
+    rows = [row for _, row in shown]
+    assert not missing(rows, SEEN[folder, name]), "\n".join(rows)
+
+
+@pytest.mark.parametrize(("folder", "name"), BELOW)
+def test_the_item_tells_it(folder: str, name: str, bench: Path, imports: Imports) -> None:
+    with Store.open(imports.of([bench / folder]), "alice") as store:
+        blocks = document(opened(store, name), "alice", Options())
+    rows = [plain(line) for block in blocks for line in block.lines(80 - GUTTER)]
+    assert not missing(rows, BELOW[folder, name]), "\n".join(rows)
+
+
+def test_the_document_of_a_turn_is_of_its_own_function(bench: Path, imports: Imports) -> None:
+    """From `multi_turn_base_18` `K d` led to the function of another turn."""
+    with Store.open(imports.of([bench / "bfcl_v4"]), "alice") as store:
+        for item in store.find("multi_turn_base_18"):
+            reader = Cursor(store.detail(item), "alice")
+            turns = [block.key for block in reader.blocks if block.key.startswith("turn:") and "/" not in block.key]
+            for turn in turns:
+                reader.rebuild(at=turn)
+                reader.function()
+                shown = [block.key for block in reader.blocks if block.key.endswith("/document")]
+                assert all(key.startswith(f"{turn}/") for key in shown)
+                while reader.options.documents:
+                    reader.function()

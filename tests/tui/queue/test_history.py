@@ -1,0 +1,105 @@
+"""What was typed comes back in the next session, and filters have names in the filter line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.tui.queue.history import MOST, Typed
+from tests.tui.queue.test_queue_choosing import items, some
+
+SIZE = (100, 24)
+
+
+def test_of_one_annotator_in_the_next_session(tmp_path: Path) -> None:
+    typed = Typed(tmp_path, "alice")
+    for text in ("you:none", "stale", "you:none"):
+        typed.remember("filter", text)
+    typed.remember("search", "celsius")
+    again = Typed(tmp_path, "alice")
+    assert (again.history("filter"), again.history("search")) == (["stale", "you:none"], ["celsius"])
+    assert Typed(tmp_path, "bob").history("filter") == []
+    assert Typed(None, "alice").history("filter") == []
+
+
+def test_it_is_bounded_and_survives_what_others_wrote_there(tmp_path: Path) -> None:
+    typed = Typed(tmp_path, "alice")
+    for number in range(MOST + 5):
+        typed.remember("filter", f"turns>{number}")
+    assert len(typed.history("filter")) == MOST and typed.history("filter")[-1] == f"turns>{MOST + 4}"
+    file = tmp_path / "history" / "alice.json"
+    for content in (b"", b"[]", b'{"filter": "x"}', b'{"filter": [1, "", "stale"], "search": {}}'):
+        file.write_bytes(content)
+        assert Typed(tmp_path, "alice").history("filter") in ([], ["stale"])
+
+
+def test_a_workspace_that_cannot_be_written_to_keeps_it_for_the_session(tmp_path: Path) -> None:
+    (tmp_path / "history").write_text("in the way")
+    typed = Typed(tmp_path, "alice")
+    typed.remember("filter", "stale")
+    assert typed.history("filter") == ["stale"]
+
+
+def test_blind_what_tells_verdicts_does_not_come_back(tmp_path: Path) -> None:
+    typed = Typed(tmp_path, "alice")
+    for text in ("official:fail", "you:none", "(stale"):
+        typed.remember("filter", text)
+    assert Typed(tmp_path, "alice", blind=True).history("filter") == ["you:none", "(stale"]
+    typed.save("told", "rule:fail")
+    typed.save("fine", "you:any")
+    assert list(Typed(tmp_path, "alice", blind=True).usable) == ["fine"]
+
+
+async def test_up_brings_back_what_was_typed_in_an_earlier_session(make_app: Any, settled: Any) -> None:
+    async with make_app(some()).run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("f", *"category:live_simple", "enter")
+        await settled(pilot)
+    workspace = make_app.stores[-1].workspace
+    kept = json.loads((workspace.root / "history" / "alice.json").read_text())
+    assert kept == {"filter": ["category:live_simple"], "search": []}
+    async with make_app(some()).run_test(size=SIZE) as pilot:
+        assert len(items(await settled(pilot))) == 12
+        await pilot.press("f", "up", "enter")
+        assert items(await settled(pilot)) == ["simple_4", "simple_5", "simple_6"]
+    assert not list(workspace.reviews.glob("*.jsonl"))
+
+
+async def test_a_filter_is_saved_as_it_is_typed_and_stands_for_itself(make_app: Any, settled: Any) -> None:
+    async with make_app(some()).run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("f", *"catgory:live", "ctrl+s")
+        assert "there is no key catgory" in (await settled(pilot))[-2]
+        await pilot.press("end", "ctrl+u", *"category:live_simple", "ctrl+s")
+        lines = await settled(pilot)
+        assert lines[-3].startswith(" save as @") and "a name to keep" in lines[-2]
+        await pilot.press(*"a b", "enter")
+        assert "a name is letters" in (await settled(pilot))[-2]
+        await pilot.press("ctrl+u", *"live", "enter")
+        lines = await settled(pilot)
+        assert lines[-3].startswith(" filter category:live_simple") and "saved: @live" in lines[-2]
+        await pilot.press("ctrl+s", *"live", "enter")
+        assert "it is there: enter again replaces @live" in (await settled(pilot))[-2]
+        await pilot.press("escape", "ctrl+u", "at", *"li")
+        assert "@live category:live_simple" in (await settled(pilot))[-2]
+        await pilot.press("tab", *" -id:simple_5", "enter")
+        lines = await settled(pilot)
+        assert items(lines) == ["simple_4", "simple_6"]
+        assert "filter (category:live_simple) -id:simple_5" in lines[2]
+        await pilot.press("f", "ctrl+u", *"@nope", "enter")
+        lines = await settled(pilot)
+        assert "no saved filter @nope: there are @live" in lines[-2] and lines[-2].index("^") == 8
+
+
+@pytest.mark.parametrize("keys", [("escape",), ("ctrl+s", "escape")])
+async def test_naming_can_be_left_for_the_filter(make_app: Any, settled: Any, keys: tuple[str, ...]) -> None:
+    async with make_app(some()).run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("f", *"stale", "ctrl+s", *keys)
+        lines = await settled(pilot)
+        assert lines[-3].startswith(" filter stale")
+        await pilot.press("escape")
+        assert (await settled(pilot))[-1].startswith(" enter open")

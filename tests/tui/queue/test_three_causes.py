@@ -1,0 +1,106 @@
+"""A fresh run of 1,000 items at 80x24: the three largest causes of failure with an example each in at most 15 keys,
+and from a cluster the next one in 3. Keys are counted as they are pressed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.session import Session
+from tests.sharing import Imports
+from tests.store.factory import Imported
+
+MOST, NEXT = 15, 3
+KINDS = ("value_error:string", "type_error:simple", "wrong_count", "missing_optional", "cannot_find_match")
+
+
+class Counted:
+    """Presses keys one by one, as a person does who looks at the screen behind each."""
+
+    def __init__(self, pilot: Pilot[Any], settled: Any) -> None:
+        self._pilot, self._settled = pilot, settled
+        self.pressed = 0
+        self.lines: list[str] = []
+
+    async def press(self, *keys: str) -> None:
+        for key in keys:
+            await self._pilot.press(key)
+            self.pressed += 1
+            self.lines = await self._settled(self._pilot)
+
+
+def thousand() -> list[dict[str, Any]]:
+    """Every third item fails, for five reasons that are not equally frequent."""
+    drawn = [kind for weight, kind in enumerate(KINDS[::-1], 1) for _ in range(weight)]
+    rows: list[dict[str, Any]] = []
+    for at in range(1000):
+        failing = {"official": False, "error_type": drawn[at // 3 % len(drawn)]}
+        rows.append({"id": f"simple_{at}", **(failing if at % 3 == 0 else {"official": True, "rule": True})})
+    return rows
+
+
+async def causes(workspace: Workspace, settled: Any) -> None:
+    with Store.open(workspace, "alice") as store:
+        rows = [row for row in store.page(View(queue="dataset"), 0, 100_000) if row.official is False]
+    largest = Counter(row.error_type for row in rows).most_common(4)
+    assert largest[2][1] > largest[3][1], "which three are largest is not clear here"
+    kinds = {row.id: row.error_type for row in rows}
+    app = FcreviewApp(Session(workspace, "alice"), View())
+    async with app.run_test(size=(80, 24)) as pilot:
+        hand = Counted(pilot, settled)
+        await settled(pilot)
+        await hand.press("c")
+        seen = []
+        for at in range(3):
+            before = hand.pressed
+            if at:
+                await hand.press("escape", "escape", "down")
+            await hand.press("enter")
+            if at == 1:
+                assert isinstance(app.screen, QueueScreen)
+                assert f"error:{largest[1][0]}" in hand.lines[2] and f"/{largest[1][1]:,}" in hand.lines[2]
+                assert hand.pressed - before == NEXT + 1, "from the item; from the cluster's queue one less"
+            await hand.press("enter")
+            assert isinstance(app.screen, ItemScreen)
+            seen.append(kinds[hand.lines[0].split()[0]])
+            assert any(line.startswith(("▸", "!", "-", "+")) for line in hand.lines[1:-2])
+        assert seen == [kind for kind, _ in largest[:3]]
+        assert hand.pressed <= MOST
+    print(f"{hand.pressed} keys, {len(rows)} failures")
+
+
+async def test_three_causes_of_a_thousand_items(imported: Imported, tmp_path: Path, settled: Any) -> None:
+    await causes(imported(tmp_path / "work", {"maple-8b": thousand()}), settled)
+
+
+@pytest.mark.sweep
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["google_gemma-7b-it", "gpt-4o-mini-2024-07-18-FC"])
+async def test_three_causes_of_a_published_run(
+    model: str, bench: Path, imports: Imports, tmp_path: Path, settled: Any
+) -> None:
+    await causes(imports.copy([bench / "bfcl_v1" / "result" / model], tmp_path / "work"), settled)
+
+
+async def test_the_next_cluster_is_three_keys_away(imported: Imported, tmp_path: Path, settled: Any) -> None:
+    workspace = imported(tmp_path / "work", {"maple-8b": thousand()})
+    app = FcreviewApp(Session(workspace, "alice"), View())
+    async with app.run_test(size=(80, 24)) as pilot:
+        hand = Counted(pilot, settled)
+        await settled(pilot)
+        await hand.press("c", "enter")
+        first, before = hand.lines[2], hand.pressed
+        await hand.press("escape", "down", "enter")
+        assert isinstance(app.screen, QueueScreen)
+        assert "error:" in first and "error:" in hand.lines[2] and first != hand.lines[2]
+        assert hand.pressed - before == NEXT

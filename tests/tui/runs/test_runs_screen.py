@@ -1,0 +1,112 @@
+"""The list of runs on the screen: hundreds of them, sorted, searched by typing, folded, and as it was left."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from fcreview.tui.screens.comparing.runs import RunsScreen
+from fcreview.tui.screens.queue import QueueScreen
+
+RUNS = {
+    "maple-8b": [{"official": at < 2} for at in range(4)],
+    "birch-70b": [{"official": at < 3} for at in range(4)],
+    "elm-3b": [{"official": at < 1} for at in range(4)],
+}
+SIZE = (100, 24)
+
+
+def models(lines: list[str]) -> list[str]:
+    return [line[2:].split()[0] for line in lines[2:] if line[2:].startswith(tuple(RUNS))]
+
+
+async def test_sorted_searched_and_left_as_it_was(make_app: Any, settled: Any) -> None:
+    async with make_app(runs=RUNS).run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("r")
+        assert models(await settled(pilot)) == list(RUNS)
+        await pilot.press("s")
+        lines = await settled(pilot)
+        assert models(lines) == ["birch-70b", "maple-8b", "elm-3b"] and "by official" in lines[0]
+        await pilot.press("S")
+        assert models(await settled(pilot)) == ["elm-3b", "maple-8b", "birch-70b"]
+        await pilot.press("slash", *"8b")
+        lines = await settled(pilot)
+        assert models(lines) == ["maple-8b"] and "1 run" in lines[0] and "enter done" in lines[-1]
+        await pilot.press("enter", "enter")
+        lines = await settled(pilot)
+        assert isinstance(pilot.app.screen, QueueScreen) and "maple-8b" in lines[0]
+        await pilot.press("escape")
+        lines = await settled(pilot)
+        assert isinstance(pilot.app.screen, RunsScreen)
+        assert models(lines) == ["maple-8b"] and "by official reversed" in lines[0]
+        await pilot.press("escape")
+        lines = await settled(pilot)
+        assert models(lines) == ["elm-3b", "maple-8b", "birch-70b"]
+        (under,) = [line for line in lines if line.startswith("▸")]
+        assert "maple-8b" in under
+        await pilot.press("escape")
+        await settled(pilot)
+        assert isinstance(pilot.app.screen, QueueScreen)
+
+
+async def test_letters_that_are_keys_are_typed_into_the_search(make_app: Any, settled: Any) -> None:
+    async with make_app(runs=RUNS).run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("r", "slash", *"sxq?:")
+        lines = await settled(pilot)
+        assert isinstance(pilot.app.screen, RunsScreen) and "no run has these words" in "\n".join(lines)
+        await pilot.press("escape")
+        assert models(await settled(pilot)) == list(RUNS)
+
+
+async def test_two_runs_of_a_list_in_another_order_are_compared(make_app: Any, settled: Any) -> None:
+    async with make_app(runs=RUNS).run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("r", "s", "j", "x")
+        assert "A: run 2" in (await settled(pilot))[0]
+        await pilot.press("j", "x")
+        text = "\n".join(await settled(pilot))
+        assert "birch-70b" in text and "maple-8b" in text and not isinstance(pilot.app.screen, RunsScreen)
+
+
+@pytest.mark.slow
+async def test_three_hundred_runs_in_groups(make_app: Any, settled: Any) -> None:
+    many = {f"maple-{at:03d}": [{"official": at % 3 == 0}] for at in range(300)}
+    async with make_app(runs=many).run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("r")
+        assert "300 runs" in (await settled(pilot))[0]
+        began = time.perf_counter()
+        await pilot.press("s", "s", "S", "tab", "tab", "l", "j", "l", "h", "slash", *"maple-29")
+        lines = await settled(pilot)
+        assert "10 runs" in lines[0] and "▾ bfcl V4  10 runs" in "\n".join(lines)
+        assert time.perf_counter() - began < 10, "eighteen keys"
+        await pilot.press("escape", "escape")
+        assert isinstance(pilot.app.screen, QueueScreen)
+
+
+async def test_enter_on_a_group_unfolds_it(make_app: Any, settled: Any) -> None:
+    async with make_app(runs=RUNS).run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("r", "tab", "tab", "j")
+        lines = await settled(pilot)
+        assert "in groups by generation" in lines[0] and not models(lines)
+        await pilot.press("enter")
+        text = "\n".join(await settled(pilot))
+        assert all(model in text for model in RUNS)
+        await pilot.press("j", "j", "h")
+        lines = await settled(pilot)
+        assert "birch-70b" not in "\n".join(lines) and any(line.startswith("▸") and "3 runs" in line for line in lines)
+
+
+async def test_blind_there_is_neither_a_rate_nor_an_order_that_tells_one(make_app: Any, settled: Any) -> None:
+    async with make_app(runs=RUNS, blind=True).run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("r")
+        for _ in range(6):
+            lines = await settled(pilot)
+            assert "official" not in "\n".join(lines) and "%" not in "\n".join(lines) and "compare" not in lines[-1]
+            await pilot.press("s")

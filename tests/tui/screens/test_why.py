@@ -1,0 +1,122 @@
+"""Why a verdict overrules the benchmark's: one key behind it, said of what is named there; tags of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fcreview.model import Verdict
+from fcreview.opinions import fold
+from fcreview.review import Event, ItemKey
+from fcreview.store.rows import View
+from fcreview.store.workspace import Workspace
+from fcreview.tui.vocabulary import Vocabulary
+from tests.tui.screens.conftest import imported, simple
+from tests.tui.screens.item_host import Host, Keys, bar, events, opened, rows, shown_id
+
+OWN = Vocabulary(("ambiguous", "unit"), ("too strict", "misread", "other", "typo"))
+
+
+def spoken(workspace: Workspace) -> list[tuple[str, str, Any, str | None]]:
+    said = [event for event in events(workspace) if event["act"] == "review"]
+    return [(e["key"]["id"], e["target"], e.get("verdict"), (e.get("overrules") or {}).get("reason")) for e in said]
+
+
+async def test_one_digit_behind_a_verdict_says_why_and_names_the_item(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        await pilot.press("p")
+        assert shown_id(app) == "simple_1"
+        assert " O why simple_0:  1 too strict  2 misread  3 other" in bar(app, "keys")
+        await pilot.press("2")
+        assert "saved: overruled: misread · simple_0" in bar(app, "status")
+        assert spoken(workspace) == [("simple_0", "item", True, None), ("simple_0", "item", None, "misread")]
+        (_, reason) = events(workspace)
+        assert reason["overrules"] == {"source": "official", "by": None, "value": False, "reason": "misread"}
+        await pilot.press("[")
+        assert any("overrules: misread" in row for row in rows(app))
+        await pilot.press("3")
+        assert spoken(workspace)[-1] == ("simple_0", "item", None, "other"), "given anew: the latest counts"
+        labels = [label for each in app.store.labels(View()) for label in each if label["opinions"]]
+        assert [label["opinions"][0]["overrules"]["reason"] for label in labels] == ["other"]
+        await pilot.press("z", "z")
+        assert "undone: why it overrules" in bar(app, "status") and "1 too strict" not in bar(app, "keys")
+
+
+async def test_a_verdict_that_overrules_nothing_asks_for_no_reason(workspace: Workspace) -> None:
+    async with opened(workspace) as (app, pilot):
+        await pilot.press("f")
+        assert "too strict" not in bar(app, "keys")
+        await pilot.press("1")
+        assert "pass or fail" in bar(app, "status")
+        await pilot.press("O")
+        assert "the verdict given last overrules none" in bar(app, "status")
+        assert len(spoken(workspace)) == 1
+
+
+async def test_a_reason_is_about_the_part_whose_verdict_it_is(workspace: Workspace) -> None:
+    async with opened(workspace, vocabulary=OWN) as (_, pilot):
+        await pilot.press("p", "]", "full_stop", "T", "O", "4")
+        assert spoken(workspace)[-1] == ("simple_0", "item", None, "typo"), "not the part the cursor is on now"
+        await pilot.press("O", "9", "escape")
+        assert len(spoken(workspace)) == 2
+
+
+async def test_a_storm_of_verdict_and_reason_reaches_the_same_item(workspace: Workspace) -> None:
+    async with opened(workspace) as (_, pilot):
+        await pilot.press("p", "1", "p", "3", "p", "2")
+        assert spoken(workspace) == [
+            (f"simple_{at // 2}", "item", True if at % 2 == 0 else None, None if at % 2 == 0 else why)
+            for at, why in enumerate(["", "too strict", "", "other", "", "misread"])
+        ]
+
+
+@asynccontextmanager
+async def scored(place: Path) -> AsyncIterator[tuple[Host, Keys, Workspace]]:
+    one = replace(simple(1), verdicts=[Verdict("judge", 1, criterion="completeness", target="item", by="gpt-4o")])
+    workspace = imported(place, [simple(0), one])
+    async with opened(workspace) as (app, pilot):
+        yield app, pilot, workspace
+
+
+async def test_where_a_score_is_asked_digits_are_scores_and_the_prompt_has_the_reasons(tmp_path: Path) -> None:
+    async with scored(tmp_path) as (app, pilot, workspace):
+        await pilot.press("p")
+        assert "0 1 2 on: item completeness" in bar(app, "status")
+        assert " O why simple_0" in bar(app, "keys") and "too strict" not in bar(app, "keys")
+        await pilot.press("3")
+        assert "a score is 0, 1 or 2" in bar(app, "status") and len(spoken(workspace)) == 1
+        await pilot.press("O")
+        assert "why? simple_0" in "".join(strip.text for strip in app.screen._compositor.render_strips())
+        await pilot.press("1", "2")
+        assert spoken(workspace)[1:] == [("simple_0", "item", None, "too strict"), ("simple_1", "item", 2, None)]
+
+
+async def test_own_tags_are_offered_first_and_their_digits_stay(workspace: Workspace) -> None:
+    async with opened(workspace, vocabulary=OWN) as (app, pilot):
+        await pilot.press("e")
+        assert [row.split()[-2:] for row in rows(app)[:3]] == [
+            ["1", "ambiguous"],
+            ["2", "unit"],
+            ["3", "value_error:string"],
+        ]
+        await pilot.press("2", "n", *"odd", "enter", "enter")
+        assert events(workspace)[0]["tags"] == ["unit", "odd"]
+        await pilot.press("]", "full_stop", "T", "e")
+        head = "".join(strip.text for strip in app.screen._compositor.render_strips())
+        assert " tags turn 1 call 1 city " in head, "the prompt names what it is about: it lies over the line that does"
+
+
+def test_a_reason_goes_with_the_verdict_it_is_about() -> None:
+    line = {"source": "official", "by": None, "value": False}
+    key = ItemKey("bfcl", "V4", "en", "m", "c", "i")
+    said = [
+        Event(event="1", time="t1", annotator="a", key=key, verdict=True, overrules=line),
+        Event(event="2", time="t2", annotator="a", key=key, overrules={**line, "reason": "misread"}),
+    ]
+    (opinion,) = fold(said, set())
+    assert (opinion.verdict, opinion.reason) == (True, "misread")
+    again = Event(event="3", time="t3", annotator="a", key=key, verdict=False)
+    assert fold([*said, again], set())[0].reason == "", "another verdict, another reason"

@@ -1,0 +1,129 @@
+"""Thirty items judged as fast as keys come, while items load and the disk waits: what was said is of the item that was
+on the screen when its key was pressed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from fcreview.review import Event, Said
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.session import Session
+from tests.store.factory import Imported
+from tests.tui.conftest import screen_lines
+from tests.tui.test_quick_keys import press, until
+from tests.tui.words.named import named
+
+T = TypeVar("T")
+ITEMS, JUDGED = 40, 30
+BEHIND = 4
+"""So many keys may wait for the disk: nobody types faster for long."""
+INSTANT = 0.05
+"""Seconds after another item came in which nobody can say what a key was meant for."""
+VERDICTS = {"p": True, "f": False, "u": "unsure", "g": True}
+
+
+class Laden(Session):
+    """The real one, on a machine that has other things to do: every answer and every write takes its time."""
+
+    dice = random.Random(1)
+
+    async def ask(self, question: Callable[[Store], T]) -> T:
+        answer = await super().ask(question)
+        await asyncio.sleep(self.dice.choice((0, 0, 0.001, 0.005, 0.02)))
+        return answer
+
+    async def review(self, item: int, said: Said) -> Event:
+        event = await super().review(item, said)
+        await asyncio.sleep(self.dice.choice((0, 0, 0.001, 0.01)))
+        return event
+
+
+@asynccontextmanager
+async def laden(workspace: Workspace, seed: int) -> AsyncIterator[FcreviewApp]:
+    with Store.open(workspace, "alice") as store:
+        session = Laden(None, "alice", store, Reviewer(store, Journal(workspace, "alice")))
+        session.dice = random.Random(seed)
+        app = FcreviewApp(session, View(queue="dataset"), "simple_0")
+        async with app.run_test(size=(80, 24)):
+            await until(lambda: isinstance(app.screen, ItemScreen) and app.screen.reviewing.begun)
+            await app.workers.wait_for_complete()
+            yield app
+
+
+def journal(workspace: Workspace) -> list[tuple[str, Any]]:
+    path = workspace.reviews / "alice.jsonl"
+    text = path.read_text() if path.exists() else ""
+    whole = text[: text.rfind("\n") + 1]  # one may be half written
+    return [(event["key"]["id"], event["verdict"]) for event in map(json.loads, whole.splitlines())]
+
+
+class Watched:
+    """Which item the terminal shows, frame by frame."""
+
+    def __init__(self, app: FcreviewApp, patch: pytest.MonkeyPatch) -> None:
+        self._app, self._frames = app, [(0.0, named(screen_lines(app)).id)]
+        draw = app._display
+
+        def drawn(*given: Any) -> None:
+            draw(*given)
+            if isinstance(app.screen, ItemScreen) and self._frames[-1][1] != (name := named(screen_lines(app)).id):
+                self._frames.append((time.monotonic(), name))
+
+        patch.setattr(app, "_display", drawn)
+
+    @property
+    def name(self) -> str:
+        return self._frames[-1][1]
+
+    def at(self, moment: float) -> set[str]:
+        """The item that was shown; the one before, too, if it gave way at the same moment."""
+        before = [name for begun, name in self._frames if begun <= moment - INSTANT][-1:]
+        return {*before, *(name for begun, name in self._frames if moment - INSTANT < begun <= moment)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(2, 12))])
+async def test_thirty_items_at_speed(
+    seed: int, imported: Imported, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = imported(tmp_path / "work", {"maple-8b": [{} for _ in range(ITEMS)]})
+    dice = random.Random(seed)
+    pressed: list[tuple[float, Any]] = []
+    async with laden(workspace, seed) as app:
+        watched = Watched(app, monkeypatch)
+        while len({name for name, _ in journal(workspace)}) < JUDGED:
+            before = watched.name
+            for _ in range(dice.choice((1, 1, 2, 3))):
+                key = dice.choice("ppfuug")
+                press(app, key)
+                pressed.append((time.monotonic(), VERDICTS[key]))
+                await asyncio.sleep(dice.choice((0, 0, 0.001, 0.005)))
+            for _ in range(dice.choice((0, 5, 100, 500))):
+                if watched.name != before:
+                    break
+                await asyncio.sleep(0)
+            await until(lambda: len(pressed) - len(journal(workspace)) < BEHIND)
+        await until(lambda: len(journal(workspace)) >= len(pressed))
+    said = journal(workspace)
+    assert [verdict for _, verdict in said] == [verdict for _, verdict in pressed], "none lost, none twice"
+    wrong = [
+        (at, name, watched.at(moment))
+        for at, ((name, _), (moment, _)) in enumerate(zip(said, pressed, strict=True))
+        if name not in watched.at(moment)
+    ]
+    assert not wrong, f"{len(wrong)} of {len(said)} keys: {wrong[:5]}"

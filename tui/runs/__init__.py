@@ -1,0 +1,1 @@
+"""Lists of runs, sorted, searched and in groups that fold. Without Textual."""

@@ -7,8 +7,9 @@ people rather than from an importer (reviews, the generic format) pydantic valid
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from fcreview.extra import Extra
 
@@ -20,6 +21,31 @@ GOLDEN_CALL = "golden call"
 Source = Literal["official", "rule", "judge", "human"]
 State = Literal["=", "~", "!", "-", "+"]
 """Equal, equal after the benchmark's normalisation, differs, missing in prediction, not in golden."""
+
+T = TypeVar("T")
+
+
+class Repeated(list[T]):
+    """A list that many items have in common, one object for all of them and never changed: whoever writes items out
+    keeps its JSON with it."""
+
+    __slots__ = ("__weakref__", "text")
+
+    def __init__(self, values: Iterable[T] = ()) -> None:
+        super().__init__(values)
+        self.text: bytes | None = None
+
+
+@dataclass(slots=True)
+class Common:
+    """What items of several runs have in common: everything but `OWN`, `issues` and the run. Whoever writes items out
+    keeps its JSON here."""
+
+    text: bytes | None = None
+
+
+OWN = ("tokens_in", "tokens_out", "latency", "file", "line", "offset", "length")
+"""Fields of an item that differ between runs in which a model says the same."""
 
 
 @dataclass(slots=True)
@@ -176,6 +202,8 @@ class Item:
     offset: int = 0
     length: int = 0
     issues: list[ImportIssue] = field(default_factory=list)
+    common: Common | None = field(default=None, compare=False, repr=False)
+    """Shared by the items that are the same in everything it speaks of."""
 
 
 @dataclass(slots=True)

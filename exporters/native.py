@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fcreview.exporters.base import ExportError, Source
 from fcreview.plan import NoPlace, Rewritten, RunPlan
-from fcreview.store.importing.sources import open_source, read_source
+from fcreview.store.files import open_source, read_source
 from fcreview.text.words import count_of
 
 ORIGINAL = ".orig"

@@ -48,6 +48,8 @@ _TOKENS = [
 """What stands in each, which is quickly looked for, and the key whole: forms that nothing else has. Each begins with
 plain letters (a form that looks back is searched for ten times slower); a group is what stays."""
 _FORMS = [(part, re.compile(form)) for part, form in _TOKENS]
+_any_part = re.compile(rb"sk-|hf_|AKIA|AIza|gh[opsur]_|github_pat_|xox|earer |PRIVATE KEY-----").search
+"""All of these at once, which takes a quarter of the time."""
 _CREDENTIAL = re.compile(
     r"(?:.*[-_ ])?(?:api[-_ ]?key|(?:access|auth|secret|private)[-_ ]?(?:key|token)|authorization|password|secret)",
     re.IGNORECASE,
@@ -57,9 +59,10 @@ _CREDENTIAL = re.compile(
 def without_keys(text: bytes) -> bytes:
     """Text, or JSON, in which keys that are told by their form (`sk-...`, `hf_...`, `AKIA...`, `Bearer ...`) read
     `[redacted]`. Cheap enough for every item of every import."""
-    for part, form in _FORMS:
-        if part in text:
-            text = form.sub(_redacted, text)
+    if _any_part(text):
+        for part, form in _FORMS:
+            if part in text:
+                text = form.sub(_redacted, text)
     return text
 
 

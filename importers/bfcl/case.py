@@ -37,3 +37,5 @@ class Case:
     """The checker's cache for this case (compiled golden values, parameters by function); filled on first use."""
     judged: dict[str, Any] = field(default_factory=dict)
     """Evaluations of decoded outputs, see `evaluate`."""
+    replies: dict[Any, Any] = field(default_factory=dict)
+    """What raw replies come to, see `replies`."""

@@ -7,7 +7,7 @@ A dataset folder holds `BFCL_v4_CATEGORY.json` (or V1's names), the golden answe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -19,7 +19,7 @@ from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.cases import KEPT, Cases
 from fcreview.importers.bfcl.golden import golden_calls
 from fcreview.importers.common.jsonl import Record, records, reread
-from fcreview.model import ImportIssue, Message
+from fcreview.model import ImportIssue, Message, Repeated
 from fcreview.text.redact import redact
 from fcreview.values import json_safe
 
@@ -33,6 +33,7 @@ _DOCUMENTS = {
 }  # fmt: skip
 """API class -> its file in `multi_turn_func_doc/`; MemoryAPI's is named by the backend."""
 
+_BAD = (ValueError, TypeError, AttributeError, RecursionError)
 _OWN_FIELDS = frozenset({"id", "question", "function", "ground_truth"})
 
 
@@ -56,6 +57,7 @@ class Dataset:
 
     cases: Cases = field(default_factory=Cases)
     issues: list[ImportIssue] = field(default_factory=list)
+    """More may come while cases of a large dataset are made."""
     repeated: dict[str, list[str]] = field(default_factory=dict)
     """Ids that stand several times, and the names of their cases in order, `[id, "id#2"]`."""
 
@@ -77,9 +79,19 @@ def _load(source: Source, generation: str, category: str, stamps: tuple[Any, ...
             answer.value = reread(source.answers, answer)
         if not isinstance(question.value, dict) or (answer is not None and not isinstance(answer.value, dict)):
             raise KeyError(name)
-        return made(name, question, answer)
+        try:
+            return made(name, question, answer)
+        except _BAD as error:
+            tell(name, error)
+            raise KeyError(name) from error
 
-    dataset = Dataset(Cases(again))
+    def tell(name: str, error: Exception) -> None:
+        if name not in odd:
+            odd.add(name)
+            what = f"{name} of the dataset could not be interpreted: {type(error).__name__}: {error}"
+            dataset.issues.append(ImportIssue(str(source.questions), None, what, item=name, severity="error"))
+
+    dataset, odd = Dataset(Cases(again)), set[str]()
     answers, by_id = _answers(source.answers, dataset.issues)
     for place, record in enumerate(_records(source.questions, dataset.issues)):
         item = record.value.get("id")
@@ -97,13 +109,13 @@ def _load(source: Source, generation: str, category: str, stamps: tuple[Any, ...
         answer = answers[given[min(number, len(given) - 1)]] if given else None
         if answer is None and not by_id and place < len(answers):
             answer = answers[place]
+        if len(dataset.cases) >= KEPT:
+            dataset.cases.add_place(item, record, answer)
+            continue
         try:
-            if answer is not None and answer.value is None and source.answers is not None:
-                answer = replace(answer, value=reread(source.answers, answer))
             dataset.cases.add(made(item, record, answer), record, answer)
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            what = f"{item} of the dataset could not be interpreted: {type(error).__name__}: {error}"
-            dataset.issues.append(ImportIssue(str(source.questions), None, what, item=item, severity="error"))
+        except _BAD as error:
+            tell(item, error)
     return dataset
 
 
@@ -154,7 +166,7 @@ def make_case(
     functions = record.get("function")
     if documents is None:
         documents = [functions] if isinstance(functions, dict) else functions if isinstance(functions, list) else []
-        documents = [document for document in documents if isinstance(document, dict)]
+        documents = Repeated(document for document in documents if isinstance(document, dict))
     extra = {key: value for key, value in record.items() if key not in _OWN_FIELDS}
     truth: Any = record.get("ground_truth")
     if answer is not None:
@@ -164,10 +176,10 @@ def make_case(
     turns = as_turns(record.get("question"))
     case = Case(item, category, turns, documents, truth, question=one_line(turns), extra=extra)
     if not category.startswith(("memory", "web_search")):
-        case.golden = golden_calls(truth, category, generation, documents)
+        case.golden = Repeated(golden_calls(truth, category, generation, documents))
     if truth is not None:
         case.golden_hash = content_hash(truth)
-    case.opening = opening_messages(case)
+    case.opening = Repeated(opening_messages(case))
     return case
 
 
@@ -265,7 +277,7 @@ def _class_documents(folder: Path | None, classes: Any, category: str) -> list[d
 def documents_of(folder: Path, names: tuple[str, ...]) -> list[dict[str, Any]]:
     """Function documents of API classes, as one list that all items with the same classes share."""
     found = (record for name in names if name for record in records(folder / f"{name}.json"))
-    return [record.value for record in found if isinstance(record, Record) and isinstance(record.value, dict)]
+    return Repeated(record.value for record in found if isinstance(record, Record) and isinstance(record.value, dict))
 
 
 def merged(parts: Iterable[Dataset]) -> Dataset:

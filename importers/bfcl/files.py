@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -196,6 +197,7 @@ def split_format_id(item: str) -> tuple[str, str, str] | None:
     return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
 
 
+@lru_cache(maxsize=16_384)
 def sort_number(item: str) -> int | None:
     """The number behind the last `_` of an id, up to the first `-`; for format sensitivity that of the first part."""
     number = item.partition(":")[0].rpartition("_")[2].partition("-")[0]

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
-from fcreview.calls.align import align, align_turns
+from fcreview.calls.align import align_turns
 from fcreview.calls.first_difference import blame, first_difference
 from fcreview.extra import Automatic, Extra, RecordPlace
 from fcreview.importers.bfcl import files, scores, trajectory
-from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.check.evaluate import Evaluation, decode_display, evaluate
+from fcreview.importers.bfcl.check.evaluate import Evaluation, decode_display
 from fcreview.importers.bfcl.check.kinds import NOTES
+from fcreview.importers.bfcl.check.replies import Reading, Reply, reply_to
 from fcreview.importers.bfcl.check.texts import RULES
-from fcreview.importers.bfcl.dataset import content_hash, text_of
+from fcreview.importers.bfcl.dataset import content_hash
 from fcreview.importers.bfcl.decode.decoder import Decoder
 from fcreview.importers.bfcl.decode.decoders import BY_NAME
 from fcreview.importers.bfcl.figures.cost import STEPS
 from fcreview.importers.bfcl.joining.mending import Mended
 from fcreview.importers.common.jsonl import Record
-from fcreview.model import Call, ImportIssue, Item, Message, Pair, Verdict
+from fcreview.model import Common, ImportIssue, Item, Message, Pair, Verdict
 
 DECODER = "decoder"
 """Name in `Extra.more` of what read the item's reply."""
@@ -33,6 +34,8 @@ KNOWN = frozenset(
     {"id", "idx", "result", "input_token_count", "output_token_count", "latency", "inference_log", "reasoning_content",
      "traceback"}
 )  # fmt: skip
+USUAL = KNOWN - {"traceback", "inference_log"}
+_fields = attrgetter(*(one.name for one in fields(Item)))
 
 
 @dataclass(slots=True)
@@ -82,9 +85,38 @@ class Known:
 
 def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
     """The item with its messages, calls, pairs and verdicts."""
-    result, case, official, stands = record.get("result"), known.mended.case, known.official, known.stands
-    tokens_in, tokens_out = record.get("input_token_count"), record.get("output_token_count")
-    latency = record.get("latency")
+    if context.kind != "single":
+        item = _begun(context, known, record)
+        item.prediction_hash = content_hash(record.get("result"))
+        _turns(item, context, record, known)
+        return item
+    reading = _reading(context, known)
+    reply = reply_to(known.mended.case, record, known.opening, reading)
+    alike = known.id, context.by, known.official
+    found = reply.items.get(alike)
+    repeats = reply.kept and known.official is not False and _is_usual(known, record)
+    if found is not None and repeats:
+        if found.common is None:  # most replies are never seen again: nothing is kept for the first time
+            found.common = Common()
+        item = Item(*_fields(found))
+        item.issues = []
+        _place(item, known, record)
+        return item
+    item = _begun(context, known, record)
+    _single(item, record, known, reading, reply)
+    if repeats:
+        reply.items[alike] = item
+    return item
+
+
+def _is_usual(known: Known, record: dict[str, Any]) -> bool:
+    """Whether an item has nothing of its own but numbers."""
+    mended = known.mended.before is not None or known.mended.erratum is not None
+    return not mended and record.keys() <= USUAL and type(record.get("latency")) is not list
+
+
+def _begun(context: Context, known: Known, record: dict[str, Any]) -> Item:
+    case, official = known.mended.case, known.official
     item = Item(
         known.id,
         context.category,
@@ -93,18 +125,12 @@ def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
         golden=case.golden,
         functions=case.functions,
         official=official,
-        tokens_in=tokens_in if type(tokens_in) is int else _whole(tokens_in),
-        tokens_out=tokens_out if type(tokens_out) is int else _whole(tokens_out),
-        latency=latency if type(latency) is float else _total(latency),
         extra=Extra(erratum=known.mended.erratum, more=dict(case.extra)),
-        prediction_hash=content_hash(result),
         golden_hash=case.golden_hash,
-        file=known.file,
-        line=stands.line,
-        offset=stands.offset,
-        length=stands.length,
     )
+    _place(item, known, record)
     item.extra.more[DECODER] = context.decoder.name
+    latency = record.get("latency")
     if isinstance(latency, list) and (steps := _steps(latency)):
         item.extra.more[STEPS] = steps
     if not record.keys() <= KNOWN:
@@ -117,11 +143,17 @@ def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
         item.extra.more["traceback"] = record["traceback"]
     if official is not None:
         item.verdicts.append(Verdict("official", True, by=context.by) if official else _failed(item, known, context))
-    if context.kind == "single":
-        _single(item, context, record, known)
-    else:
-        _turns(item, context, record, known)
     return item
+
+
+def _place(item: Item, known: Known, record: dict[str, Any]) -> None:
+    """What an item has of its own, whatever the model said: the fields `OWN`."""
+    tokens_in, tokens_out = record.get("input_token_count"), record.get("output_token_count")
+    latency, stands = record.get("latency"), known.stands
+    item.tokens_in = tokens_in if type(tokens_in) is int else _whole(tokens_in)
+    item.tokens_out = tokens_out if type(tokens_out) is int else _whole(tokens_out)
+    item.latency = latency if type(latency) is float else _total(latency)
+    item.file, item.line, item.offset, item.length = known.file, stands.line, stands.offset, stands.length
 
 
 def _failed(item: Item, known: Known, context: Context) -> Verdict:
@@ -138,57 +170,31 @@ def _failed(item: Item, known: Known, context: Context) -> Verdict:
     return Verdict("official", False, "item", "correct", item.error_type, rationale, context.by)
 
 
-def _single(item: Item, context: Context, record: dict[str, Any], known: Known) -> None:
-    result, case = record.get("result"), known.mended.case
+def _reading(context: Context, known: Known) -> Reading:
     category, config = context.category, None
-    if category == "format_sensitivity" and (parts := files.split_format_id(item.id)):
+    if category == "format_sensitivity" and (parts := files.split_format_id(known.id)):
         config, category = parts[1], files.split_id(parts[2])[0]
+    return Reading(context.rules, category, context.decoder, config)
+
+
+def _single(item: Item, record: dict[str, Any], known: Known, reading: Reading, reply: Reply) -> None:
+    found, by = reply.found, CHECKER
+    if reading.config is not None and (parts := files.split_format_id(item.id)):
         item.extra.more |= {"config": parts[1], "original": parts[2]}
-    how = partial(evaluate, result, generation=context.rules, category=category, config=config, decoder=context.decoder)
-    found, by = how(case), CHECKER
     if known.mended.before is not None:
-        own = how(known.mended.before)
+        own = reply_to(known.mended.before, record, known.opening, reading).found
         if (own.valid, own.error_type) != (found.valid, found.error_type):
             item.extra.without_errata, by = Automatic(own.valid, own.error_type), WITH_ERRATA
-    item.messages = trajectory.single_messages(record, known.opening)
-    if found.predicted is None:
-        found.predicted = _predicted(found, result, case)
-        if case.golden or found.predicted:
-            found.pairs = align(case.golden, found.predicted, RULES)
-    item.predicted, item.pairs = found.predicted, found.pairs
+    item.messages, item.predicted, item.pairs = reply.messages, reply.predicted, reply.pairs
+    item.prediction_hash = reply.hash
     item.n_steps = 1
-    valid = found.valid
-    item.rule = valid
-    item.rule_note = found.note
-    if valid is not None:
+    item.rule, item.rule_note = found.valid, found.note
+    if found.valid is not None:
         item.rule_error_type = found.error_type
-        item.verdicts.append(
-            Verdict("rule", valid, "item", "correct", found.error_type, "\n".join(found.messages) or None, by)
-        )
-    if item.official is False or valid is False or (item.official is None and valid is None):
+        rationale = "\n".join(found.messages) or None
+        item.verdicts.append(Verdict("rule", found.valid, "item", "correct", found.error_type, rationale, by))
+    if item.official is False or found.valid is False or (item.official is None and found.valid is None):
         _difference(item, item.pairs, found)
-
-
-def _predicted(found: Evaluation, result: Any, case: Case) -> list[Call]:
-    if found.calls:
-        return [
-            Call("predicted", name, arguments, 0, 0, index, None, None if arguments is not None else found.decode_error)
-            for index, (name, arguments) in enumerate(found.calls)
-        ]
-    if found.calls is None and _attempted(result, case):
-        return [Call("predicted", "", None, 0, 0, 0, text_of(result), found.decode_error)]
-    return []
-
-
-def _attempted(result: Any, case: Case) -> bool:
-    """Whether a text that could not be decoded names a function on offer, or a list was not prose."""
-    if isinstance(result, str):
-        return any(
-            name in result or name.replace(".", "_") in result
-            for name in (document.get("name") for document in case.functions)
-            if isinstance(name, str) and name
-        )
-    return isinstance(result, (list, dict)) and bool(result) and not all(isinstance(part, str) for part in result)
 
 
 def _difference(item: Item, pairs: list[Pair], found: Evaluation | None) -> None:

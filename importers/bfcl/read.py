@@ -55,7 +55,8 @@ def joined_category(plan: RunPlan, name: str, parts: CategoryFiles, decoder: Dec
 def _category(plan: RunPlan, mending: Mending, parts: CategoryFiles, decoder: Decoder) -> Iterator[Item | ImportIssue]:
     category = joined_category(plan, mending.category, parts, decoder)
     found, scored = category.found, category.scores
-    yield from category.data.issues
+    told = len(category.data.issues)
+    yield from category.data.issues[:told]
     yield from found.issues
     if scored is not None:
         yield from scored.issues
@@ -67,6 +68,7 @@ def _category(plan: RunPlan, mending: Mending, parts: CategoryFiles, decoder: De
         yield from _without_result(
             category, mending, [entry for item, entry in failing.items() if item not in found.found]
         )
+    yield from category.data.issues[told:]
     if category.data.cases and not category.renamed:
         mending.tell_absent(category.data.cases)
     for key, line in category.context.unknown.items():
@@ -155,11 +157,11 @@ def _compare_questions(category: Category, scored: scores.Scores) -> None:
     """One question that differs is one entry's matter; only where most do, the dataset is another one."""
     compared = different = 0
     for item, entry in scored.failing.items():
-        case = category.data.cases.get(files.dataset_id(item, category.context.category))
-        question = question_of(entry)
-        if case is not None and question is not None:
+        turns = category.data.cases.turns(files.dataset_id(item, category.context.category))
+        question = question_of(entry) if turns is not None else None
+        if turns is not None and question is not None:
             compared += 1
-            different += not same_question(case.turns, question)
+            different += not same_question(turns, question)
     if different > 1 and different * 2 > compared:
         category.joined = False
         what = (

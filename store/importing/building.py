@@ -21,8 +21,9 @@ import orjson
 from fcreview.model import Run
 from fcreview.store.connecting import SCHEMA_VERSION
 from fcreview.store.importing.columns import PLAIN
+from fcreview.store.importing.lines import dump
 from fcreview.store.importing.sources import Source
-from fcreview.store.importing.stage import Part, dump, issue_rows, settings_without_keys
+from fcreview.store.importing.stage import Part, issue_rows, settings_without_keys
 from fcreview.store.modes import share
 from fcreview.store.workspace import Workspace
 
@@ -32,14 +33,15 @@ ROOM = "2GB"
 """The limit for a part that cannot be loaded with that: one item with a hundred thousand calls."""
 ROWS_TOGETHER = 16_384
 """Rows of a row group. Items are wide: DuckDB's default would hold 122,880 of them in memory at once."""
-_FORMAT = f"ROW_GROUP_SIZE {ROWS_TOGETHER}, STORAGE_VERSION 'v1.2.0'"
-"""The oldest storage that has zstd: whichever DuckDB of ours wrote it, the others read it."""
+_FORMAT = f"ROW_GROUP_SIZE {ROWS_TOGETHER}, STORAGE_VERSION 'v1.2.0', RECOVERY_MODE no_wal_writes"
+"""The oldest storage that has zstd: whichever DuckDB of ours wrote it, the others read it. There is nothing to recover:
+a file that was not finished is thrown away."""
 
 _CALLS = (
     'STRUCT(side VARCHAR, turn INTEGER, step INTEGER, "index" INTEGER, name VARCHAR, arguments JSON, raw VARCHAR,'
     " decode_error VARCHAR)[]"
 )
-_AS_THEY_ARE = [*PLAIN, "functions", "extra", "messages", "pairs", "verdicts"]
+_AS_THEY_ARE = [*PLAIN, "n_issues", "functions", "extra", "messages", "pairs", "verdicts"]
 
 
 class LoadError(Exception):
@@ -119,15 +121,15 @@ class Builder:
         runs = [part.run for part in parts]
         largest = max(1 << 21, max(part.longest for part in parts) + 1024)
         columns = {name: self._types["item_rows"][name] for name in ("run", "seq", *_AS_THEY_ARE)}
-        columns |= {"golden": _CALLS, "predicted": _CALLS, "issues": "JSON[]"}
+        columns |= {"golden": _CALLS, "predicted": _CALLS}
         names = ", ".join(f'"{name}"' for name in _AS_THEY_ARE)
         self._run("BEGIN")
         try:
             for table in ("item_rows", "import_issues"):
                 self._run(f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))", [runs])
             self._run(
-                f"INSERT INTO item_rows (item, run, seq, n_golden, n_predicted, n_issues, calls, {names})"
-                " SELECT run::BIGINT * 4294967296 + seq, run, seq, len(golden), len(predicted), len(issues),"
+                f"INSERT INTO item_rows (item, run, seq, n_golden, n_predicted, calls, {names})"
+                " SELECT run::BIGINT * 4294967296 + seq, run, seq, len(golden), len(predicted),"
                 f" list_concat(golden, predicted), {names} FROM {_reader(columns, largest, lenient=lenient)}",
                 [[os.fspath(part.items) for part in parts]],
             )

@@ -11,14 +11,15 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fcreview.model import ImportIssue, Item, Run
 from fcreview.plan import RunPlan
 from fcreview.store.importing.lifeline import Lifeline
+from fcreview.store.importing.lines import Shared
 from fcreview.store.importing.sources import Source, hashed
-from fcreview.store.importing.stage import Part, Shared, write_part
+from fcreview.store.importing.stage import Part, write_part
 from fcreview.store.workspace import Workspace
 
 Read = Callable[[RunPlan], Iterable[Item | ImportIssue]]
@@ -170,11 +171,13 @@ def _may_fork() -> bool:
 
 
 def _hashed(source: Source, workspace: Workspace, folder: Path) -> Source:
-    """Datasets are shared by many runs: each is hashed once a process."""
+    """Datasets are shared by many runs: each is hashed once a process. What one run could still read, the next may not
+    have had."""
     key = (folder, source.path, source.size, source.mtime_ns)
-    if key not in _hashes:
-        _hashes[key] = hashed(source, workspace.full(source.path)).hash
-    return replace(source, hash=_hashes[key])
+    found = hashed(source, workspace.full(source.path), _hashes.get(key))
+    if found.hash:
+        _hashes[key] = found.hash
+    return found
 
 
 def _reason(error: BaseException) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO
 
 from fcreview.plan import RunPlan
+from fcreview.store.files import open_source
 
 _CHUNK = 1 << 20
 
@@ -53,10 +51,13 @@ def _look(path: Path, name: str, kind: str) -> Source:
     return Source(name, kind, status.st_size if stat.S_ISREG(status.st_mode) else -1, status.st_mtime_ns)
 
 
-def hashed(source: Source, path: Path) -> Source:
-    """The same with its hash, if the file is still as it was when it was looked at, before it was read."""
-    known = content_hash(path) if source.size >= 0 else ""
-    return replace(source, hash=known if _look(path, source.path, source.kind) == source else "")
+def hashed(source: Source, path: Path, known: str | None = None) -> Source:
+    """The same with its hash (`known`, if it was found before), if the file is still as it was when it was looked at,
+    before it was read."""
+    if source.size < 0:
+        return source
+    found = content_hash(path) if known is None else known
+    return replace(source, hash=found if _look(path, source.path, source.kind) == source else "")
 
 
 def unchanged(now: list[Source], stored: list[Source], full: Callable[[str], Path]) -> bool:
@@ -80,21 +81,3 @@ def content_hash(path: Path) -> str:
     except OSError:
         return ""
     return digest.hexdigest()
-
-
-def read_source(path: Path) -> bytes:
-    with open_source(path) as file:
-        return file.read()
-
-
-def open_source(path: Path) -> BinaryIO:
-    """OSError for what is no file any more: a pipe would wait for a writer for ever."""
-
-    def opener(name: str, flags: int) -> int:
-        descriptor = os.open(name, flags | os.O_NONBLOCK)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise OSError(errno.EINVAL, "not a file", name)
-        return descriptor
-
-    return open(path, "rb", opener=opener)

@@ -21,6 +21,7 @@ from fcreview.errors import FcreviewError
 from fcreview.opinions import last_act, retractions
 from fcreview.review import PARTS, Event, ItemKey, Said
 from fcreview.store.annotators import check_annotator, same_file
+from fcreview.store.files import check_file
 from fcreview.store.modes import make_folder, share
 from fcreview.store.reviews.lines import LineError, parse_line, seal
 from fcreview.store.reviews.reader import JournalReader, torn_file
@@ -149,6 +150,7 @@ class Journal:
             _sync_folder(folder.parent)
         descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
+            check_file(descriptor, str(self.path))  # a device would take it and keep nothing
             with _turn(descriptor):
                 size = os.fstat(descriptor).st_size
                 previous, fragment = _tail(descriptor, size)

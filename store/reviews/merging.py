@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from fcreview.errors import FcreviewError
 from fcreview.review import Event
 from fcreview.store.annotators import same_file
+from fcreview.store.files import read_source
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.lines import LineError, parse_line
 from fcreview.store.reviews.reader import journal_files, read_journals
@@ -88,7 +89,7 @@ def _read(path: Path, told: list[str]) -> list[_Line]:
     """The lines that are whole and as they were written; of the others is told."""
     found = []
     try:
-        lines = path.read_bytes().split(b"\n") if path.is_file() else []
+        lines = read_source(path).split(b"\n")
     except OSError as error:
         told.append(f"{path.name}: cannot be read: {error.strerror or error}")
         return []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.opinions import retractions
 from fcreview.review import Event
+from fcreview.store.files import open_source
 from fcreview.store.reviews.lines import LineError, in_chain_order, known_line, parse_line, stated_hash
 from fcreview.store.reviews.verified import Verified, beginning, digest_of
 
@@ -166,7 +167,7 @@ class _File:
         if not self.offset:
             return False
         try:
-            with self.path.open("rb") as file:
+            with open_source(self.path) as file:
                 state = os.fstat(file.fileno())
                 file.seek(self.offset - len(self.mark))
                 return state.st_ino != self.inode or file.read(len(self.mark)) != self.mark
@@ -236,7 +237,7 @@ class _File:
             self.unshown += 1
 
     def _rest(self) -> bytes:
-        with self.path.open("rb") as file:
+        with open_source(self.path) as file:
             state = os.fstat(file.fileno())
             if self.offset and state.st_size == self.offset:
                 return b""
@@ -281,8 +282,8 @@ class _File:
 
 
 def journal_files(workspace: Workspace) -> list[Path]:
-    """By name; one that would wait for a writer for ever is left out."""
-    return sorted(path for path in Path(workspace.reviews).glob("*.jsonl") if not path.is_fifo())
+    """By name; what is no file among them is told by who reads it."""
+    return sorted(Path(workspace.reviews).glob("*.jsonl"))
 
 
 def _check(workspace: Workspace, path: Path) -> JournalReport:

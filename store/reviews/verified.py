@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from fcreview.store.files import open_source
+
 
 @dataclass(frozen=True, slots=True)
 class Verified:
@@ -29,7 +31,7 @@ def begins_with(path: Path, verified: Verified) -> bool:
 def beginning(path: Path, verified: Verified) -> bytes | None:
     """What was read; None if the file does not begin with it any more, or cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_source(path) as file:
             data = file.read(verified.size)
     except OSError:
         return None

@@ -13,6 +13,7 @@ import pytest
 
 from fcreview.store.reviews.reader import check_journals, read_journals
 from fcreview.store.workspace import find_workspace
+from tests.commands import PROGRAM, in_this_process
 from tests.faults.processes import LONG, times
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,3 +66,21 @@ def _label(
                     killer.start()
             killer.cancel()
         kills[at] += program.returncode == -9
+
+
+@pytest.mark.sweep
+def test_imports_at_once_make_one_store(sample: Path, environ: dict[str, str]) -> None:
+    """Of one workspace, all files changed, while somebody labels."""
+    before = in_this_process(["items", sample, "--json"], sample, environ).objects
+    for _ in range(times(1, 20)):
+        for file in (sample / "result_all").rglob("*.json"):
+            file.touch()
+        label = ["label", str(sample), before[0]["id"], "--run", str(before[0]["run"]), "--verdict", "pass"]
+        words = [["import", str(sample), "--forget-data"]] * times(3, 4) + [label]
+        started = [subprocess.Popen([*PROGRAM, *each], stderr=subprocess.PIPE, env=environ) for each in words]
+        told = [each.communicate(timeout=120)[1].decode() for each in started]
+        assert [each.returncode for each in started] == [0] * len(started), told
+        now = in_this_process(["items", sample, "--json"], sample, environ).objects
+        assert [row["id"] for row in now] == [row["id"] for row in before]
+        assert now[0]["you"] is True
+    assert [path.name for path in (sample / ".fcreview").glob("*.tmp*")] == []

@@ -16,7 +16,10 @@ def same_question(turns: list[list[dict[str, Any]]], question: Any) -> bool:
 
     System messages are left out: runners prepend their own. A turn that reveals functions is empty in the dataset.
     """
-    ours, theirs = _said(turns), _said(as_turns(question))
+    asked = as_turns(question)
+    if asked == turns:
+        return True
+    ours, theirs = _said(turns), _said(asked)
     return len(ours) == len(theirs) and all(
         not a or a == b or plain(a) == plain(b) for a, b in zip(ours, theirs, strict=True)
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import orjson
 import pytest
 
 from benchmarks.synthetic import write_run
@@ -53,3 +54,19 @@ def test_no_more_cases_are_kept_than_said(tmp_path: Path, small_limits: Callable
     assert len(found._kept) == 7
     (data / NAME).write_text("")  # it changes while it is read
     assert found.get("simple_python_0") is None
+
+
+def test_a_case_that_cannot_be_made_is_told_of_when_it_is_wanted(
+    tmp_path: Path, small_limits: Callable[[], None]
+) -> None:
+    folder = write_run(tmp_path / "run", 30)
+    for name, field, value in ((NAME, "function", [{"name": ["f"]}]), (f"possible_answer/{NAME}", "ground_truth", {})):
+        path = folder / "data" / name
+        lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+        lines[20][field] = value or {"f": {"a": [1]}}
+        path.write_bytes(b"\n".join(map(orjson.dumps, lines)))
+    whole = items(folder)
+    small_limits()
+    told = [{one.what for one in found if isinstance(one, ImportIssue)} for found in (whole, items(folder))]
+    assert told[0] == told[1]
+    assert [what for what in told[0] if what.startswith("simple_python_20 of the dataset could not be interpreted")]

@@ -1,0 +1,59 @@
+"""Lines of JSON: what items share is written once, and nothing is lost or let through by that."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+
+from fcreview.model import Call, Common, Item, Message, Repeated, Verdict
+from fcreview.store.importing.lines import FunctionDocuments, Shared, item_line
+
+KEY = "sk-" + "a1b2c3d4e5" * 3
+
+
+def an_item(text: str = "hello", *, shared: bool = True, **more: Any) -> Item:
+    make = Repeated if shared else list
+    item = Item("x_1", "simple", question=text, tokens_in=3, latency=0.25, file="a.json", line=7, **more)
+    item.messages = make([Message(0, 0, "user", text)])
+    item.golden = make([Call("golden", "f", {"a": 1})])
+    item.verdicts = make([Verdict("rule", True)])
+    return item
+
+
+def functions() -> FunctionDocuments:
+    return FunctionDocuments(io.BytesIO(), Shared())
+
+
+def line(item: Item, run: int = 1, seq: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads(item_line(run, seq, item, functions()))
+    return found
+
+
+@pytest.mark.parametrize("text", ["hello", f"the key is {KEY}", "lone \ud800 surrogate", 'quote " and \\ slash'])
+def test_a_shared_list_is_written_as_any_other(text: str) -> None:
+    whole, shared = line(an_item(text, shared=False)), an_item(text)
+    assert line(shared) == whole
+    assert line(shared) == whole  # from what was kept
+    assert KEY not in str(whole) and whole["messages"][0]["role"] == "user"
+
+
+def test_what_items_have_in_common_is_kept_and_their_own_is_not() -> None:
+    first = an_item(KEY, common=Common())
+    again = replace(first, tokens_in=2**70, latency=None, file="b.json", line=9, offset=5, length=6)
+    before, after = line(first, 1, 4), line(again, 2, 5)
+    own = {"tokens_in": str(2**70), "latency": None, "file": "b.json", "line": 9, "offset": 5, "length": 6}
+    assert after == before | own | {"run": 2, "seq": 5}
+    assert first.common is not None and first.common.text is not None and KEY.encode() not in first.common.text
+
+
+def test_documents_are_told_apart_by_content_when_a_list_is_gone() -> None:
+    stream = io.BytesIO()
+    written = FunctionDocuments(stream, Shared())
+    hashes = {written.hashes(Repeated([{"name": f"f{n}"}])) for n in range(50)}  # each list dies before the next
+    assert len(hashes) == len(stream.getvalue().splitlines()) == 50
+    kept = [{"name": "f0"}]
+    assert written.hashes(kept) == written.hashes(list(kept)) in hashes

@@ -52,7 +52,7 @@ class Mending:
             why = self._unfit(entry, case, opening)
             erratum = self._erratum(entry, why)
             entry = None if why is not None else entry
-        names = {document.get("name") for document in case.functions}
+        names = {name for document in case.functions if isinstance(name := document.get("name"), str)}
         rules = tuple(rule for rule in self._errata.rules if rule.function == "" or rule.function in names)
         if entry is None and not rules:
             return Mended(case, erratum=erratum)

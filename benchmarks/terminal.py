@@ -109,11 +109,12 @@ class Terminal:
                 break
         return Stroke((first or start) - start, (last or start) - start, total)
 
-    def press(self, key: str) -> Stroke:
+    def press(self, key: str, quiet: float = 0.12) -> Stroke:
+        """`quiet`: seconds without a byte after which the answer is whole."""
         while self._read(0) > 0:
             pass
         os.write(self._fd, KEYS.get(key, key).encode())
-        return self.settle()
+        return self.settle(quiet)
 
     def memory_mb(self) -> float:
         """Resident memory of the program, in MB (Linux)."""

@@ -36,7 +36,9 @@ class Importer(Protocol):
     """Whether its figures look at nothing of an item but its category, verdicts, error type, `more`, tokens and
     latency, in no order, and count a row as `Scored.times` items: then equal ones are given as one."""
     mends: bool
-    """Whether `read` heeds `RunPlan.errata`."""
+    """Whether `read` heeds the golden answers of `RunPlan.errata`."""
+    equates: bool
+    """Whether it heeds their equivalence rules, too."""
     tags: tuple[str, ...]
     """What reviewers are offered to tag an item with: the words of the benchmark's own error taxonomy."""
 
@@ -115,6 +117,7 @@ class Plugin:
     """Its `figures` has a function `combined` as well."""
     counts: bool = False
     mends: bool = False
+    equates: bool = False
     tags: tuple[str, ...] = ()
 
     def find(self, files: Sequence[Path], data: Sequence[Path]) -> Found:

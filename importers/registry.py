@@ -23,6 +23,7 @@ PLUGINS = (
         version=4,
         counts=True,
         mends=True,
+        equates=True,
         tags=TAGS["bfcl"],
     ),
     Plugin(
@@ -31,6 +32,7 @@ PLUGINS = (
         "data_CATEGORY_result.json below result_en or result_zh",
         version=3,
         combines=True,
+        mends=True,
         tags=TAGS["acebench"],
     ),
     Plugin(

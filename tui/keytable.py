@@ -46,7 +46,7 @@ QUEUE = [
     Action("queue.agreement", "a", "choose('agreement')", "agreement"),
     Action("queue.calibration", "C", "choose('calibration')", "calibration", shown=False),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate"),
-    Action("queue.item", "tab", "to_item", "to the item beside the list", shown=False),
+    Action("queue.item", "tab", "to_item", "to the item"),
     Action("queue.back", "escape", "back(False)", "back", shown=False),
     Action("queue.quit", "q", "back(True)", "quit"),
 ]

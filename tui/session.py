@@ -152,6 +152,9 @@ class Session:
         if before is not None and not lent:
             self._thread.submit(before.close)
 
+    def uses(self, store: Store) -> bool:
+        return self._store is store
+
     async def ready(self) -> None:
         """SessionError if there is no journal to write to."""
         await self._kept(self._reviewing)

@@ -36,7 +36,12 @@ def read_with(plans: Iterable[RunPlan], named: str | None, workspace: Workspace)
         write_whole(workspace.errata, path.read_bytes())
     errata = applied(workspace)
     for plan in plans:
-        plan.errata = errata.of(plan.run.benchmark) if errata and mends(plan.importer) else None
+        plan.errata = of_importer(errata, plan.importer)
+
+
+def of_importer(errata: Errata | None, importer: str) -> Errata | None:
+    """What of the errata its runs are read with."""
+    return errata.of(importer, rules=equates(importer)) if errata and mends(importer) else None
 
 
 def applied(workspace: Workspace) -> Errata | None:
@@ -56,7 +61,9 @@ def _check_use(errata: Errata, named: str) -> None:
     titles = {name: one.title for name, one in IMPORTERS.items()}
     other = sorted({titles.get(e.benchmark, e.benchmark) for e in errata.entries.values() if not mends(e.benchmark)})
     if other:
-        what = f"errata of {', '.join(other)} cannot be applied: only the rules of {_able(titles)} are recomputed so"
+        what = (
+            f"errata of {', '.join(other)} cannot be applied: only golden answers of {_able(titles)} can be exchanged"
+        )
         if all(not mends(entry.benchmark) for entry in errata.entries.values()) and not errata.rules:
             raise CommandError(f"{named}: {what}")
         note(f"fcreview: {named}: {what}")
@@ -67,7 +74,14 @@ def _able(titles: dict[str, str]) -> str:
 
 
 def mends(importer: str) -> bool:
-    """Whether runs of this importer can be read with errata."""
+    """Whether runs of this importer can be read with corrected golden answers."""
     from fcreview.importers.registry import IMPORTERS
 
     return importer in IMPORTERS and IMPORTERS[importer].mends
+
+
+def equates(importer: str) -> bool:
+    """Whether they can be read with equivalence rules."""
+    from fcreview.importers.registry import IMPORTERS
+
+    return importer in IMPORTERS and IMPORTERS[importer].equates

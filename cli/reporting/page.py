@@ -62,14 +62,17 @@ def page_of(session: Opened, run: str | None) -> Page:
 
 def _intervals(session: Opened, each: Told, queues: Sequence[Drawn]) -> Intervals:
     """What is estimated of the corrected figures of a run: where nothing was drawn at random, nothing is."""
-    if each.row is None or not queues:
+    if not queues:
         return {}
-    from fcreview.cli.commands.reading.estimate import HALF_WIDTH, estimates_of
+    from fcreview.cli.commands.reading.estimate import HALF_WIDTH, estimates_of, estimates_together
 
-    known = session.store.told.standings(each.row.run)
+    if each.row is None:
+        found = estimates_together(session, each.several, HALF_WIDTH)
+    else:
+        found = estimates_of(session, each.row, session.store.told.standings(each.row.run), HALF_WIDTH)
     return {
         (one.table, one.level, one.name): Interval(one.corrected, one.low, one.high, one.n_random)
-        for one in estimates_of(session, each.row, known, HALF_WIDTH)
+        for one in found
         if one.corrected is not None and one.low is not None and one.high is not None
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fcreview.cli.finding.errata import applied, mends
+from fcreview.cli.finding.errata import applied, of_importer
 from fcreview.cli.progress import Progress
 from fcreview.figures import FigureSource, RunItems, Scored
 from fcreview.reporting.lines import FigureLine, lines_of
@@ -38,6 +38,7 @@ class Told:
     lines: list[FigureLine]
     row: RunRow | None = None
     """None: several."""
+    several: Sequence[RunRow] = ()
 
 
 def told(session: Opened, run: str | None, *, quiet: bool = False) -> Iterator[Told]:
@@ -55,7 +56,7 @@ def told(session: Opened, run: str | None, *, quiet: bool = False) -> Iterator[T
             together.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
     for parts in together.values():
         if lines := combined_of(parts):
-            yield Told(head_of(parts), lines)
+            yield Told(head_of(parts), lines, several=[part.row for part in parts])
 
 
 def parts_of(
@@ -68,7 +69,7 @@ def parts_of(
     progress = Progress("counting", lambda count: count_of(count, "item"), quiet=quiet)
     total, done = sum(row.n_items for row in runs), 0
     benchmarks = {row.info.benchmark for row in runs}
-    mended = {each for each in benchmarks if errata and mends(each) and errata.of(each)}
+    mended = {each for each in benchmarks if of_importer(errata, each)}
     alike = {row.run for row in runs if counts(row.info) and row.info.benchmark not in mended}
     counted = told.counted([row.run for row in runs if row.run in alike])
     try:

@@ -15,8 +15,10 @@ GROUPINGS = ("error type", "function", "argument", "category", "value")
 ERROR, FUNCTION, ARGUMENT, CATEGORY, VALUE = range(5)
 _WITHIN = ((FUNCTION, ARGUMENT), (ERROR, ARGUMENT), (ERROR, FUNCTION), (ERROR, FUNCTION), (FUNCTION, ARGUMENT))
 """By which two a group is divided, by what it is grouped by."""
+ARROW = " -> "
+"""Between a golden and a predicted value."""
 MANY = ("error types", "functions", "arguments", "categories", "values")
-HEADINGS = ("error type", "function", "argument", "category", "golden -> predicted")
+HEADINGS = ("error type", "function", "argument", "category", f"golden{ARROW}predicted")
 UNNAMED = (*(f"(no {name} given)" for name in GROUPINGS[:VALUE]), "(no value differs)")
 """What a group without a name is called."""
 
@@ -56,7 +58,7 @@ class Cluster:
         if self.golden is None and self.predicted is None:
             return None
         golden = "(not in golden)" if self.golden is None else self.golden
-        return f"{golden} -> {'(missing)' if self.predicted is None else self.predicted}"
+        return golden + ARROW + ("(missing)" if self.predicted is None else self.predicted)
 
 
 @dataclass(slots=True)

@@ -32,14 +32,15 @@ class Errata:
     path: str = ""
     """Where it was read."""
 
-    def of(self, benchmark: str) -> Errata | None:
-        """What of it concerns a benchmark; None if nothing does. The digest is of that part."""
+    def of(self, benchmark: str, *, rules: bool = True) -> Errata | None:
+        """What of it concerns a benchmark, or only its golden answers; None if nothing does. The digest is of that
+        part."""
         entries = {key: one for key, one in self.entries.items() if one.benchmark == benchmark}
-        rules = tuple(rule for rule in self.rules if rule.benchmark in ("", benchmark))
-        if not entries and not rules:
+        rules_of = tuple(rule for rule in self.rules if rules and rule.benchmark in ("", benchmark))
+        if not entries and not rules_of:
             return None
-        body = b"".join(_lines([*entries.values()], rules))
-        return Errata(entries, rules, _hash(body), self.date, self.who, self.path)
+        body = b"".join(_lines([*entries.values()], rules_of))
+        return Errata(entries, rules_of, _hash(body), self.date, self.who, self.path)
 
     def with_rules(self, *rules: Rule) -> Errata:
         """With further rules; of no file."""

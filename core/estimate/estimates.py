@@ -65,7 +65,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run's items, one entry an item in each list."""
+    """A run's items, one entry an item in each list; or those of several runs, see `joined`."""
 
     before: Sequence[Scored]
     after: Sequence[Scored]
@@ -109,8 +109,9 @@ class Draws:
         """Whether an item counts for as much in one category as in another."""
         there = [at for at, left in enumerate(self.population.left) if left]
         names = self.population.names
-        kinds = {(names[at].own, names[at].stratum) for at in there}
-        return len({(names[at].own, names[at].stratum, round(float(weight[at]), 12)) for at in there}) == len(kinds)
+        kinds = {(names[at].part, names[at].own, names[at].stratum) for at in there}
+        weighed = {(names[at].part, names[at].own, names[at].stratum, round(float(weight[at]), 12)) for at in there}
+        return len(weighed) == len(kinds)
 
 
 def draws_of(run: Run, seed: int = SEED) -> Draws | None:
@@ -157,8 +158,8 @@ def estimates(run: Run, half_width: float, seed: int = SEED) -> Iterator[Estimat
             corrected=known if values is None else float(values.mean()),
             low=low,
             high=high,
-            n_random=sum(each.random for each in run.standings if each.category in categories),
-            n_known=sum(each.settled is not None for each in run.standings if each.category in categories),
+            n_random=sum(each.random for each in run.standings if _place(each) in categories),
+            n_known=sum(each.settled is not None for each in run.standings if _place(each) in categories),
             method=method,
             needed=0 if method == "all known" else _needed(spreads.get(key), one, half_width),
         )
@@ -169,24 +170,32 @@ def _needed(spread: Spread | None, figure: Figure, half_width: float) -> int | N
     return None if spread is None or point is None else needed(spread, half_width * point)
 
 
+Place = tuple[int, str]
+"""Which of several runs, and its category."""
+
+
+def _place(standing: Standing) -> Place:
+    return standing.part, standing.category
+
+
 class _Depends:
     """Which items a figure is made of: found by turning their verdicts and looking what moves."""
 
     def __init__(self, run: Run) -> None:
         outcomes = Outcomes(run.before, run.after, run.figures)
-        places: dict[str, list[int]] = {}
+        places: dict[Place, list[int]] = {}
         for at, each in enumerate(run.standings):
             if each.own is not None or each.settled is not None:
-                places.setdefault(each.category, []).append(at)
-        self._moved: dict[str, set[Key]] = {
+                places.setdefault(_place(each), []).append(at)
+        self._moved: dict[Place, set[Key]] = {
             category: _differing(outcomes.all_alike(at, True), outcomes.all_alike(at, False))
             for category, at in places.items()
         }
         people = population(run.standings)
-        self._left = {run.standings[at].category for left in people.left for at in left}
-        self._unsampled = {run.standings[at].category for at in people.unsampled}
+        self._left = {_place(run.standings[at]) for left in people.left for at in left}
+        self._unsampled = {_place(run.standings[at]) for at in people.unsampled}
 
-    def categories(self, key: Key) -> set[str]:
+    def categories(self, key: Key) -> set[Place]:
         return {category for category, moved in self._moved.items() if key in moved}
 
     def method(self, key: Key, draws: Draws | None) -> Method:

@@ -31,6 +31,8 @@ class Standing:
     spoken_for: bool = False
     """Settled otherwise, but which items of the sample were chosen like it is not recorded: the sample speaks for it as
     for unreviewed items, within what is known."""
+    part: int = 0
+    """Of several runs that are estimated together, which one's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class CellName:
     own: bool | None
     stratum: Stratum
     category: str
+    part: int = 0
 
 
 def cell_text(stratum: str, own: bool | None, category: str | None = None) -> str:
@@ -50,7 +53,7 @@ def cell_text(stratum: str, own: bool | None, category: str | None = None) -> st
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """A run's items, in cells as far as a sample speaks of them."""
+    """A run's items, or those of several, in cells as far as a sample speaks of them."""
 
     names: Sequence[CellName]
     cells: Cells
@@ -72,16 +75,16 @@ def population(standings: Sequence[Standing]) -> Population:
         if (each.own is not None) not in judged or picked:
             continue
         if each.stratum is not None:
-            members.setdefault(CellName(each.own, each.stratum, each.category), []).append(at)
+            members.setdefault(CellName(each.own, each.stratum, each.category, each.part), []).append(at)
         elif each.settled is None:
             unsampled.append(at)
-    names = sorted(members, key=lambda name: (str(name.own), str(name.stratum), name.category))
-    pools = {own: number for number, own in enumerate(dict.fromkeys(name.own for name in names))}
+    names = sorted(members, key=lambda name: (name.part, str(name.own), str(name.stratum), name.category))
+    pools = {of: number for number, of in enumerate(dict.fromkeys((name.part, name.own) for name in names))}
     reviewed = [[at for at in members[name] if standings[at].random] for name in names]
     left = [[at for at in members[name] if standings[at].settled is None] for name in names]
     apart = [[at for at in members[name] if standings[at].spoken_for] for name in names]
     cells = Cells(
-        pool=np.array([pools[name.own] for name in names], dtype=np.int64),
+        pool=np.array([pools[name.part, name.own] for name in names], dtype=np.int64),
         reviewed=np.array([len(some) for some in reviewed], dtype=np.int64),
         passed=np.array([sum(standings[at].settled is True for at in some) for some in reviewed], dtype=np.int64),
         left=np.array([len(some) for some in left], dtype=np.int64),

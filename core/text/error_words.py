@@ -17,6 +17,7 @@ _WORDS = {
     "type_error": "a value has the wrong type",
     "ast_decoder:decoder_failed": "the answer could not be read as calls",
     "ast_decoder": "the answer is not in the form that calls are read from",
+    "relevance_error:decoder_success": "no function fits the question, and one was called all the same",  # V1 and V2
     "relevance_error": "a call was expected, and none was made",
     "irrelevance_error": "no function fits the question, and one was called all the same",
     "wrong_func_name": "another function was called than the golden one",

@@ -28,10 +28,7 @@ def fill(
     """`golden` may come from a failing score entry where there is no answer file; then `judged` is false and the rules,
     which need the function documents, are not applied."""
     reply = record.get("result")
-    question = question or {}
-    item.messages = messages(
-        str(question.get("question", "")), time=_text(question, "time"), profile=_text(question, "profile")
-    )
+    item.messages = asked(question)
     turn = max((message.turn for message in item.messages), default=0)
     item.n_turns = turn + 1
     last = next((message for message in reversed(item.messages) if message.role == "user"), None)
@@ -43,6 +40,12 @@ def fill(
         _special(item, reply, golden, category, judged)
     else:
         _normal(item, reply, golden, turn, judged)
+
+
+def asked(question: dict[str, Any] | None) -> list[Message]:
+    """The dialogue so far, as the model was given it."""
+    known = question or {}
+    return messages(str(known.get("question", "")), time=_text(known, "time"), profile=_text(known, "profile"))
 
 
 def _said(item: Item, reply: Any, turn: int) -> None:

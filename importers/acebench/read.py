@@ -10,10 +10,11 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.acebench import agent, normal
+from fcreview.importers.acebench import agent, mending
 from fcreview.importers.acebench.check_agent import process_accuracy
 from fcreview.importers.acebench.figures.rates import MILESTONES, PROCESS
 from fcreview.importers.acebench.files import recognise
+from fcreview.importers.common.corrections import Corrections
 from fcreview.importers.common.guard import digest, documents, guarded
 from fcreview.importers.common.jsonl import Record, records
 from fcreview.model import ImportIssue, Item, Verdict
@@ -36,6 +37,8 @@ class Source:
     process: dict[str, dict[str, Any]] | None = None
     histories: dict[int, Path] = field(default_factory=dict)
     score_file: str = ""
+    corrections: Corrections | None = None
+    """Of golden answers, where the run is read with errata."""
 
 
 def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
@@ -45,8 +48,20 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             continue
         issues: list[ImportIssue] = []
         source = source_of(plan, path, known[0], issues)
+        if plan.errata is not None:
+            source.corrections = Corrections(plan.errata, plan.run, source.category)
         yield from issues
         yield from _items(source)
+        yield from _told(source)
+
+
+def _told(source: Source) -> list[ImportIssue]:
+    """Of corrections that were not applied."""
+    if source.corrections is None:
+        return []
+    if source.questions:
+        source.corrections.tell_absent(source.questions)
+    return source.corrections.issues
 
 
 def source_of(plan: RunPlan, path: Path, category: str, issues: list[ImportIssue]) -> Source:
@@ -148,10 +163,12 @@ def _fill(item: Item, record: dict[str, Any], source: Source) -> None:
         position = source.order.index(name) if name in source.order else _number(name)
         agent.fill(item, record, question, answer, source.histories.get(position))
         _process_verdict(item, source, position)
+        mending.refused(item, name, source.corrections)
     else:
         golden = answer.get("ground_truth") if answer else _scored_answer(source, name)
         judged = answer is not None and question is not None
-        normal.fill(item, record, question, golden, source.category, judged=judged)
+        reply = mending.Reply(record, question, judged=judged)
+        mending.fill(item, reply, golden, source.corrections)
     if question is None:
         item.rule_note = "no question file: nothing to check against"
 

@@ -19,7 +19,7 @@ _ITEMS = (
 
 
 class Before:
-    """The items as they were before an import; 500,000 take 12 MB. Use as a context manager."""
+    """The items as they were before an import: two hashes of each. Use as a context manager."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

@@ -17,6 +17,8 @@ from fcreview.tui.text.theme import STATE_STYLES
 
 COLUMN_ROWS = 3
 """A value that needs more rows of its column than this is shown below its name over the whole width."""
+READABLE = 44
+"""Cells between the beginnings of both values, from where on more would only part them; longer values get more."""
 ONE_SIDED = {"-": "missing", "+": "extra"}
 UNDECODED_ROWS = 8
 PLAIN_TO_SEE = re.compile(r"value differs: |function differs: |(one|[0-9,]+) places? inside differs?$")
@@ -50,6 +52,7 @@ def columns(rows: Sequence[ArgumentRow], cells: int, names: float = 0.25) -> Col
     half = rest // 2
     if golden + predicted <= rest:  # everything fits: columns start at the same places from item to item if they can
         left = half if golden <= half and predicted <= rest - half else (golden if golden > half else rest - predicted)
+        left = min(left, max(golden, READABLE))
     else:
         left = golden if golden < half else (rest - predicted if predicted < half else half)
     return Columns(name, left, rest - left)

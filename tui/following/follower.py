@@ -96,11 +96,13 @@ class Follower:
         await self._when(lambda: self._moves(taken) is not None)
         now = await asyncio.to_thread(self._session.another)
         try:
+            for move in self._moves(taken) or ():
+                await asyncio.to_thread(move.prepare, now)
             while not await self._shown(taken, now):
                 await self._when(lambda: self._moves(taken) is not None)
-        except BaseException:
-            now.close()
-            raise
+        finally:
+            if not self._session.uses(now):
+                now.close()
 
     async def _shown(self, taken: Taken, now: Store) -> bool:
         """False if something was pressed meanwhile."""

@@ -16,6 +16,7 @@ from fcreview.tui.item.status import Remark
 from fcreview.tui.queue.levels import Standing
 from fcreview.tui.queue.loading import Loaded, Request, load_rows
 from fcreview.tui.queue.walk import Walk
+from fcreview.tui.screens.item import ItemScreen
 
 if TYPE_CHECKING:
     from fcreview.store.store import Store
@@ -32,6 +33,10 @@ class Move(Protocol):
     @property
     def stamp(self) -> object:
         """As long as it stays the same, what was asked is of what is shown."""
+        ...
+
+    def prepare(self, now: Store) -> None:
+        """In another thread than the one that answers what keys ask for."""
         ...
 
     def ask(self, before: Store, now: Store) -> None: ...
@@ -55,6 +60,10 @@ class QueueMove:
     @property
     def stamp(self) -> object:
         return self.state.setting, self.pane.list.age, self.pane.list.cursor, len(self.levels), self.pane.settled
+
+    def prepare(self, now: Store) -> None:
+        """Has the order of the view worked out: of many items it takes longer than anybody should wait for a row."""
+        now.count(replace(self.state, scope=self.runs).view)
 
     def ask(self, before: Store, now: Store) -> None:
         settings = [self.state.setting, *(level.setting for level in self.levels)]
@@ -93,6 +102,9 @@ class ItemMove:
     def stamp(self) -> object:
         return id(self.pane.reviewing.shown), settled(self.pane)
 
+    def prepare(self, now: Store) -> None:
+        now.count(self.view(self.pane.reviewing.shown.walk.view))
+
     def ask(self, before: Store, now: Store) -> None:
         reviewing = self.pane.reviewing
         shown, last = reviewing.shown, reviewing.last
@@ -116,8 +128,8 @@ class ItemMove:
 
 
 def settled(pane: ItemPane) -> bool:
-    """Its item is there, and no other is on its way."""
-    return not pane.opening and pane.reviewing.settled
+    """Its item is there, and no other is on its way. One beside the list may have been left: it is shown again."""
+    return pane.reviewing.settled and not (pane.opening and isinstance(pane.screen, ItemScreen))
 
 
 def _walk(before: Store, now: Store, walk: Walk, view: View, number: int) -> Walk:

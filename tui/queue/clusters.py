@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fcreview.calls.clusters import (
+    ARROW,
     ERROR,
     GROUPINGS,
     HEADINGS,
@@ -19,8 +20,8 @@ from fcreview.calls.clusters import (
     others,
     share,
 )
-from fcreview.sanitise import visible
-from fcreview.tui.text.format import cut_middle, cut_type
+from fcreview.sanitise import visible, width
+from fcreview.tui.text.format import cut, cut_middle, cut_type
 from fcreview.tui.text.lines import Part
 from fcreview.tui.text.table import Column
 from fcreview.tui.text.theme import ASCII, symbols
@@ -83,14 +84,24 @@ def _cut_name(text: str, cells: int) -> str:
     return text[:2] + cut_type(text[2:], max(cells - 2, 1))
 
 
+def _cut_values(text: str, cells: int) -> str:
+    """Behind the sign of its fold the beginnings of both values: `"Eiffel To… -> "Eiffel To…`."""
+    sides = text[2:].split(ARROW)
+    if width(text) <= cells or len(sides) != 2:
+        return cut_middle(text, cells)
+    room = max(cells - 2 - len(ARROW), 2)
+    first = min(width(sides[0]), max(room // 2, room - width(sides[1])))
+    return text[:2] + cut(sides[0], first) + ARROW + cut(sides[1], room - first)
+
+
 def columns(by: int, cells: int) -> list[Column]:
     outer, inner = others(by)
-    cut = _cut_name if by == ERROR else cut_middle
+    cut_it = _cut_name if by == ERROR else _cut_values if by == VALUE else cut_middle
     made = [
         Column("items", right=True),
         Column("share", right=True),
         *([Column("", least=BAR)] if cells >= TITLES_FROM else []),
-        Column(f"  {HEADINGS[by]}", cut=cut, least=20),
+        Column(f"  {HEADINGS[by]}", cut=cut_it, least=20),
         Column(
             f"mostly: {GROUPINGS[outer]} {symbols().between} {GROUPINGS[inner]}" if cells >= TITLES_FROM else "mostly",
             least=18,

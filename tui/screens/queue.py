@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.reactive import Reactive
 from textual.screen import Screen
+from textual.widget import Widget
 
 from fcreview.tui.keys import bindings, key_names
 from fcreview.tui.keytable import QUEUE
@@ -33,6 +35,9 @@ ACTIONS = {action.does.partition("(")[0] for action in QUEUE}
 
 class QueueScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(QUEUE)
+
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
+    """Textual would draw the whole screen anew each time the focus moves."""
 
     def __init__(
         self,

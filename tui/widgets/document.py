@@ -17,6 +17,7 @@ from fcreview.sanitise import width
 from fcreview.tui.text.layout import START, Layout, Source, Spot
 from fcreview.tui.text.lines import Line
 from fcreview.tui.text.theme import style, symbols
+from fcreview.tui.widgets.still import Still
 
 GUTTER = 1
 """Cells at the left where the cursor stands."""
@@ -76,7 +77,7 @@ class LineBar(Widget):
         return strip_of(self._line if y == 0 else (), self.size.width, self.rich_style)
 
 
-class DocumentView(Widget, can_focus=True):
+class DocumentView(Still, can_focus=True):
     """Shows a source through a `Layout`. The screen that owns it decides what keys do."""
 
     DEFAULT_CSS = "DocumentView { height: 1fr; width: 1fr; }"

@@ -18,6 +18,7 @@ from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import MOVE
 from fcreview.tui.text.lines import Line
 from fcreview.tui.text.theme import style, symbols
+from fcreview.tui.widgets.still import Still
 
 
 def strip_of(line: Line, cells: int, *, reverse: bool = False) -> Strip:
@@ -27,7 +28,7 @@ def strip_of(line: Line, cells: int, *, reverse: bool = False) -> Strip:
     return Strip(segments).adjust_cell_length(cells, over)
 
 
-class LineList(ScrollView, can_focus=True, inherit_bindings=False):
+class LineList(Still, ScrollView, can_focus=True, inherit_bindings=False):
     """Subclasses give `line_at`. The cursor moves within the page without drawing more than two lines.
 
     Without a cursor, the keys move the text.

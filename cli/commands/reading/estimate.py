@@ -11,6 +11,7 @@ from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import UsageError
 from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, PolicyOption, RunOption, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_json, note, text_of
+from fcreview.figures import Figure, RunItems, Scored
 from fcreview.text.numbers import number
 from fcreview.text.words import count_of
 
@@ -50,15 +51,14 @@ def estimate(
     with opened(Place([path], data, workspace, policy=policy, errata=errata)) as session:
         session.head(as_json=as_json)
         told: list[str] = []
-        for row in session.chosen(run):
+        rows = session.chosen(run)
+        for row in rows:
             known = session.store.told.standings(row.run)
             told += [each for each in known.problems if each not in told]
             found = list(estimates_of(session, row, known, half_width, seed))
-            if as_json:
-                for each in found:
-                    emit_json(_fields(row, each))
-            else:
-                show(row, found, half_width)
+            tell([row], found, half_width, as_json=as_json)
+        for several in together(rows):
+            tell(several, list(estimates_together(session, several, half_width, seed)), half_width, as_json=as_json)
         for problem in told:
             note(f"fcreview: no random sample: {problem}")
 
@@ -77,6 +77,32 @@ def estimates_of(
     return estimates(run_of(session, row, known), half_width, seed)
 
 
+def together(rows: Sequence[RunRow]) -> list[list[RunRow]]:
+    """Runs of one model that its benchmark publishes figures of together."""
+    from fcreview.importers.registry import IMPORTERS
+
+    found: dict[tuple[str, str, str], list[RunRow]] = {}
+    for row in rows:
+        importer = IMPORTERS.get(row.info.benchmark)
+        if importer is not None and importer.combines:
+            found.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(row)
+    return [several for several in found.values() if len(several) > 1]
+
+
+def estimates_together(session: Opened, rows: Sequence[RunRow], half_width: float, seed: int = 0) -> Iterator[Estimate]:
+    """Of the figures over several runs, through the draws of each; none if the runs do not make them up."""
+    from fcreview.estimate.estimates import estimates
+    from fcreview.estimate.joined import joined
+    from fcreview.importers.registry import combined
+
+    def figures(items: Sequence[Sequence[Scored]]) -> list[Figure]:
+        return combined([RunItems(row.info, some) for row, some in zip(rows, items, strict=True)])
+
+    parts = [run_of(session, row, session.store.told.standings(row.run)) for row in rows]
+    if figures([part.before for part in parts]):
+        yield from estimates(joined(parts, figures), half_width, seed)
+
+
 def run_of(session: Opened, row: RunRow, known: Standings) -> Run:
     """What the run's estimates are made of."""
     from fcreview.estimate.estimates import Run
@@ -87,22 +113,36 @@ def run_of(session: Opened, row: RunRow, known: Standings) -> Run:
     return Run(told.unreviewed(row.run), after, known.items, lambda rows: figures(rows, row.info))
 
 
-def _fields(row: RunRow, one: Estimate) -> dict[str, Any]:
+def tell(rows: Sequence[RunRow], found: Sequence[Estimate], half_width: float, *, as_json: bool) -> None:
+    """Of one run, or of several together."""
+    if not as_json:
+        if len(rows) == 1 or found:
+            show(rows, found, half_width)
+        return
+    for each in found:
+        emit_json(_fields(rows, each))
+
+
+def _fields(rows: Sequence[RunRow], one: Estimate) -> dict[str, Any]:
     """{run, benchmark, table, level, name, unit, automatic, corrected, low, high, n_random, n_known, method, why,
-    needed}; values in the figure's unit, `low` and `high` null where there is no interval, which `why` explains."""
+    needed}; `run` is null for several together; values in the figure's unit, `low` and `high` null where there is no
+    interval, which `why` explains."""
     from fcreview.estimate.estimates import WHY
 
     return {
-        "run": row.run, "benchmark": row.info.benchmark, "table": one.table, "level": one.level, "name": one.name,
+        "run": rows[0].run if len(rows) == 1 else None, "benchmark": rows[0].info.benchmark,
+        "table": one.table, "level": one.level, "name": one.name,
         "unit": one.unit, "automatic": one.automatic, "corrected": one.corrected, "low": one.low, "high": one.high,
         "n_random": one.n_random, "n_known": one.n_known, "method": one.method, "why": WHY[one.method],
         "needed": one.needed,
     }  # fmt: skip
 
 
-def show(row: RunRow, found: Sequence[Estimate], half_width: float) -> None:
-    words = [text_of(name) for name in (row.info.benchmark, row.info.generation, row.info.language, row.info.model)]
-    emit(f"run {row.run}   {'  '.join(word for word in words if word)}   {row.n_items:,} items")
+def show(rows: Sequence[RunRow], found: Sequence[Estimate], half_width: float) -> None:
+    info, languages = rows[0].info, "+".join(dict.fromkeys(row.info.language for row in rows))
+    words = [text_of(name) for name in (info.benchmark, info.generation, languages, info.model)]
+    first = f"run {rows[0].run}" if len(rows) == 1 else "together"
+    emit(f"{first}   {'  '.join(word for word in words if word)}   {sum(row.n_items for row in rows):,} items")
     for line in reasons(found):
         emit(line)
     for table in dict.fromkeys(one.table for one in found):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fcreview.cli.common import Place, discovered, set_reading, workspace_of
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError
-from fcreview.cli.finding.errata import mends
+from fcreview.cli.finding.errata import equates
 from fcreview.cli.output import aligned, emit, emit_json, text_of
 from fcreview.text.words import count_of
 
@@ -57,7 +57,7 @@ def _plans(place: Place, rule: Rule) -> Iterator[RunPlan]:
     found = discovered(place, config).plans
     set_reading(found, replace(place, decoder=None, errata=None), config, workspace)
     for plan in found:
-        if mends(plan.importer) and rule.benchmark in ("", plan.run.benchmark):
+        if equates(plan.importer) and rule.benchmark in ("", plan.run.benchmark):
             yield plan
 
 

@@ -15,6 +15,8 @@ from fcreview.text.error_words import error_words
         ("multiple_function_checker:wrong_count", "more or fewer calls than golden ones"),
         ("simple_function_checker:missing_required", "a required argument was left out"),
         ("type_error:simple", "a value has the wrong type"),
+        ("relevance_error:decoder_success", "no function fits the question, and one was called all the same"),
+        ("relevance_error:decoder_failed", "a call was expected, and none was made"),
         ("dialog_act:no_overlap", "none of the labels of the reply is a golden one"),
         ("something else", ""),
         ("", ""),

@@ -63,6 +63,12 @@ QUEUE_WALK: list[Step] = [
 ]  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long the disk takes is told on the screen, and is never the same."""
+    monkeypatch.setattr("fcreview.tui.item.acting.PATIENCE", 60.0)
+
+
 def palette_walk(*words: str) -> list[Step]:
     """All of it, then what each word finds, and where enter leads; esc comes back from there."""
     return [
@@ -81,7 +87,7 @@ ITEM_WALK: list[Step] = [
     ("slash", *"zaphod", "enter"), ("slash", *"quokka", "enter"), ("s",), ("S",), ("slash", *"vellum", "enter"),
     ("e",), ("j", "escape"), ("w",), ("escape",), ("n", *"odd", "enter"), ("z",), ("question_mark",), ("escape",),
     ("0",), ("z",), ("right_curly_bracket",), ("left_curly_bracket",),
-    ("W",), ("escape",), ("E",), ("escape",), ("N",), ("escape",),
+    ("W",), ("escape",), ("E",), ("escape",), ("N",), ("escape",), ("O",), ("escape",),
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from fcreview.extra import Extra, RecordPlace
 from fcreview.model import Accept, Call, Message, Verdict
 from fcreview.review import Opinion
 from fcreview.sanitise import visible, width
-from fcreview.tui.document.calls import around
+from fcreview.tui.document.calls import READABLE, around
 from fcreview.tui.document.changed import changed
 from fcreview.tui.document.header import header_line
 from fcreview.tui.text.lines import plain
@@ -34,10 +34,10 @@ def test_an_item_at_80_columns() -> None:
     ]
 
 
-def test_an_item_at_160_columns_gives_both_sides_half_of_the_room() -> None:
+def test_at_160_columns_both_sides_stand_at_a_readable_distance() -> None:
     lines = text(detail(WEATHER), 160)
     assert lines[2] == "── turn 1 · call 1 of 1 · get_weather " + "─" * 121
-    assert lines[3] == "  argument  golden" + " " * 68 + "predicted"
+    assert lines[3] == "  argument  golden" + " " * (READABLE + 2 - len("golden")) + "predicted"
     assert lines[5].startswith('! location  "Hangzhou, China" or "Hangzhou"')
     assert lines[5].index('"Hangzhou, CN"') == lines[3].index("predicted")
 

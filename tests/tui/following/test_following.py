@@ -247,3 +247,24 @@ async def test_two_panes_both_stay_and_both_are_of_the_new_store(following: Foll
         await pilot.press("p")
         await settled(pilot)
         assert [each["key"]["id"] for each in source.said()] == ["b", "c"]
+
+
+async def test_a_pane_that_is_out_of_sight_is_of_the_new_store_when_it_comes_back(
+    following: Following, settled: Any
+) -> None:
+    """Else its number would be that of another item."""
+    app, source = following(rows_of("a", "b", "c", "d"))
+    async with app.run_test(size=(160, 40)) as pilot:
+        await settled(pilot)
+        await pilot.press("tab", "tab")
+        await settled(pilot)
+        await pilot.resize_terminal(80, 24)
+        await settled(pilot)
+        source.write(rows_of("new", "a", "b", "c", "d"))
+        await until(pilot, lambda lines: "2/5" in lines[2])
+        await pilot.resize_terminal(160, 40)
+        lines = await settled(pilot)
+        assert "a   2/5" in lines[1] and cursor_line(lines)[1] == "a"
+        await pilot.press("tab", "f")
+        await settled(pilot)
+        assert [each["key"]["id"] for each in source.said()] == ["a"]

@@ -18,7 +18,10 @@ from fcreview.store.reviews.journal import Journal
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp
+from fcreview.tui.queue.levels import Standing
+from fcreview.tui.queue.loading import Loaded, Request
 from fcreview.tui.screens.panes.item import ItemPane
+from fcreview.tui.screens.panes.queue import QueuePane
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 from tests.tui.panes.sides import TWO, focused, journal, listed, named, panes_of, press, queue_of, until
@@ -92,6 +95,30 @@ async def test_a_verdict_before_the_item_is_there_is_dropped_with_a_bell(importe
         assert [name for name, _ in journal(made.store)] == [name for name, _ in made.said]
         assert bool(rung) is not bool(made.said), "either it was about the item that was named, or it rang"
         assert set(made.said) <= {("simple_3", "simple_3")}
+
+
+async def test_while_another_list_is_read_nothing_is_judged(imported: Imported, tmp_path: Path) -> None:
+    """The item on screen is of the list before: `]` would lead along that one."""
+    async with seen(imported, tmp_path / "work") as made:
+        pane = queue_of(made.app).query_one(QueuePane)
+        read, go = pane._loading.view, asyncio.Event()
+
+        async def slowly(request: Request) -> Loaded:
+            await go.wait()
+            return await read(request)
+
+        pane._loading.view = slowly  # type: ignore[method-assign]
+        queue_of(made.app).state.search = "city 7"
+        pane.load(Standing())
+        press(made.app, "tab", "p", "right_square_bracket", "p")
+        await until(lambda: focused(made.app) == "item")
+        await asyncio.sleep(0.05)
+        go.set()
+        await made.done()
+        assert journal(made.store) == [] and named(made.app) == listed(made.app) == "simple_7"
+        press(made.app, "p")
+        await made.done()
+        assert journal(made.store) == [("simple_7", True)] and named(made.app) == listed(made.app) == "simple_70"
 
 
 async def storm(made: Seen, seed: int, keys: list[str]) -> None:

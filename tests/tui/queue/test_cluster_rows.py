@@ -95,3 +95,29 @@ def test_a_cluster_says_what_its_error_means_and_shows_a_difference_as_it_reads(
 def test_a_bar_is_as_long_as_its_share() -> None:
     assert [bar(n, 48, 6) for n in (48, 24, 1, 0)] == ["██████", "███", "▏", ""]
     assert bar(1, 10_000, 6) == "▏"
+
+
+def values(golden: str | None, predicted: str | None, count: int = 1) -> Cluster:
+    terms = ("", "function:f", "argument:a", "", f"golden_value:{golden} predicted_value:{predicted}")
+    return Cluster("", "f", "a", count, ["a_1"], "", terms, golden=golden, predicted=predicted)
+
+
+def test_values_are_named_by_both_and_those_that_do_not_differ_come_last() -> None:
+    groups = grouped(
+        [values(None, None, 9), values('"km"', '"kilometers"', 2), values("3", None), values(None, "3")], 4
+    )
+    assert [group.name for group in groups] == ['"km" -> "kilometers"', "3 -> (missing)", "(not in golden) -> 3", None]
+    assert rows_of(groups, set())[0].terms == ('golden_value:"km" predicted_value:"kilometers"',)
+
+
+@pytest.mark.parametrize("cells", [60, 80, 120, 160])
+def test_both_values_are_seen_where_there_is_little_room(cells: int) -> None:
+    long = values('"Eiffel Tower"', '"Eiffel Tower, 5 Avenue Anatole France, 75007 Paris, France \x1b[31m"', 7)
+    groups = grouped([long, values('"a\\n -> b"' * 9, '"c"' * 30), values(None, None)], 4)
+    rows = [parts(row, 4, 9, set(), cells) for row in rows_of(groups, set())]
+    heading, lines = table(columns(4, cells), rows, cells - 3)
+    assert all(line_width(line) <= cells - 3 for line in (heading, *lines))
+    assert '"Eif' in plain(lines[0]) and ' -> "Eif' in plain(lines[0])
+    assert "\x1b" not in plain(lines[0])
+    assert "(no value differs)" in plain(lines[2])
+    assert taught(Row(groups[0]), 4)[0].startswith('golden -> predicted: "Eiffel Tower" -> "Eiffel Tower, 5')

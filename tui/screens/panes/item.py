@@ -94,6 +94,10 @@ class ItemPane(Vertical):
         """Or is about to."""
         return self.reviewing.shows(item, view) and not self._left
 
+    def hold(self) -> None:
+        """Which item is wanted is not known yet: until then nothing is judged."""
+        self._left = True
+
     def want(self, wanted: Wanted) -> None:
         """What the list beside it is on, shown by `reviewing.follow`; until then nothing is judged."""
         self._asked, self._left = wanted.item, False

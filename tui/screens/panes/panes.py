@@ -19,7 +19,6 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 from fcreview.store.rows import QueueRow
-from fcreview.tui.item.ahead import Wanted
 from fcreview.tui.queue.levels import Standing
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.panes.queue import QueuePane
@@ -112,6 +111,8 @@ class Panes(Horizontal):
             self.in_item, self.item.follows = in_item, not in_item
             self._draw_focus()
             if in_item:
+                if self._queue.reading and not self._taking:
+                    self.item.hold()
                 self._follow()
                 self.item.reviewing.enter()
             else:
@@ -153,7 +154,7 @@ class Panes(Horizontal):
         row = rows.row_at(rows.cursor) if rows.total else None
         if self.item is None:
             if row is not None and not self._making.locked():
-                self._make()
+                self.call_after_refresh(self._make)  # the list is painted before
         elif row is not None:
             self.item.visible = True
             self._want(self.item, row, anew)
@@ -161,6 +162,8 @@ class Panes(Horizontal):
             self.item.visible = False
 
     def _want(self, item: ItemPane, row: QueueRow, anew: bool) -> None:
+        from fcreview.tui.item.ahead import Wanted
+
         view = self._state.view
         if not anew and item.shows(row.item, view):
             return
@@ -194,9 +197,9 @@ class Panes(Horizontal):
         item = await self._made()
         if pane.reviewing.begun:
             item.go_on_from(pane)
-        self._taking = False
         self.fit()
         self.to_item()
+        self._taking = False
 
     @work(group="item")
     async def _make(self) -> None:

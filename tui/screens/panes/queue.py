@@ -96,6 +96,11 @@ class QueuePane(Vertical):
         return self.query_one(FilterLine)
 
     @property
+    def reading(self) -> bool:
+        """Other rows are on their way."""
+        return self._wanted is not None
+
+    @property
     def here(self) -> Standing:
         """Where the cursor stands, or is about to."""
         if self._wanted is not None:

@@ -161,15 +161,14 @@ def test_errata_are_written_as_exports_are(cli: Cli, runs: Path, mended: Path, t
 
 @pytest.mark.sweep
 def test_a_benchmark_that_is_not_rescored_is_told(cli: Cli, samples: Path, tmp_path: Path) -> None:
-    runs = tmp_path / "ace"
-    shutil.copytree(samples / "acebench", runs)
-    fix = json.dumps({"ground_truth": {"library_reserve": {"title": "Dune", "copies": 2}}})
-    item = "normal_single_turn_single_function_2"
-    assert cli("label", runs, item, "--golden-fix", fix).code == 0
-    assert cli("errata", "create", runs, "-o", tmp_path / "ace.jsonl").code == 0
-    assert "ACEBench" in cli("errata", "check", tmp_path / "ace.jsonl").out
-    done = cli("report", runs, "--errata", tmp_path / "ace.jsonl")
-    assert done.code == 1 and "errata of ACEBench cannot be applied: only the rules of BFCL" in done.err
+    runs, file = tmp_path / "confetti", tmp_path / "confetti.jsonl"
+    shutil.copytree(samples / "confetti", runs)
+    fix = json.dumps({"ground_truth": [{"Garden_find_plants": {"light": ["shade"], "max_height": [60]}}]})
+    assert cli("label", runs, "conversationsclean_0", "--run", "1", "--golden-fix", fix).code == 0
+    assert cli("errata", "create", runs, "-o", file).code == 0
+    assert "CONFETTI" in cli("errata", "check", file).out
+    done = cli("report", runs, "--errata", file)
+    assert done.code == 1 and "errata of CONFETTI cannot be applied: only golden answers of BFCL, ACEBench" in done.err
     assert cli("report", runs).code == 0
 
 

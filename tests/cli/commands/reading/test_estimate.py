@@ -144,3 +144,25 @@ def test_a_population_that_changed_is_no_random_sample(cli: Cli, run: Path, tmp_
     label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})
     done = cli("estimate", run, "--json")
     assert all(one["low"] is None for one in done.objects) and "not the same any more" in done.err
+
+
+@pytest.mark.sweep
+def test_both_languages_of_acebench_have_an_interval_together(cli: Cli, samples: Path, tmp_path: Path) -> None:
+    """From the draws of each; with one language only there is nothing together."""
+    runs = tmp_path / "acebench"
+    shutil.copytree(samples / "acebench", runs)
+    for run, size in (("1", "8"), ("2", "3")):
+        drawn = ("--run", run, "--name", f"q{run}", "--size", size, "--annotators", "ann")
+        assert cli("queue", "create", runs, *drawn).code == 0
+        for item in cli("queue", "show", runs, f"q{run}", "--json").objects[1:]:
+            said = ("--run", run, "--verdict", "pass", "--annotator", "ann")
+            assert cli("label", runs, item["id"], *said).code == 0
+    lines = cli("estimate", runs, "--json").objects
+    both = [each for each in lines if each["run"] is None]
+    assert both and {each["method"] for each in both} >= {"posterior"}
+    for each in both:
+        if each["method"] == "posterior":
+            assert each["low"] <= each["corrected"] <= each["high"] and each["low"] < each["high"]
+            assert 0 < each["n_random"] <= 11
+    assert "together   acebench  v1  en+zh  maple-8b   20 items" in cli("estimate", runs).out
+    assert all(each["run"] == 1 for each in cli("estimate", runs, "--run", "1", "--json").objects)

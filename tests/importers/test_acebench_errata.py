@@ -1,0 +1,121 @@
+"""ACEBench read with errata: the verdict is the one that the new golden answer gives, and nothing else changes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.errata.entry import Entry, question_hash
+from fcreview.errata.file import Errata, read_errata, write_errata
+from fcreview.errata.rules import parse_rule
+from fcreview.importers.registry import discover, read_plan
+from fcreview.model import ImportIssue, Item
+from fcreview.plan import RunPlan
+
+FAILING = "normal_single_turn_single_function_3"
+INCOMPLETE = "special_incomplete_1"
+AGENT = "agent_multi_turn_0"
+
+
+@pytest.fixture(scope="module")
+def plan(samples: Path) -> RunPlan:
+    return next(each for each in discover([samples / "acebench"]).plans if each.run.language == "en")
+
+
+def items(plan: RunPlan) -> dict[str, Item]:
+    return {one.id: one for one in read_plan(plan) if isinstance(one, Item)}
+
+
+def truth(plan: RunPlan, name: str) -> Any:
+    """As the dataset's file has it."""
+    for path in plan.data:
+        if path.parent.name == "possible_answer":
+            for record in map(json.loads, path.read_text("utf-8").splitlines()):
+                if record["id"] == name:
+                    return record["ground_truth"]
+    raise KeyError(name)
+
+
+def entry(plan: RunPlan, name: str, new: Any, **fields: Any) -> Entry:
+    item = items(plan)[name]
+    given = {"question_hash": question_hash(item.messages), "old": truth(plan, name), "new": new}
+    said = {"reasons": ("so asked",), "settled_by": ("alice",)}
+    return Entry("acebench", plan.run.generation, "en", item.category, name, **(given | said | fields))
+
+
+def errata(*entries: Entry, rules: tuple[str, ...] = ()) -> Errata:
+    return read_errata(write_errata(entries, [parse_rule(each) for each in rules], "2026-01-01", "alice"), "e.jsonl")
+
+
+def mended(plan: RunPlan, found: Errata) -> tuple[dict[str, Item], list[ImportIssue]]:
+    read = list(read_plan(replace(plan, errata=found)))
+    issues = [one for one in read if isinstance(one, ImportIssue) and one.file == "e.jsonl"]
+    return {one.id: one for one in read if isinstance(one, Item)}, issues
+
+
+def answered(item: Item) -> dict[str, Any]:
+    """What the model said, as a golden answer."""
+    return {call.name: call.arguments for call in item.predicted}
+
+
+def test_a_correction_rescores_its_item_and_no_other(plan: RunPlan) -> None:
+    plain = items(plan)
+    assert plain[FAILING].rule is False
+    found, issues = mended(plan, errata(entry(plan, FAILING, answered(plain[FAILING]))))
+    assert issues == []
+    assert {name for name in plain if found[name] != plain[name]} == {FAILING}
+    item = found[FAILING]
+    assert item.rule is True and item.rule_error_type is None and item.verdicts[-1].by == "ACEBench rules with errata"
+    own = item.extra.without_errata
+    assert own is not None and (own.valid, own.error_type) == (False, plain[FAILING].rule_error_type)
+    assert all(pair.state in "=~" for pair in item.pairs) and item.golden != plain[FAILING].golden
+    assert item.golden_hash == plain[FAILING].golden_hash, "reviews are no more stale than before"
+    erratum = item.extra.erratum
+    assert erratum is not None and erratum.old == truth(plan, FAILING) and erratum.who == ["alice"]
+
+
+def test_a_passing_item_fails_by_another_golden_answer(plan: RunPlan) -> None:
+    name = "normal_single_turn_single_function_0"
+    old = truth(plan, name)
+    new = {function: dict.fromkeys(given, "another") for function, given in old.items()}
+    item = mended(plan, errata(entry(plan, name, new)))[0][name]
+    assert item.rule is False and item.extra.without_errata is not None and item.extra.without_errata.valid is True
+
+
+def test_special_items_are_rescored_by_what_must_be_said(plan: RunPlan) -> None:
+    name = "special_incomplete_0"
+    item = mended(plan, errata(entry(plan, name, {"get": ["what nobody said"]})))[0][name]
+    assert item.rule is False and "what nobody said" in (item.extra.golden_reply or "")
+
+
+def test_what_does_not_fit_is_told_on_the_item_too_and_changes_nothing(plan: RunPlan) -> None:
+    new = answered(items(plan)[FAILING])
+    wrong = [
+        (entry(plan, FAILING, new, question_hash="0" * 16), "the question is another one"),
+        (entry(plan, FAILING, new, old={"f": {}}), "neither the old nor the new one"),
+        (entry(plan, FAILING, ["no", "calls"]), "has another form"),
+        (entry(plan, AGENT, []), "agent items are not exchanged"),
+    ]
+    for one, why in wrong:
+        found, issues = mended(plan, errata(one))
+        assert [(issue.item, issue.line, issue.severity) for issue in issues] == [(one.id, 2, "warning")]
+        assert why in issues[0].what
+        erratum = found[one.id].extra.erratum
+        assert erratum is not None and why in erratum.stale and erratum.old is None
+        found[one.id].extra.erratum = None
+        assert found == items(plan)
+
+
+def test_what_is_not_needed_or_not_there_is_told(plan: RunPlan) -> None:
+    known = entry(plan, FAILING, truth(plan, FAILING), old={"f": {}})
+    absent = replace(entry(plan, FAILING, {}), id="normal_single_turn_single_function_99")
+    found, issues = mended(plan, errata(known, absent))
+    assert [(issue.severity, issue.what.partition(":")[0]) for issue in issues] == [
+        ("notice", "erratum not needed"),
+        ("warning", "stale erratum, not applied"),
+    ]
+    assert found == items(plan)

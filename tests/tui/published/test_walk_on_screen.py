@@ -1,0 +1,96 @@
+"""The walk in the running app, over a sample of every published run at three sizes: what is drawn is not blank, no row
+is wider than the terminal, the first difference is on the first screen, keys lead to every argument that differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.document.blocks import Options
+from fcreview.tui.document.document import decisive, document
+from fcreview.tui.screens.panes.item import ItemPane
+from fcreview.tui.session import Session
+from fcreview.tui.text.lines import plain
+from tests.sharing import Imports
+from tests.tui.published.test_walk import FOLDERS, NAMED
+from tests.tui.published.walking import SIZES
+
+pytestmark = [pytest.mark.sweep, pytest.mark.slow]
+SAMPLE = 12
+"""Items of a folder, besides those with a name."""
+STEPS = 300
+"""Keys pressed at most to come to the last argument of an item."""
+
+
+def chosen(store: Store, folder: str) -> list[int]:
+    count, view = store.count(View()), View(queue="dataset")
+    sample = [store.page(view, at, 1)[0].item for at in range(0, count, max(count // SAMPLE, 1))]
+    return list(dict.fromkeys([*(store.find(name)[0] for name in NAMED.get(folder, ())), *sample]))
+
+
+def shown_wrong(pane: ItemPane, width: int) -> list[str]:
+    view, reader = pane.text, pane.reader
+    text = [view.render_line(y).text for y in range(view.size.height)]
+    strips = pane.app.screen._compositor.render_strips()
+    wanted = reader.blocks[decisive(reader.blocks, reader.at)]
+    drawn = (plain(line).strip() for line in wanted.lines(view.cells))
+    first = next((line for line in drawn if line), "")
+    found = [] if any(row.strip() for row in text) else ["blank"]
+    found += [f"a row of {strip.cell_length} cells" for strip in strips if strip.cell_length != width][:1]
+    found += [] if any(first[:20] in row for row in text) else [f"{wanted.key} is not on the first screen"]
+    return found
+
+
+async def unreached(pane: ItemPane, pilot: Any) -> list[str]:
+    """Arguments that differ and to which `j` does not come, everything being unfolded."""
+    reader = pane.reader
+    opened = document(reader.detail, "alice", Options(open_all=True))
+    wanted = {block.key for block in opened if block.argument and block.differs}
+    if not wanted:
+        return []
+    reader.options = Options(open_all=True)
+    reader.rebuild(at="about")
+    pane.text.focus()
+    pane.text.renew(reader.detail)
+    await pilot.press("home", "a")
+    at = None
+    for _ in range(STEPS):
+        wanted -= {pane.reader.block.key}
+        if not wanted or at == pane.reader.block.key:
+            break
+        at = pane.reader.block.key
+        await pilot.press("j")
+    return [f"{key} is not reached" for key in sorted(wanted)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("folder", FOLDERS)
+async def test_every_item_is_drawn(
+    folder: str, size: tuple[int, int], bench: Path, imports: Imports, settled: Any, tmp_path: Path
+) -> None:
+    workspace: Workspace = imports.of([bench / folder])
+    found: list[str] = []
+    with Store.open(workspace, "alice") as store:
+        items = chosen(store, folder)
+        session = Session(None, "alice", store, Reviewer(store, Journal(workspace, "alice")))
+        app = FcreviewApp(session, View(queue="dataset"), items[0])
+        async with app.run_test(size=size) as pilot:
+            await settled(pilot)
+            pane = app.screen.query_one(ItemPane)
+            for item in items:
+                pane.open(item)
+                await settled(pilot)
+                wrong = shown_wrong(pane, size[0])
+                wrong += await unreached(pane, pilot)
+                found += [f"{pane.reader.detail.row.id} {each}" for each in wrong]
+                pane.reader.options = Options()
+    print(f"{folder} {size}: {len(items)} items drawn")
+    assert not found, "\n".join(found[:20])

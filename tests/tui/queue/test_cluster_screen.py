@@ -1,0 +1,51 @@
+"""The list of clusters by category and by value: what a group says it has is what is shown when it is entered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.store.rows import View
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.session import Session
+from tests.sharing import Imports
+from tests.tui.conftest import screen_lines
+
+Settled = Callable[[Any], Any]
+
+
+def number(line: str) -> int:
+    return int(line.strip(" ▸").split()[0].replace(",", ""))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("tabs", [3, 4], ids=["category", "value"])
+@pytest.mark.parametrize("name", ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench"])
+async def test_each_group_shows_its_items(
+    name: str, tabs: int, imports: Imports, samples: Path, settled: Settled
+) -> None:
+    session = Session(imports.of([samples / name]), "alice")
+    app = FcreviewApp(session, View())
+    async with app.run_test(size=(100, 60)) as pilot:
+        await settled(pilot)
+        await pilot.press("c")
+        await settled(pilot)
+        for _ in range(tabs):
+            await pilot.press("tab")
+            await settled(pilot)
+        lines = await settled(pilot)
+        assert ("by category" if tabs == 3 else "by value") in lines[0]
+        groups = sum(1 for line in lines[2:] if line.lstrip(" ▸")[:1].isdigit())
+        for at in range(min(groups, 4)):
+            row = next(line for line in screen_lines(app)[2:] if line.startswith("▸"))
+            await pilot.press("enter")
+            shown = await settled(pilot)
+            assert shown[2].endswith(f"1/{number(row)}"), row
+            await pilot.press("escape")
+            again = await settled(pilot)
+            assert again[0] == lines[0] and next(each for each in again[2:] if each.startswith("▸")) == row, at
+            await pilot.press("j")
+            await settled(pilot)

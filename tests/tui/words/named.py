@@ -10,6 +10,7 @@ from dataclasses import dataclass
 PLACE = re.compile(r"^ (?P<id>.+?) +(?P<place>[\d,]+/[\d,]+) +official (?P<official>.) +rule (?P<rule>.)")
 ABOUT = re.compile(r"verdict on: (?P<about>.+?)(?: · +\d+ % ?)?$")
 SCORED = re.compile(r" 0 1 2 on: (?P<scored>.+?) ·")
+WHY = re.compile(r" O why (?P<why>.+?):? {2,}")
 MARKS = {"✓": True, "✗": False}
 
 
@@ -20,6 +21,8 @@ class Named:
     about: str
     """`turn 1 call 2 equivalent`; empty where the line has room for a remark only: then it is the item."""
     scored: str
+    why: str
+    """Whose verdict digits give a reason for."""
     official: bool | None
     rule: bool | None
 
@@ -33,6 +36,7 @@ def named(rows: Sequence[str]) -> Named:
         head["place"],
         about["about"].strip() if about else "",
         scored["scored"].strip() if scored else "",
+        why["why"] if (why := WHY.search(rows[-1])) else "",
         MARKS.get(head["official"]),
         MARKS.get(head["rule"]),
     )

@@ -63,6 +63,11 @@ def faults(of: Pressed, store: Store) -> Iterator[str]:
     if len(of.events) > 1:
         yield "more than one thing was written"
     event = of.events[-1]
+    if key in SCORES and "verdict" not in event:  # no score is asked: why the verdict given last overrules
+        name = event["key"]["id"] if event["target"] == ITEM else words(event["target"])
+        if not of.before.why or not same(of.before.why, name) or "reason" not in (event.get("overrules") or {}):
+            yield f"a reason for {name}, which the line of keys did not name"
+        return
     if event["key"]["id"] != detail.row.id or event["key"]["model"] != detail.run.model:
         yield "another item was judged"
     spoken = words(event["target"]) + ("" if event["criterion"] == CORRECT else f" {event['criterion']}")

@@ -38,7 +38,9 @@ def measure(command: list[str], columns: int) -> None:
         print(line("cursor down", strokes(terminal, "j")))
         print(line("page down", strokes(terminal, "pagedown")))
         print(line("20 times cursor down at once", [terminal.press("j" * 20, QUIET) for _ in range(3)]))
-        print(line("into the item", [terminal.press("enter", QUIET)]))
+        terminal.press("enter", QUIET)
+        terminal.wait_for("verdict on")
+        terminal.settle(QUIET)
         print(line("next item", strokes(terminal, "]")))
         print(line("verdict and next item", [terminal.press("u", QUIET) for _ in range(5)]))
         if two:

@@ -15,12 +15,14 @@ from pathlib import Path
 
 from fcreview.exporters.base import ExportError, Source
 from fcreview.plan import NoPlace, Rewritten, RunPlan
-from fcreview.store.files import open_source, read_source
+from fcreview.store.kept import open_source, read_source
 from fcreview.text.words import count_of
 
 ORIGINAL = ".orig"
 UP = 1
 """Folders above a run that its dataset may lie in to be copied with it."""
+UNFORESEEN = (TypeError, ValueError, LookupError, AttributeError, RecursionError, ArithmeticError)
+"""What records that no program should write do to who rewrites them."""
 _CHUNK = 1 << 20
 KEPT = 2
 """Names of folders above a run that benchmarks take the model, the language and the like from."""
@@ -59,11 +61,15 @@ def write(source: Source, folder: Path) -> None:
 def _written(source: Source, run: int, plan: RunPlan) -> _Written:
     lent = source.benchmarks
     found = _Written(plan, lent.summaries(plan))
-    for each in lent.rewrite(plan, source.store.told.scored(run)["corrected"]):
-        if isinstance(each, NoPlace):
-            found.unsaid.append(each)
-        elif each.content != read_source(each.path):
-            found.changed.append(each)
+    try:
+        for each in lent.rewrite(plan, source.store.told.scored(run)["corrected"]):
+            if isinstance(each, NoPlace):
+                found.unsaid.append(each)
+            elif each.content != read_source(each.path):
+                found.changed.append(each)
+    except UNFORESEEN as error:
+        why = f"{type(error).__name__}: {str(error)[:200]}"
+        raise ExportError(f"the files of {plan.run.model} are not of the expected form: {why}") from error
     return found
 
 

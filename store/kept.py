@@ -1,10 +1,13 @@
-"""Small JSON files that a workspace keeps beside the store: read with forbearance, written whole."""
+"""Files: none that never ends is read, whatever was put in a file's place. Small JSON ones that a workspace keeps are
+read with forbearance, written whole."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -14,7 +17,7 @@ from fcreview.store.modes import share
 def read_object(file: Path) -> dict[str, Any]:
     """The JSON object in the file; an empty one if there is none that can be read."""
     try:
-        kept = orjson.loads(file.read_bytes())
+        kept = orjson.loads(read_source(file))
     except (OSError, ValueError):
         return {}
     return kept if isinstance(kept, dict) else {}
@@ -31,3 +34,29 @@ def write_whole(file: Path, content: bytes) -> None:
     fresh.write_bytes(content)
     share(fresh)
     fresh.replace(file)
+
+
+def open_source(path: Path) -> BinaryIO:
+    """OSError for what is no file: a pipe would wait for a writer for ever, a device never end."""
+
+    def opener(name: str, flags: int) -> int:
+        descriptor = os.open(name, flags | os.O_NONBLOCK)
+        try:
+            check_file(descriptor, name)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    return open(path, "rb", opener=opener)
+
+
+def check_file(descriptor: int, name: str) -> None:
+    """OSError if what was opened is no file."""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise OSError(errno.EINVAL, "not a file", name)
+
+
+def read_source(path: Path) -> bytes:
+    with open_source(path) as file:
+        return file.read()

@@ -14,7 +14,7 @@ from fcreview.exporters.base import ExportError, Source
 from fcreview.exporters.golden.issue import issue_text
 from fcreview.exporters.golden.settled import settled
 from fcreview.exporters.golden.unified import unified
-from fcreview.store.files import read_source
+from fcreview.store.kept import read_source
 
 
 def write(source: Source, folder: Path) -> None:

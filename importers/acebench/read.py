@@ -10,10 +10,11 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.acebench import agent, mending
+from fcreview.importers.acebench import agent
 from fcreview.importers.acebench.check_agent import process_accuracy
 from fcreview.importers.acebench.figures.rates import MILESTONES, PROCESS
 from fcreview.importers.acebench.files import recognise
+from fcreview.importers.acebench.joining import mending
 from fcreview.importers.common.corrections import Corrections
 from fcreview.importers.common.guard import digest, documents, guarded
 from fcreview.importers.common.jsonl import Record, records

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fcreview.importers.bfcl.decode.call_text import parse_call_text
+from fcreview.importers.common.guard import names_of
 from fcreview.model import Accept, Call, Fields
 
 SUFFIX = re.compile(r"_\d+\Z")
@@ -21,7 +22,7 @@ def golden_calls(answer: Any, category: str, generation: str, functions: Sequenc
     if "memory" in category or "web_search" in category:
         return []
     if isinstance(answer, dict):
-        names = {document.get("name") for document in functions}
+        names = names_of(functions)
         parsed = [_from_answer(_declared(name, names), values) for name, values in answer.items()]
     elif isinstance(answer, list) and answer and all(isinstance(part, list) for part in answer):
         return [call for turn, texts in enumerate(answer) for call in _numbered(_from_texts(texts, functions), turn)]

@@ -3,7 +3,7 @@ why."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Any
 
@@ -34,6 +34,11 @@ def documents(value: Any) -> list[dict[str, Any]]:
     if isinstance(value, list):
         return value if all(isinstance(one, dict) for one in value) else [one for one in value if isinstance(one, dict)]
     return [value] if isinstance(value, dict) else []
+
+
+def names_of(functions: Iterable[dict[str, Any]]) -> set[str]:
+    """The names in function documents; what is no text is none."""
+    return {name for name in (one.get("name") for one in functions) if isinstance(name, str)}
 
 
 def digest(value: Any) -> str:

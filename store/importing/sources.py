@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from fcreview.plan import RunPlan
-from fcreview.store.files import open_source
+from fcreview.store.kept import open_source
 
 _CHUNK = 1 << 20
 

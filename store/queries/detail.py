@@ -13,8 +13,8 @@ from duckdb import DuckDBPyConnection
 from fcreview.extra import Extra
 from fcreview.model import ArgumentDiff, Call, ImportIssue, Item, Message, Pair, Verdict
 from fcreview.store.connecting import StoreError
-from fcreview.store.files import open_source
 from fcreview.store.importing.columns import PLAIN
+from fcreview.store.kept import open_source
 from fcreview.store.queries.pages import hide
 from fcreview.store.rows import Found, ItemDetail
 from fcreview.store.workspace import Workspace

@@ -21,7 +21,7 @@ from fcreview.errors import FcreviewError
 from fcreview.opinions import last_act, retractions
 from fcreview.review import PARTS, Event, ItemKey, Said
 from fcreview.store.annotators import check_annotator, same_file
-from fcreview.store.files import check_file
+from fcreview.store.kept import check_file
 from fcreview.store.modes import make_folder, share
 from fcreview.store.reviews.lines import LineError, parse_line, seal
 from fcreview.store.reviews.reader import JournalReader, torn_file

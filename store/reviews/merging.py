@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fcreview.errors import FcreviewError
 from fcreview.review import Event
 from fcreview.store.annotators import same_file
-from fcreview.store.files import read_source
+from fcreview.store.kept import read_source
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.lines import LineError, parse_line
 from fcreview.store.reviews.reader import journal_files, read_journals

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.opinions import retractions
 from fcreview.review import Event
-from fcreview.store.files import open_source
+from fcreview.store.kept import open_source
 from fcreview.store.reviews.lines import LineError, in_chain_order, known_line, parse_line, stated_hash
 from fcreview.store.reviews.verified import Verified, beginning, digest_of
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from fcreview.store.files import open_source
+from fcreview.store.kept import open_source
 
 
 @dataclass(frozen=True, slots=True)

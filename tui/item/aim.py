@@ -44,14 +44,20 @@ class Sight:
         self._named: About | None = None
         self._before: About | None = None
         self._drawn = inf
+        self._led = False
+        """It was a list beside it that led to this item."""
 
     def names(self, about: About) -> None:
         """What the screen names from now on."""
         self._named = about
 
-    def turned(self) -> None:
-        """Another item is there, and not drawn yet."""
-        self._before, self._drawn = self._named, inf
+    def turned(self, led: bool = False) -> None:
+        """Another item is there, and not drawn yet; `led`: it was named by a list before it was there."""
+        self._before, self._drawn, self._led = None if led else self._named, inf, led
+
+    def early(self, pressed: float | None) -> bool:
+        """Whether the list named this item and the header still another one when the key was pressed."""
+        return self._led and pressed is not None and pressed < self._drawn
 
     def drawn(self, moment: float) -> None:
         self._drawn = moment

@@ -66,8 +66,8 @@ def _of_run(plan: RunPlan, rule: Rule) -> Iterator[Flip]:
 
     before = {item.id: item for item in _items(plan)}
     for item in _items(replace(plan, errata=(plan.errata or Errata()).with_rules(rule))):
-        was = before[item.id]
-        if was.rule is not None and item.rule is not None and was.rule is not item.rule:
+        was = before.get(item.id)
+        if was is not None and was.rule is not None and item.rule is not None and was.rule is not item.rule:
             failing = was if item.rule else item
             yield Flip(plan.run, item.category, item.id, item.rule, failing.first_difference or "")
 

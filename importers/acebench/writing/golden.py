@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from fcreview.importers.common.guard import names_of
 from fcreview.importers.common.writing.records import Fixes, Json, fields_replaced, only_fields, with_golden, wrong_call
 from fcreview.model import Item, Run
 from fcreview.plan import GoldenFixed, NoPlace, Rewritten, RunPlan
@@ -36,7 +37,7 @@ def _answer(truth: Any, item: Item) -> str | None:
     """`{"f": {"a": 1}}`, calls of one function told apart by `_1`, `_2`."""
     if not isinstance(truth, dict) or not truth:
         return f'{FIELD} is {{"function": {{"argument": value}}}}, or a list of such alternatives'
-    names = {each.get("name") for each in item.functions}
+    names = names_of(item.functions)
     calls = ((name if name in names else SUFFIX.sub("", name), given) for name, given in truth.items())
     return next((wrong for name, given in calls if (wrong := wrong_call(name, given, item.functions))), None)
 

@@ -13,6 +13,7 @@ from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.golden import golden_calls
 from fcreview.importers.bfcl.joining.questions import same_answer
 from fcreview.importers.common.corrections import Corrections
+from fcreview.importers.common.guard import names_of
 from fcreview.model import ImportIssue, Message, Repeated, Run
 
 
@@ -44,7 +45,7 @@ class Mending:
         if self._errata is None or case.answer is None:
             return Mended(case)
         found = self._corrections.of(name, case.answer, opening)
-        names = {document.get("name") for document in case.functions}
+        names = names_of(case.functions)
         rules = tuple(rule for rule in self._errata.rules if rule.function == "" or rule.function in names)
         if found.entry is None and not rules:
             return Mended(case, erratum=found.erratum)

@@ -9,6 +9,7 @@ from fcreview.importers.bfcl import files
 from fcreview.importers.bfcl.decode.call_text import parse_call_text
 from fcreview.importers.bfcl.golden import SUFFIX
 from fcreview.importers.bfcl.locate import Categories
+from fcreview.importers.common.guard import names_of
 from fcreview.importers.common.writing.records import Fixes, Json, fields_replaced, only_fields, with_golden, wrong_call
 from fcreview.model import Item, Run
 from fcreview.plan import GoldenFixed, NoPlace, Rewritten, RunPlan
@@ -36,7 +37,7 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:
 def _accepting(truth: Any, item: Item, *, old: bool) -> str | None:
     """`[{"f": {"a": [1, 2]}}]`; in V1 `{"f_1": {"a": [1, 2]}}`."""
     if old:
-        names = {each.get("name") for each in item.functions}
+        names = names_of(item.functions)
         parts: list[Any] = list(truth.items()) if isinstance(truth, dict) else []
         calls = [(name if name in names else SUFFIX.sub("", name), given) for name, given in parts]
     else:

@@ -108,7 +108,11 @@ def _name(record: dict[str, Any], category: str) -> str:
 def _results(plan: RunPlan, category: str) -> dict[str, Any]:
     paths = [path for path in plan.results if RESULTS[path.name] == category]
     found = (row.value for path in paths for row in records(path) if isinstance(row, Record))
-    return {value["id"]: value.get("result") for value in found if isinstance(value, dict) and "id" in value}
+    return {
+        value["id"]: value.get("result")
+        for value in found
+        if isinstance(value, dict) and isinstance(value.get("id"), str | int)
+    }
 
 
 def _entry(plan: RunPlan, sources: Sources, row: Scored, result: Any) -> dict[str, Any]:

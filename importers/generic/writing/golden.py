@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pydantic import TypeAdapter, ValidationError
 
+from fcreview.importers.common.guard import names_of
 from fcreview.importers.common.writing.records import Fixes, Json, fields_replaced, only_fields, with_golden
 from fcreview.importers.generic.schema import GoldenCall
 from fcreview.model import Item, Run
@@ -25,7 +26,7 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         return f"{'.'.join(map(str, (FIELD, *first['loc'])))}: {first['msg']}"
-    known = {each.get("name") for each in item.functions}
+    known = names_of(item.functions)
     unknown = next((call.name for call in calls if known and call.name not in known), None)
     return f"no function {unknown} is offered" if unknown is not None else None
 

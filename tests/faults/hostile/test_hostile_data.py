@@ -19,6 +19,7 @@ from tests.commands import in_this_process
 from tests.faults.hostile import data as hostile_data
 from tests.faults.hostile.data import BENCHMARKS, SUFFIX, Change
 from tests.faults.hostile.exercise import check, exercise, harmful
+from tests.faults.hostile.large import once
 from tests.faults.processes import times
 from tests.faults.pty_program import OnTerminal
 from tests.tui import idle
@@ -60,6 +61,30 @@ def test_no_command_obeys_it_or_fails_of_it(tmp_path: Path, environ: dict[str, s
         if name == "suffixed":
             assert items
     print(f"{benchmark}: {tried} runs, {items} items", flush=True)
+
+
+ONCE_FAILED = [
+    ("bfcl", ("BFCL_v4_simple_python.json", "function", "name"), '{"a": 1}', ["rules", "try", "PLACE", "ignore-case"]),
+    (
+        "confetti", ("BFCL_v2_conversationsclean_result.json", "id"), "[1]",
+        ["export", "PLACE", "--format", "native", "-o", "out"],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("benchmark", "field", "raw", "words"), ONCE_FAILED, ids=[each[0] for each in ONCE_FAILED])
+def test_what_once_failed_is_told_in_a_line(
+    tmp_path: Path, environ: dict[str, str], benchmark: str, field: tuple[str, ...], raw: str, words: list[str]
+) -> None:
+    """Keys of the wrong kind in one record of many."""
+    place = hostile_data.made(benchmark, tmp_path / "runs", once(field, raw))
+    for row in in_this_process(["items", place, "--json"], tmp_path, environ).objects[:8]:
+        said = ["--run", str(row["run"]), "--verdict", "fail" if row["official"] else "pass"]
+        check(["label"], in_this_process(["label", place, row["id"], *said], tmp_path, environ))
+    done = in_this_process([place if word == "PLACE" else word for word in words], tmp_path, environ)
+    check(words, done)
+    assert done.code == 0, done.err
 
 
 FOR_PROGRAMS = [

@@ -73,7 +73,7 @@ def press(app: App[Any], *keys: str) -> None:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < end, "it did not come to that"
         await asyncio.sleep(0.005)

@@ -36,7 +36,7 @@ ELSEWHERE = {"item.golden", "item.undo", "item.last_fault", "item.last_tag", "it
 """Keys whose words have tests of their own: `G` opens a screen, the others speak of what was said last."""
 ITEMS = 400
 """Items of a run that are looked at for kinds of lines."""
-SHARE = 29
+SHARE = 23
 """Less than there are lines: every key is pressed, on other lines each."""
 Press = tuple[Place, tuple[str, ...], bool]
 SPEAKING = ("verdict", "score", "fault", "tag", "note", "last", "closer('labels", "closer('golden", "undo")

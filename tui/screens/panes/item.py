@@ -28,7 +28,7 @@ from fcreview.tui.item.aim import Aim, Sight
 from fcreview.tui.item.asked import judged_open
 from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.item.digits.answering import Answering
-from fcreview.tui.item.judging import About, Judging
+from fcreview.tui.item.judging import About
 from fcreview.tui.item.reviewing import Judgement
 from fcreview.tui.item.status import SILENT, Remark, status_line
 from fcreview.tui.keys import bindings, key_names
@@ -72,7 +72,8 @@ class ItemPane(Vertical):
         self._ahead = LookAhead(session, view)
         self.reviewing = Answering(session, self._ahead, self, self._key)
         self._prompts = Prompts(self, self._ahead, session)
-        self._left = False
+        self.left = self._led = False
+        """Which item is wanted is not known: until it is, nothing is judged."""
         self.follows = False
         """A list stands beside it and leads: no item is gone on to."""
         self._aim, self._sight = Aim(), Sight()
@@ -92,20 +93,16 @@ class ItemPane(Vertical):
 
     def shows(self, item: int, view: View) -> bool:
         """Or is about to."""
-        return self.reviewing.shows(item, view) and not self._left
-
-    def hold(self) -> None:
-        """Which item is wanted is not known yet: until then nothing is judged."""
-        self._left = True
+        return self.reviewing.shows(item, view) and not self.left
 
     def want(self, wanted: Wanted) -> None:
         """What the list beside it is on, shown by `reviewing.follow`; until then nothing is judged."""
-        self._asked, self._left = wanted.item, False
+        self._asked, self.left, self._led = wanted.item, False, True
         self.reviewing.want(wanted)
 
     def go_on_from(self, other: ItemPane) -> None:
         """Another pane is gone: its item is here, as it was there."""
-        self._asked, self._left = other._asked, False
+        self._asked, self.left = other._asked, False
         self._aim, self._remark = other._aim, other._remark
         self.reviewing.go_on_from(other.reviewing)
         self.text.go_on_from(other.text)
@@ -113,12 +110,12 @@ class ItemPane(Vertical):
         self.call_after_refresh(self._look_ahead)
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._draw_bars)
+        self.call_after_refresh(self.draw_bars)
 
     @property
     def opening(self) -> bool:
         """Its item is not there yet, or was left: keys that would judge it are dropped, and the app rings for each."""
-        return self._left or self.reviewing.behind or not self.reviewing.begun
+        return self.left or self.reviewing.behind or not self.reviewing.begun
 
     def resume(self) -> None:
         """Nothing lies over it any more."""
@@ -141,6 +138,11 @@ class ItemPane(Vertical):
         """What was on screen when the key was pressed."""
         return self._sight.at(getattr(self.app, "pressed", None), self._about())
 
+    def _of_seen(self, act: Callable[[About], None]) -> None:
+        """Dropped with a bell where the list named one item and the header another."""
+        early = self._sight.early(getattr(self.app, "pressed", None))
+        self.app.bell() if early else act(self._seen())
+
     def _key(self, action: str) -> str:
         return key_names(self.app).get(action, "")
 
@@ -159,8 +161,8 @@ class ItemPane(Vertical):
         self.run_worker(work, group="acts")
 
     def begin(self, shown: Shown, remark: Remark) -> None:
-        self._sight.turned()
-        self._aim.on_cursor, self._remark = False, remark
+        self._sight.turned(self._led)
+        self._led, self._aim.on_cursor, self._remark = False, False, remark
         if self.text.reader is None:
             keys = " ".join(filter(None, map(self._key, ("item.group_previous", "item.group_next"))))
             options = Options(opener=self._key("item.fold"), group_keys=keys)
@@ -184,19 +186,19 @@ class ItemPane(Vertical):
             return
         left = judged_open(self.reader.detail, self._session.annotator)
         self._aim.on_cursor = bool(left) and self.text.go_to(left[0][0])
-        self._draw_bars()
+        self.draw_bars()
 
     def say(self, remark: Remark) -> None:
         self._remark = remark
         if remark.style == "bad":
             self.app.bell()
-        self._draw_bars()
+        self.draw_bars()
 
     def said(self, item: int) -> None:
         self.post_message(self.Said(item))
 
     def leave(self, item: int) -> None:
-        self._left = True
+        self.left = True
         self.post_message(self.Left(item))
 
     @work(exclusive=True, group="ahead")
@@ -206,7 +208,7 @@ class ItemPane(Vertical):
         if self.reviewing.pace.left is None and not self.follows:
             self.reviewing.pace.counted(await self._ahead.unjudged())
 
-    def _draw_bars(self) -> None:
+    def draw_bars(self) -> None:
         cells, keys = self.size.width, key_names(self.app)
         status: Line = ((f" {self._remark.text}", self._remark.style),)
         if self.reviewing.begun:
@@ -214,7 +216,7 @@ class ItemPane(Vertical):
             header = header_line(shown.detail, shown.walk.position, shown.walk.count, cells, hidden=reader.hidden)
             self.query_one("#item-header", LineBar).show(header)
             self._sight.names(about := self._about())
-            asked = self._judging.spoken_to(about, self.reader)
+            asked = self.reviewing.judging.spoken_to(about, self.reader)
             share, pace = self.text.share, self.reviewing.pace.said
             status = status_line(self._remark, asked, share, reader.inside, cells, keys, pace)
             for line in self.screen.query(KeyLine):
@@ -225,28 +227,27 @@ class ItemPane(Vertical):
         if self.text.remark is not None:
             self._remark = self.text.remark
         self._remark = self._aim.moved(self.reader) or self._remark
-        self._draw_bars()
+        self.draw_bars()
 
     def on_document_view_scrolled(self) -> None:
-        self._draw_bars()
+        self.draw_bars()
 
     # -- what is said of it
 
     def action_verdict(self, key: str) -> None:
-        self._judge(partial(self._judging.verdict, key=key))
+        self._judge(partial(self.reviewing.judging.verdict, key=key))
 
     def action_score(self, value: int) -> None:
-        """Only where it is asked: elsewhere the key leads there."""
-        self.reviewing.score(self._seen(), value, self.text)
+        self._of_seen(lambda about: self.reviewing.score(about, value, self.text))
 
     def action_fault(self) -> None:
-        self._prompts.ask("fault", self._seen())
+        self._of_seen(partial(self._prompts.ask, "fault"))
 
     def action_tag(self) -> None:
-        self._prompts.ask("tag", self._seen())
+        self._of_seen(partial(self._prompts.ask, "tag"))
 
     def action_note(self) -> None:
-        self._prompts.ask("note", self._seen())
+        self._of_seen(partial(self._prompts.ask, "note"))
 
     def action_last(self, what: str) -> None:
         """The same of the item that was judged last, which the prompt names."""
@@ -255,12 +256,8 @@ class ItemPane(Vertical):
     def action_undo(self) -> None:
         self.reviewing.undo()
 
-    @property
-    def _judging(self) -> Judging:
-        return self.reviewing.judging
-
     def _judge(self, judgement: Judgement) -> None:
-        self.reviewing.judge(self._seen(), judgement)
+        self._of_seen(lambda about: self.reviewing.judge(about, judgement))
 
     def action_target(self) -> None:
         self.say(self._aim.turn(self.reader))

@@ -110,9 +110,10 @@ class Panes(Horizontal):
         if self.item is not None and in_item != self.in_item:
             self.in_item, self.item.follows = in_item, not in_item
             self._draw_focus()
+            self.item.draw_bars()
             if in_item:
                 if self._queue.reading and not self._taking:
-                    self.item.hold()
+                    self.item.left = True
                 self._follow()
                 self.item.reviewing.enter()
             else:

@@ -13,9 +13,9 @@ from fcreview.store.importing import reading
 from tests.commands import Done, in_this_process
 from tests.faults.hostile.limits import within
 from tests.faults.processes import times
-from tests.faults.vanishing import KINDS, at_time, forbidden, grown, of_other_bytes, replaced
+from tests.faults.reading.vanishing import KINDS, at_time, forbidden, grown, of_other_bytes, replaced
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BENCHMARKS = ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench"]
 WHAT = "FROM items SELECT * EXCLUDE (item, run, seq) ORDER BY id, file, line, category"
 STAYS = [replaced, forbidden, grown]

@@ -1,1 +1,1 @@
-"""What runs make of the same items, read for comparisons."""
+"""Runs beside each other: in lists, and what they make of the same items."""

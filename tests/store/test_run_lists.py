@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fcreview.model import Run
+from fcreview.store.comparing.run_lists import GROUPED_BY, SORTED_BY, folder_of, grouped, matching, ordered
 from fcreview.store.rows import RunRow
-from fcreview.store.run_lists import GROUPED_BY, SORTED_BY, folder_of, grouped, matching, ordered
 
 
 def row(number: int, model: str, path: str = "a/b", generation: str = "V1", **counts: Any) -> RunRow:

@@ -14,7 +14,7 @@ FILES = {
     "fcreview." + ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
     for file in sorted(TUI.rglob("*.py"))
 }
-STORE_MODULES = ("fcreview.store.rows", "fcreview.store.run_lists", "fcreview.store.filters")
+STORE_MODULES = ("fcreview.store.rows", "fcreview.store.comparing.run_lists", "fcreview.store.filters")
 """What screens and widgets may know of the store: rows, lists of them, and the text of filters."""
 ASKING = {"store", "reviewer"}
 

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 from fcreview.exporters.registry import FORMATS
 from fcreview.sanitise import visible
+from fcreview.store.comparing.run_lists import folder_of
 from fcreview.store.filters.saved import SIGN
 from fcreview.store.rows import Found, RunRow
-from fcreview.store.run_lists import folder_of
 from fcreview.text.words import count_of
 from fcreview.tui.palette.entries import Entry, Match, unusable
 from fcreview.tui.palette.fuzzy import fit

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fcreview.sanitise import visible
+from fcreview.store.comparing.run_lists import folder_of
 from fcreview.store.rows import RunRow
-from fcreview.store.run_lists import folder_of
 from fcreview.text.columns import GAP, column_sizes
 from fcreview.text.words import count_of
 from fcreview.tui.queue.header import run_title

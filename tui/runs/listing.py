@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from fcreview.store.comparing.run_lists import GROUPED_BY, SORTED_BY, TELLING, Group, grouped, matching, ordered
 from fcreview.store.rows import RunRow
-from fcreview.store.run_lists import GROUPED_BY, SORTED_BY, TELLING, Group, grouped, matching, ordered
 from fcreview.tui.queue.state import ALL_RUNS
 
 ORDERS = ("run", "official", "corrected", "model", "date", "reviewed", "yours", "items", "issues")

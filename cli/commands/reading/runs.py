@@ -11,7 +11,7 @@ from fcreview.cli.common import Place, opened
 from fcreview.cli.errors import one_of
 from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import alert, aligned, emit, emit_json, text_of
-from fcreview.store.run_lists import GROUPED_BY, SORTED_BY, folder_of, grouped, matching, ordered
+from fcreview.store.comparing.run_lists import GROUPED_BY, SORTED_BY, folder_of, grouped, matching, ordered
 from fcreview.text.words import NO_DATASET, count_of, rate_of, recomputed
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
+from fcreview.store.comparing.run_lists import GROUPED_BY
 from fcreview.store.rows import RunRow
-from fcreview.store.run_lists import GROUPED_BY
 from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import FIND, RUNS
 from fcreview.tui.queue.state import ALL_RUNS

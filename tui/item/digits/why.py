@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fcreview.review import Event, Said
@@ -41,7 +41,8 @@ class Why:
     def judged(self, about: About, event: Event | None) -> None:
         """What was said last, if it was a verdict."""
         if event is not None and event.verdict is not None:
-            self.overruled = Overruled(about, event.criterion, event.overrules) if event.overrules else None
+            there = replace(about, target=event.target)  # a score is given wherever the cursor is
+            self.overruled = Overruled(there, event.criterion, event.overrules) if event.overrules else None
 
     def reason(self, number: int) -> str:
         """The reason of this number, from 1; empty if there is none."""

@@ -63,22 +63,25 @@ def status_line(
     target = asked.target
     on = words(target) if asked.criterion == CORRECT else f"{words(target)} {asked.criterion}"
     about: Part = (f"verdict on: {visible(on)}", "dim" if target == ITEM else "warn")
-    key = f"{keys['item.target']} " if "item.target" in keys else ""
+    key = f" {keys['item.target']} " if "item.target" in keys else " "
     digits = " ".join(keys[action] for action in SCORES if action in keys)
-    score: Line = ((f" {digits} on: {visible(asked.scored)} · ", "warn"),) if asked.scored else ()
+    score: Line = ((f" {digits} on: {visible(asked.scored)} ·", "warn"),) if asked.scored else ()
     there: Part = (f" · {share:3} % ", "dim")
-    right: Line = ((" in arguments · " if inside else "", "dim"), *score, (key, "key"), about, there)
+    right: Line = ((" in arguments ·" if inside else "", "dim"), *score, (key, "key"), about, there)
     text, style = remark
     if not text:
         return spread(((" " + hints(keys, cells - line_width(right) - 2), "dim"),), right, cells)
     left: Line = ((" " + text, style),)
-    own: Line = ((f" · {pace}", "dim"),) if pace else ()
+    own: Part = (f" · {pace}" if pace else "", "dim")
+    led: Line = (own, (" ·" if pace else "", "dim"))
     if target == ITEM:
-        choices = [(*own, *right), (*own, *score, there), (*score, there), score]
+        choices = [(*led, *right), (*(led if score else (own,)), *score, there), (*score, there), score]
     elif line_width(right) * 2 > cells:
-        choices = [(*own, *right), right, (*score, (key, "key"), about)]
+        choices = [(*led, *right), right, (*score, (key, "key"), about)]
+        if score and asked.scored.startswith(words(target)):
+            choices.append(score)
     else:
-        choices = [(*own, *right), right]
+        choices = [(*led, *right), right]
     fits = (each for each in choices if line_width(left) + line_width(each) < cells)
     return spread(left, next(fits, choices[-1]), cells)  # what a verdict or a score is about stays
 

@@ -108,6 +108,8 @@ class DocumentView(Still, can_focus=True):
         size: the first frame then has it all."""
         self.layout_ = Layout(source, self.cells, max(self.size.height, 1))
         self.layout_.top = self.layout_.settle(top) if self.size else top
+        if not self.size:  # it may come back as large as it was
+            self._fitted = self.size
         self.cursor, self._wanted = cursor, []
         self.redraw()
 

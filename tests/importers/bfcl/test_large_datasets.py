@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import orjson
 import pytest
 
 from benchmarks.synthetic import write_run
@@ -57,16 +57,20 @@ def test_no_more_cases_are_kept_than_said(tmp_path: Path, small_limits: Callable
 
 
 def test_a_case_that_cannot_be_made_is_told_of_when_it_is_wanted(
-    tmp_path: Path, small_limits: Callable[[], None]
+    tmp_path: Path, small_limits: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """No record is known that ends so: the maker is made to fail at one."""
+    make = dataset.make_case
+
+    def fails_at_twenty(item: str, *rest: Any) -> Any:
+        if item == "simple_python_20":
+            raise ValueError("odd")
+        return make(item, *rest)
+
+    monkeypatch.setattr(dataset, "make_case", fails_at_twenty)
     folder = write_run(tmp_path / "run", 30)
-    for name, field, value in ((NAME, "function", [{"name": ["f"]}]), (f"possible_answer/{NAME}", "ground_truth", {})):
-        path = folder / "data" / name
-        lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
-        lines[20][field] = value or {"f": {"a": [1]}}
-        path.write_bytes(b"\n".join(map(orjson.dumps, lines)))
     whole = items(folder)
     small_limits()
     told = [{one.what for one in found if isinstance(one, ImportIssue)} for found in (whole, items(folder))]
     assert told[0] == told[1]
-    assert [what for what in told[0] if what.startswith("simple_python_20 of the dataset could not be interpreted")]
+    assert "simple_python_20 of the dataset could not be interpreted: ValueError: odd" in told[0]

@@ -32,7 +32,7 @@ KEYS = [
     *(("w", key) for key in FAULTS),
     *((key, *more) for key, more in PROMPTS.items()),
 ]
-ELSEWHERE = {"item.golden", "item.undo", "item.last_fault", "item.last_tag", "item.last_note"}
+ELSEWHERE = {"item.golden", "item.undo", "item.last_fault", "item.last_tag", "item.last_note", "item.reason_3"}
 """Keys whose words have tests of their own: `G` opens a screen, the others speak of what was said last."""
 ITEMS = 400
 """Items of a run that are looked at for kinds of lines."""

@@ -178,6 +178,7 @@ class ItemPane(Vertical):
     def renew(self, shown: Shown, remark: Remark) -> None:
         self._remark = remark
         self.text.renew(shown.detail)
+        self.refresh_bindings()
         self._to_judged()
 
     def _to_judged(self) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+import pytest
 from hypothesis import settings
+
+LONG = os.environ.get("FCREVIEW_EXAMPLES") == "long"
+only_long = pytest.mark.skipif(not LONG, reason="takes many minutes: FCREVIEW_EXAMPLES=long make sweep")
 
 
 def examples(times: float, **more: Any) -> settings:

@@ -19,11 +19,12 @@ from fcreview.tui.document.document import decisive, document
 from fcreview.tui.screens.panes.item import ItemPane
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain
+from tests.examples import only_long
 from tests.sharing import Imports
 from tests.tui.published.test_walk import FOLDERS, NAMED
 from tests.tui.published.walking import SIZES
 
-pytestmark = [pytest.mark.sweep, pytest.mark.slow]
+pytestmark = [only_long, pytest.mark.sweep, pytest.mark.slow]
 SAMPLE = 12
 """Items of a folder, besides those with a name."""
 STEPS = 300

@@ -17,6 +17,7 @@ from fcreview.store.workspace import Workspace
 from fcreview.targets import ITEM, RESPONSE, words
 from fcreview.tui.keytable import FAULT
 from fcreview.tui.keytable import ITEM as ITEM_KEYS
+from tests.examples import only_long
 from tests.sharing import Imports
 from tests.tui.words.kinds import Place, places
 from tests.tui.words.named import same
@@ -173,6 +174,7 @@ async def test_words_and_journal_agree(benchmark: str, samples: Path, imports: I
     await check(samples / benchmark, tmp_path / "work", imports, share=SHARE)
 
 
+@only_long
 @pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (60, 20)])
@@ -183,6 +185,7 @@ async def test_every_key_on_every_kind_of_line(
     await check(samples / benchmark, tmp_path / "work", imports, size=size)
 
 
+@only_long
 @pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", ["acebench", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from fcreview.tui.queue import glance
 from fcreview.tui.queue.levels import Standing
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
+from tests.tui import idle
 
 SIZE = (80, 24)
 ROWS: list[dict[str, Any]] = [{"official": number % 3 == 0} for number in range(600)]
@@ -66,11 +68,14 @@ async def before_opening(
     **more: Any,
 ) -> tuple[list[str], list[str]]:
     """The screen before the store is open, and after."""
-    async with app(workspace, **more).run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        before = shown(pilot.app)
-        gate.set()
-        return before, await settled(pilot)
+    with ExitStack() as holding:
+        holding.enter_context(idle.held_threads())
+        async with app(workspace, **more).run_test(size=SIZE) as pilot:
+            await pilot.pause()
+            before = shown(pilot.app)
+            gate.set()
+            holding.close()
+            return before, await settled(pilot)
 
 
 async def test_what_was_there_stands_there_at_once(workspace, gate, shown, settled):
@@ -99,14 +104,17 @@ async def test_moving_before_the_store_is_open_is_not_undone(workspace, gate, se
     gate.set()
     await left_at(workspace, settled)
     gate.clear()
-    async with app(workspace).run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        await pilot.press("down", "down")
-        gate.set()
-        lines = await settled(pilot)
-        assert lines[2].endswith("3/600")
-        await pilot.press("enter")
-        opened = await settled(pilot)
+    with ExitStack() as holding:
+        holding.enter_context(idle.held_threads())
+        async with app(workspace).run_test(size=SIZE) as pilot:
+            await pilot.pause()
+            await pilot.press("down", "down")
+            gate.set()
+            holding.close()
+            lines = await settled(pilot)
+            assert lines[2].endswith("3/600")
+            await pilot.press("enter")
+            opened = await settled(pilot)
     assert "simple_4" in opened[0]
 
 

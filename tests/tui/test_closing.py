@@ -31,7 +31,7 @@ class Stuck:
     def __init__(self, store: Any, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self._begun = threading.Event()
 
-        def endless(*_: Any) -> Any:
+        def endless(*_: Any, **__: Any) -> Any:
             self._begun.set()
             return store.connection.execute(ENDLESS).fetchall()
 

@@ -25,6 +25,7 @@ from fcreview.tui.app import FcreviewApp
 from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.screens.note import NoteScreen
 from fcreview.tui.session import Session
+from tests.examples import LONG
 from tests.store.factory import Imported
 from tests.tui.conftest import screen_lines
 from tests.tui.idle import worked
@@ -101,7 +102,7 @@ class Watched:
 
 @pytest.mark.sweep
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 12))
+@pytest.mark.parametrize("seed", range(1, 12) if LONG else [1])
 async def test_thirty_items_at_speed(
     seed: int, imported: Imported, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
@@ -20,6 +19,7 @@ from fcreview.tui.text.copying import copied
 from fcreview.tui.text.lines import Line, size_text, spread
 from fcreview.tui.text.text_source import TextSource, deepest, find_from, folded_at, pretty
 from fcreview.tui.widgets.document import DocumentView, LineBar
+from fcreview.tui.widgets.work import work
 
 
 class Text(NamedTuple):
@@ -59,7 +59,7 @@ class PagerScreen(Screen[None]):
             self._say("reading")
             self._load(self._load_text)
 
-    @work
+    @work()
     async def _load(self, load: Callable[[], Awaitable[Text]]) -> None:
         self._text = await load()
         self._open()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import ClassVar, TypeVar
 
-from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -21,6 +20,7 @@ from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.line_list import TextList
 from fcreview.tui.widgets.status import KeyLine
+from fcreview.tui.widgets.work import work
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class PickScreen(ModalScreen[T | None]):
     def list(self) -> TextList:
         return self.query_one("#pick-list", TextList)
 
-    @work
+    @work()
     async def _load(self) -> None:
         if self._load_choices is not None:
             self._choices = await self._load_choices()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import ClassVar
 
-from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -19,6 +18,7 @@ from fcreview.tui.text.layout import START
 from fcreview.tui.text.lines import Line
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import DocumentView, LineBar
+from fcreview.tui.widgets.work import work
 
 
 def tag_choices(
@@ -87,7 +87,7 @@ class TagsScreen(ModalScreen[list[str] | None]):
             parts += ((f" {key}", "key"), (f" {name} ", ""))
         self.query_one(LineBar).show(parts)
 
-    @work
+    @work()
     async def _load(self) -> None:
         used = await self._used() if self._used is not None else []
         self._tags += [tag for tag in used if tag not in self._tags]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from textual import work
-
 from fcreview.tui.screens.pick import PickScreen
 from fcreview.tui.text.choices import Choices
+from fcreview.tui.widgets.work import work
 
 
 class FiguresScreen(PickScreen[tuple[int, ...]], inherit_bindings=False):

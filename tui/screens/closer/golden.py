@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import events, work
+from textual import events
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
 from textual.screen import ModalScreen
@@ -34,6 +34,7 @@ from fcreview.tui.text.json_text import laid_out
 from fcreview.tui.text.lines import Line, fit, spread
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.typed_lines import SafeTextArea
+from fcreview.tui.widgets.work import work
 
 if TYPE_CHECKING:
     from fcreview.tui.screens.closer.host import Host

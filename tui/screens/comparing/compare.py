@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import ClassVar
 
-from textual import work
 from textual.binding import BindingType
 
 from fcreview.comparison.compared import Comparison, compared
@@ -18,6 +17,7 @@ from fcreview.tui.keytable import COMPARE
 from fcreview.tui.screens.comparing.flip import FlipScreen
 from fcreview.tui.screens.pick import PickScreen
 from fcreview.tui.session import Session
+from fcreview.tui.widgets.work import work
 
 
 class CompareScreen(PickScreen[int | None], inherit_bindings=False):

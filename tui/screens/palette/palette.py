@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual import events, work
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -23,6 +23,7 @@ from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.line_list import LineList
 from fcreview.tui.widgets.status import KeyLine
 from fcreview.tui.widgets.typed import SafeInput
+from fcreview.tui.widgets.work import work
 
 MOST_LINES = 14
 AROUND = 4
@@ -95,7 +96,7 @@ class PaletteScreen(ModalScreen[Match | None]):
     def _list(self) -> PaletteList:
         return self.query_one(PaletteList)
 
-    @work
+    @work()
     async def _load(self) -> None:
         await self._offers.load()
         self._rank(keep=True)

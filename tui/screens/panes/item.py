@@ -12,7 +12,6 @@ from functools import partial
 from time import monotonic
 from typing import Any, ClassVar
 
-from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -41,6 +40,7 @@ from fcreview.tui.text.lines import Line
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.item_text import ItemText
 from fcreview.tui.widgets.status import KeyLine
+from fcreview.tui.widgets.work import work
 
 
 class ItemPane(Vertical):

@@ -12,7 +12,6 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from textual import work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
@@ -25,6 +24,7 @@ from fcreview.tui.screens.panes.queue import QueuePane
 from fcreview.tui.session import Session
 from fcreview.tui.text.sides import TWO_FROM, list_cells
 from fcreview.tui.widgets.frame import Divider, PaneTitle
+from fcreview.tui.widgets.work import work
 
 if TYPE_CHECKING:
     from fcreview.tui.screens.panes.item import ItemPane

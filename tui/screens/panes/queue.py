@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
@@ -25,6 +24,7 @@ from fcreview.tui.session import Session, SessionError
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.filter_line import FilterLine
 from fcreview.tui.widgets.queue_list import QueueList
+from fcreview.tui.widgets.work import work
 
 if TYPE_CHECKING:
     from fcreview.estimate.share import Share

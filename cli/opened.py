@@ -89,6 +89,7 @@ class Opened:
         """The items at the paths that the filter selects, where `@name` stands for one that the annotator saved.
         FilterError if it is not understood, UsageError for a queue that is not there or, blind, tells verdicts."""
         from fcreview.store.filters.saved import expanded, saved
+        from fcreview.store.own import Own
         from fcreview.store.rows import QUEUES, SUSPECTS, TELLING, View
 
         if queue not in QUEUES:
@@ -98,7 +99,7 @@ class Opened:
             raise UsageError(
                 f"--queue {queue} tells verdicts: with --blind there are {', '.join(open_)}, and queue files"
             )
-        where = expanded(where, saved(self.workspace.root, self.annotator), blind=blind)
+        where = expanded(where, saved(Own(self.workspace.root, self.annotator)), blind=blind)
         view = View(where, queue, seed, (self.run(run),) if run else self.scope)
         if queue == SUSPECTS:
             self.store.take_suspects(view)

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from fcreview.errors import FcreviewError
+from fcreview.store.own import Own
 from fcreview.store.unchanged import Stamp, stamp_of
 from fcreview.tui.in_order import InOrder
-from fcreview.tui.queue import glance
+from fcreview.tui.queue import glance, position
 from fcreview.tui.queue.glance import Glance, Made
 from fcreview.tui.queue.history import Typed
-from fcreview.tui.queue.position import Position, file_of, keep, kept
+from fcreview.tui.queue.position import Position
 from fcreview.tui.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ class Session:
         self._workspace = workspace or (store.workspace if store is not None else None)
         self._store = store
         self._lent = store is not None
-        self.typed = Typed(self.folder, annotator, blind=blind)
+        self._own = Own(self.folder, annotator)
+        self.typed = Typed(self._own, blind=blind)
         """Filters and searches of this and earlier sessions."""
         self._reviewer = reviewer
         self._reviewed: dict[str, ItemKey] = {}
@@ -91,22 +93,19 @@ class Session:
 
     def position(self, state: QueueState) -> Position | None:
         """Where this annotator left the queue; None where that was another one."""
-        return kept(file_of(self.folder, self.annotator), state) if self.folder is not None else None
+        return position.kept(self._own, state)
 
-    def keep_position(self, state: QueueState, position: Position) -> None:
-        if self.folder is not None:
-            keep(file_of(self.folder, self.annotator), state, position)
+    def keep_position(self, state: QueueState, left: Position) -> None:
+        position.keep(self._own, state, left)
 
     def glance(self, view: View, standing: Standing) -> Glance | None:
         """What the queue showed of this view when it was last read, if it would show the same now."""
         if self._workspace is None or self._store is not None:
             return None
-        file = glance.file_of(self._workspace.root, self.annotator)
-        return glance.kept(file, self._made(stamp_of(self._workspace), view), standing)
+        return glance.kept(self._own, self._made(stamp_of(self._workspace), view), standing)
 
     def keep_glance(self, view: View, seen: Glance) -> None:
-        if self._workspace is not None:
-            glance.keep(glance.file_of(self._workspace.root, self.annotator), self._made(self._stamp, view), seen)
+        glance.keep(self._own, self._made(self._stamp, view), seen)
 
     def _made(self, stamp: Stamp, view: View) -> Made:
         return Made(stamp, view, self.annotator, self.blind)

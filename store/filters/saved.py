@@ -1,19 +1,19 @@
 """Filters that an annotator keeps under names: `@hard` in a filter stands for the one that is called so.
 
-One file an annotator, `.fcreview/filters/<annotator>.json`: {"hard": "official:fail turns>=3"}. Neither reviews nor the
-store know of it.
+`filters`: {"hard": "official:fail turns>=3"}. Neither reviews nor the store know of it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from fcreview.errors import WRONG_USAGE, FcreviewError
 from fcreview.store.filters.language import FilterError, parse
 from fcreview.store.filters.words import LONGEST, Term, words
+from fcreview.store.own import Own
 
+FOLDER = "filters"
 SIGN = "@"
 MOST = 500
 """Filters that are kept."""
@@ -26,21 +26,14 @@ class SavedError(FcreviewError):
     code = WRONG_USAGE
 
 
-def file_of(root: Path, annotator: str) -> Path:
-    """`root`: the workspace's own folder."""
-    return root / "filters" / f"{annotator}.json"
-
-
-def saved(root: Path, annotator: str) -> dict[str, str]:
+def saved(own: Own) -> dict[str, str]:
     """By name; whether they are still understood is another matter (`problem`)."""
-    from fcreview.store.kept import read_object
-
-    found = sorted(read_object(file_of(root, annotator)).items())
+    found = sorted(own.read(FOLDER).items())
     usable = [(name, text) for name, text in found if _NAME.fullmatch(name) and isinstance(text, str)]
     return {name: text[: LONGEST + 1] for name, text in usable[:MOST]}
 
 
-def save(root: Path, annotator: str, name: str, text: str) -> None:
+def save(own: Own, name: str, text: str) -> None:
     """In the place of what had the name. SavedError if the name or the place will not do, FilterError for a filter that
     is not understood."""
     name = name.removeprefix(SIGN)
@@ -48,31 +41,28 @@ def save(root: Path, annotator: str, name: str, text: str) -> None:
         raise SavedError("a name is letters, digits and _ . -, 40 at most")
     if not text.strip():
         raise SavedError("there is no filter to save: all items are shown")
-    known = saved(root, annotator)
+    known = saved(own)
     text = expanded(text, known)
     if len(known) >= MOST and name not in known:
         raise SavedError(f"{MOST} filters are kept already")
-    _write(root, annotator, {**known, name: text})
+    _write(own, {**known, name: text})
 
 
-def forget(root: Path, annotator: str, name: str) -> bool:
+def forget(own: Own, name: str) -> bool:
     """Whether there was one of that name. SavedError if the place cannot be written to."""
-    known = saved(root, annotator)
+    known = saved(own)
     found = known.pop(name.removeprefix(SIGN), None) is not None
     if found:
-        _write(root, annotator, known)
+        _write(own, known)
     return found
 
 
-def _write(root: Path, annotator: str, filters: dict[str, str]) -> None:
-    from fcreview.store.kept import write_object
-
-    file = file_of(root, annotator)
+def _write(own: Own, filters: dict[str, str]) -> None:
     try:
-        file.parent.mkdir(exist_ok=True)
-        write_object(file, filters)
+        own.write(FOLDER, filters)
     except OSError as error:
-        raise SavedError(f"{file}: {error.strerror or error}") from error
+        place = f"{own.file(FOLDER)}: " if own.root is not None else ""
+        raise SavedError(f"{place}{error.strerror or error}") from error
 
 
 def problem(text: str, *, blind: bool = False) -> str:

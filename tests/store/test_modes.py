@@ -10,6 +10,7 @@ import pytest
 
 from fcreview.review import ItemKey, Said
 from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.own import Own
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.workspace import find_workspace
 from tests.store.factory import read, write_run
@@ -47,6 +48,7 @@ def test_a_workspace_is_as_private_as_its_folder(
     with journal.path.open("ab") as file:
         file.write(b"torn")
     journal.append(KEY, Said(verdict=False))
+    Own(workspace.root, "alice").write("filters", {"hard": "stale"})
     assert {rights(path) for path in [workspace.root, *workspace.root.rglob("*")] if path.is_dir()} == {folders}
     assert rights(workspace.store) == files
     assert rights(journal.path) == files

@@ -1,20 +1,19 @@
 """What the queue showed when it was last read, kept in the workspace: it stands on the screen while the store opens.
 
-One file an annotator, `.fcreview/first/<annotator>.json`: {"made": [...], "total", "cursor", "window", "rows": [a row's
-fields], "extent": {...}, "done", "bars": {name: [[text, style]]}, "cells"}. It is shown only if nothing it was made of
-has changed since, and what the store says then takes its place. May be thrown away at any time.
+`first`: {"made": [...], "total", "cursor", "window", "rows": [a row's fields], "extent": {...}, "done", "bars":
+{name: [[text, style]]}, "cells"}. It is shown only if nothing it was made of has changed since, and what the store says
+then takes its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any, TypeVar
 
 from fcreview import __version__
 from fcreview.sanitise import visible
+from fcreview.store.own import Own
 from fcreview.store.rows import Extent, QueueRow, View
 from fcreview.store.unchanged import Stamp
 from fcreview.tui.queue.levels import Standing
@@ -22,6 +21,7 @@ from fcreview.tui.queue.loading import Loaded
 from fcreview.tui.text.lines import Line
 
 T = TypeVar("T")
+FOLDER = "first"
 KINDS = {
     "int": (int,),
     "str": (str,),
@@ -57,27 +57,16 @@ class Glance:
     """That they were drawn for."""
 
 
-def file_of(folder: Path, annotator: str) -> Path:
-    return folder / "first" / f"{annotator}.json"
-
-
-def keep(file: Path, made: Made, glance: Glance) -> None:
-    """Written whole or not at all; a workspace that cannot be written to keeps none."""
-    from fcreview.store.kept import write_object
-
+def keep(own: Own, made: Made, glance: Glance) -> None:
     if not made.stamp:
         return
     kept = asdict(glance.loaded) | {"made": made.as_json(), "bars": dict(glance.bars), "cells": glance.cells}
-    with suppress(OSError):
-        file.parent.mkdir(exist_ok=True)
-        write_object(file, kept)
+    own.keep(FOLDER, kept)
 
 
-def kept(file: Path, made: Made, standing: Standing) -> Glance | None:
+def kept(own: Own, made: Made, standing: Standing) -> Glance | None:
     """What was kept, if it is of the same and the cursor is to stand where it stood then."""
-    from fcreview.store.kept import read_object
-
-    found = read_object(file)
+    found = own.read(FOLDER)
     if not made.stamp or found.pop("made", None) != made.as_json():
         return None
     try:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from fcreview.store.filters.language import FilterError, parse
-from fcreview.store.filters.saved import MOST, SavedError, expanded, file_of, forget, problem, save, saved
+from fcreview.store.filters.saved import MOST, SavedError, expanded, forget, problem, save, saved
+from fcreview.store.own import Own
 
 KNOWN = {"hard": "official:fail turns>=3", "either": "you:none OR stale", "old": "catgory:live", "mine": "you:any"}
 
@@ -55,43 +56,43 @@ def test_who_is_blind_is_told_no_verdicts_by_a_name() -> None:
 
 
 def test_kept_replaced_and_forgotten(tmp_path: Path) -> None:
-    save(tmp_path, "alice", "@hard", "official:fail")
-    save(tmp_path, "alice", "harder", "@hard turns>=3")
-    save(tmp_path, "bob", "his", "stale")
-    assert saved(tmp_path, "alice") == {"hard": "official:fail", "harder": "(official:fail) turns>=3"}
-    save(tmp_path, "alice", "hard", "rule:fail")
-    assert saved(tmp_path, "alice")["harder"] == "(official:fail) turns>=3"
-    assert forget(tmp_path, "alice", "hard") and not forget(tmp_path, "alice", "hard")
-    assert list(saved(tmp_path, "alice")) == ["harder"]
+    save(Own(tmp_path, "alice"), "@hard", "official:fail")
+    save(Own(tmp_path, "alice"), "harder", "@hard turns>=3")
+    save(Own(tmp_path, "bob"), "his", "stale")
+    assert saved(Own(tmp_path, "alice")) == {"hard": "official:fail", "harder": "(official:fail) turns>=3"}
+    save(Own(tmp_path, "alice"), "hard", "rule:fail")
+    assert saved(Own(tmp_path, "alice"))["harder"] == "(official:fail) turns>=3"
+    assert forget(Own(tmp_path, "alice"), "hard") and not forget(Own(tmp_path, "alice"), "hard")
+    assert list(saved(Own(tmp_path, "alice"))) == ["harder"]
     assert sorted(each.name for each in tmp_path.rglob("*.json")) == ["alice.json", "bob.json"]
 
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", "-x", "x" * 41, "a/b", "@", '"'])
 def test_names_that_cannot_be(tmp_path: Path, name: str) -> None:
     with pytest.raises(SavedError, match="a name is letters"):
-        save(tmp_path, "alice", name, "stale")
+        save(Own(tmp_path, "alice"), name, "stale")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_cannot_be_saved_is_not(tmp_path: Path) -> None:
     with pytest.raises(SavedError, match="no filter"):
-        save(tmp_path, "alice", "all", " ")
+        save(Own(tmp_path, "alice"), "all", " ")
     with pytest.raises(FilterError):
-        save(tmp_path, "alice", "bad", "catgory:live")
-    save(tmp_path, "alice", "n0", "stale")
-    file_of(tmp_path, "alice").write_text(json.dumps({f"n{at}": "stale" for at in range(MOST)}))
+        save(Own(tmp_path, "alice"), "bad", "catgory:live")
+    save(Own(tmp_path, "alice"), "n0", "stale")
+    (tmp_path / "filters" / "alice.json").write_text(json.dumps({f"n{at}": "stale" for at in range(MOST)}))
     with pytest.raises(SavedError, match="kept already"):
-        save(tmp_path, "alice", "more", "stale")
-    save(tmp_path, "alice", "n1", "you:any")
-    assert saved(tmp_path, "alice")["n1"] == "you:any"
+        save(Own(tmp_path, "alice"), "more", "stale")
+    save(Own(tmp_path, "alice"), "n1", "you:any")
+    assert saved(Own(tmp_path, "alice"))["n1"] == "you:any"
     (tmp_path / "filters" / "carol.json").mkdir()
     with pytest.raises(SavedError, match=r"carol\.json"):
-        save(tmp_path, "carol", "x", "stale")
+        save(Own(tmp_path, "carol"), "x", "stale")
 
 
 @pytest.mark.parametrize("content", [b"", b"[1]", b'{"a": 1, "b c": "stale", "ok": "stale"}', b"\xff{"])
 def test_a_file_that_anybody_may_have_written_to(tmp_path: Path, content: bytes) -> None:
-    file = file_of(tmp_path, "alice")
+    file = tmp_path / "filters" / "alice.json"
     file.parent.mkdir()
     file.write_bytes(content)
-    assert saved(tmp_path, "alice") in ({}, {"ok": "stale"})
+    assert saved(Own(tmp_path, "alice")) in ({}, {"ok": "stale"})

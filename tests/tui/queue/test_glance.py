@@ -18,7 +18,6 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.queue import glance
 from fcreview.tui.queue.levels import Standing
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
@@ -93,8 +92,8 @@ async def test_the_first_rows_are_kept_when_they_are_there_not_only_when_the_pro
     gate.set()
     async with app(workspace).run_test(size=SIZE) as pilot:
         lines = await settled(pilot)
-        kept = glance.file_of(workspace.root, "alice").read_bytes()
-    glance.file_of(workspace.root, "alice").write_bytes(kept)  # as after a crash
+        kept = (workspace.root / "first" / "alice.json").read_bytes()
+    (workspace.root / "first" / "alice.json").write_bytes(kept)  # as after a crash
     gate.clear()
     before, _ = await before_opening(workspace, gate, shown, settled)
     assert before == lines
@@ -180,7 +179,7 @@ def broken(kept: dict[str, Any]) -> list[dict[str, Any]]:
 async def test_what_is_damaged_is_left_alone(workspace, gate, settled):
     gate.set()
     await left_at(workspace, settled)
-    file, session = glance.file_of(workspace.root, "alice"), Session(workspace, "alice")
+    file, session = workspace.root / "first" / "alice.json", Session(workspace, "alice")
     kept = json.loads(file.read_bytes())
     assert session.glance(View(), Standing()) is not None
     for each in broken(kept):
@@ -194,7 +193,7 @@ async def test_what_is_damaged_is_left_alone(workspace, gate, settled):
 async def test_what_is_kept_by_others_reaches_the_terminal_through_the_sanitiser(workspace, gate, shown, settled):
     gate.set()
     await left_at(workspace, settled)
-    file = glance.file_of(workspace.root, "alice")
+    file = workspace.root / "first" / "alice.json"
     kept = json.loads(file.read_bytes())
     kept["rows"][1]["id"] = kept["bars"]["runs"][0][0] = "a\x1b]0;b\x07\u202e"
     kept["bars"]["rates"][0][1] = "no such style"

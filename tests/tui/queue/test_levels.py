@@ -11,7 +11,6 @@ import pytest
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.queue.levels import Levels, Standing
-from fcreview.tui.queue.position import file_of
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.clusters import ClustersScreen
 from fcreview.tui.session import Session
@@ -139,7 +138,7 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
 
 
 def left_at(workspace: Workspace) -> Any:
-    return json.loads(file_of(workspace.root, "alice").read_text())
+    return json.loads((workspace.root / "positions" / "alice.json").read_text())
 
 
 @pytest.mark.sweep
@@ -169,7 +168,7 @@ async def test_the_program_opens_where_it_was_left(workspace: Workspace, settled
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"scope": [], "blind": false, "levels": [{"where": 3}]}'])
 async def test_a_position_that_cannot_be_read_is_none(workspace: Workspace, settled: Any, content: str) -> None:
-    file = file_of(workspace.root, "alice")
+    file = workspace.root / "positions" / "alice.json"
     file.parent.mkdir()
     file.write_text(content)
     async with FcreviewApp(Session(workspace, "alice"), resume=True).run_test(size=NARROW) as pilot:

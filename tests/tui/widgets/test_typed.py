@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from textual.app import App
 
+from fcreview.store.own import Own
 from fcreview.tui.queue.history import Typed
 from fcreview.tui.screens.ask import AskScreen
 from fcreview.tui.screens.note import NoteBox, NoteScreen
@@ -33,7 +34,7 @@ def drawn(kind: str) -> tuple[str, str]:
                 await pilot.pause()
                 line = app.screen.query_one(SafeInput)
             else:
-                filters = FilterLine(Typed(None, "alice"))
+                filters = FilterLine(Typed(Own(None, "alice")))
                 await app.mount(filters)
                 filters.open("filter", HOSTILE, "")
                 await pilot.pause()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fcreview.store.filters.saved import save
+from fcreview.store.own import Own
 
 Cli = Callable[..., Any]
 
@@ -16,7 +17,7 @@ Cli = Callable[..., Any]
 @pytest.fixture
 def kept(cli: Cli, two_known_runs: Path) -> Path:
     assert cli("import", two_known_runs).code == 0
-    save(two_known_runs / ".fcreview", "alice", "wrong", "official:fail OR error:ast_decoder")
+    save(Own(two_known_runs / ".fcreview", "alice"), "wrong", "official:fail OR error:ast_decoder")
     return two_known_runs
 
 

@@ -92,7 +92,7 @@ def argument_lines(row: ArgumentRow, of: Columns) -> list[Line]:
 def absent(row: ArgumentRow) -> tuple[str, str]:
     """What stands where a side has no value: (golden, predicted)."""
     golden = "" if row.golden is not None else "(none)"
-    left_out = "(optional, left out)" if row.optional else "(missing)"
+    left_out = "(optional, left out)" if row.optional and not row.wanted else "(missing)"
     predicted = left_out if row.predicted is None else ""
     return golden, predicted
 
@@ -106,7 +106,7 @@ def changes(row: ArgumentRow, golden: str, predicted: str) -> list[Stretch]:
 
 def why(row: ArgumentRow) -> list[str]:
     """What is said of it below: the reason, unless it is plain to see, and what cannot be seen."""
-    if row.state not in "!~":
+    if row.state not in "!~" and not row.wanted:
         return []
     said = [visible(row.reason)] if row.reason and not PLAIN_TO_SEE.match(row.reason) else []
     alternatives = (row.golden or "").split(" or ")[:ALTERNATIVES] if row.predicted is not None else []
@@ -120,7 +120,7 @@ def changed_style(row: ArgumentRow) -> str:
 
 
 def _columned(row: ArgumentRow, left: list[str], right: list[str], change: list[Stretch], of: Columns) -> list[Line]:
-    unimportant = row.state == "=" or (row.state == "-" and row.optional)
+    unimportant = row.state == "=" or (row.state == "-" and row.optional and not row.wanted)
     looks = ("dim", "dim", "dim") if unimportant else ("", "golden", "predicted")
     no_golden, no_predicted = absent(row)
     lines: list[Line] = []

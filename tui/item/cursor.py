@@ -64,7 +64,7 @@ class Cursor:
         self.options = replace(self.options, folds={}, documented="")
         self._build("")
         self.at = opening(self.blocks)
-        if self.options.documents and (address := self._call_here()) is not None:
+        if self.options.documents and (address := self.call_here) is not None:
             self.options = replace(self.options, documented=address)
             self.rebuild()
 
@@ -171,7 +171,7 @@ class Cursor:
     def function(self) -> Block | None:
         """Shows golden's function of the call under the cursor, then predicted's, then all, then none. Of a turn, its
         first call's. What it was shown or hidden at; None if there is no function to show."""
-        address = self._call_here()
+        address = self.call_here
         if address is None and not self.detail.item.functions:
             return None
         of = scene(self.detail.item)
@@ -189,7 +189,8 @@ class Cursor:
         key = "offer" if shown == "all" else f"{address}/document" if shown and address else address
         return self.index_of(key, self.at) if key else self.at
 
-    def _call_here(self) -> str | None:
+    @property
+    def call_here(self) -> str | None:
         """The call under the cursor, the first of the turn under it, else the item's first."""
         target = self.target
         part = part_of(target)

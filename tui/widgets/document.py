@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.segment import Segment
@@ -91,8 +91,8 @@ class DocumentView(Still, can_focus=True):
         self.layout_: Layout | None = None
         self.cursor: int | None = None
         self.find = ""
-        self.foot: Sequence[Line] = ()
-        """Drawn at the bottom as far as the document leaves lines free."""
+        self.foot: Callable[[int], Sequence[Line]] = lambda _: ()
+        """What is drawn at the bottom where the document leaves so many lines free; cut if it is more."""
         self._gutter = gutter
         self._rows: list[Strip] = []
         self._fitted = Size(0, 0)
@@ -153,7 +153,8 @@ class DocumentView(Still, can_focus=True):
         blank = Strip.blank(cells, base)
         free = self.size.height - len(rows)
         mark = " " if self._gutter else ""
-        foot = [strip_of(line, cells, base, gutter=mark) for line in self.foot[: max(free, 0)]]
+        lines = self.foot(free)[:free] if free > 0 else ()
+        foot = [strip_of(line, cells, base, gutter=mark) for line in lines]
         return rows + [blank] * (free - len(foot)) + foot
 
     def render_line(self, y: int) -> Strip:

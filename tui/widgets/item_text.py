@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -15,12 +16,15 @@ from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.document.blocks import Block, BlockSource
 from fcreview.tui.document.document import decisive
-from fcreview.tui.document.offer.foot import parameter_lines
+from fcreview.tui.document.offer.foot import foot_lines, parameter_lines
+from fcreview.tui.document.offer.under import Under, offered, under
+from fcreview.tui.document.scene import Scene, scene
 from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.item.status import SILENT, Remark
 from fcreview.tui.keys import bindings, key_names
 from fcreview.tui.keytable import ITEM_TEXT
 from fcreview.tui.text.layout import START, Spot
+from fcreview.tui.text.lines import Line
 from fcreview.tui.widgets.document import DocumentView
 
 
@@ -46,6 +50,9 @@ class ItemText(DocumentView):
         """What there is to say of the last move; None leaves what was said."""
         self.aside: Callable[[], None] | None = None
         """To what stands beside it."""
+        self.documented = False
+        """The document of the function under the cursor stands beside it."""
+        self._scene: Scene | None = None
 
     @property
     def share(self) -> int:
@@ -120,11 +127,29 @@ class ItemText(DocumentView):
     def _go(self, row: int = 0, remark: Remark | None = None) -> None:
         """The block under the cursor on screen, its row at least; below the document what is known of its parameter."""
         self.cursor = self.reading.at
-        block, item = self.reading.block, self.reading.detail.item
-        self.foot = parameter_lines(item, block.key, self.cells) if block.argument else ()
+        self.foot = partial(self._foot, self.reading.block.key)
         self.redraw()
         self.reveal(self.cursor, row, whole=row == 0)
         self._moved(remark)
+
+    def _foot(self, key: str, free: int) -> Sequence[Line]:
+        if self.documented:
+            return ()
+        shown = parameter_lines if self.reading.options.documents else foot_lines
+        return shown(self._of_item, key, self.cells, free)
+
+    @property
+    def under(self) -> Under:
+        """The functions and the parameter the cursor is at, else of the call that is nearest, else all."""
+        reading, of = self.reading, self._of_item
+        return under(of, reading.block.key) or under(of, reading.call_here or "") or offered(of)
+
+    @property
+    def _of_item(self) -> Scene:
+        item = self.reading.detail.item
+        if self._scene is None or self._scene.item is not item:
+            self._scene = scene(item)
+        return self._scene
 
     def _moved(self, remark: Remark | None = None) -> None:
         self.remark = remark

@@ -6,9 +6,11 @@ from typing import Any
 
 from fcreview.calls.align import align_turns
 from fcreview.model import Item, Message
-from fcreview.tui.document.offer.foot import parameter_lines
+from fcreview.tui.document.offer.foot import foot_lines
+from fcreview.tui.document.scene import scene
 from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.text.lines import plain
+from fcreview.tui.text.theme import symbols
 from tests.tui.document.shown import detail, golden, item, predicted, text
 
 
@@ -103,13 +105,27 @@ def test_the_document_of_a_turn_is_that_of_its_own_function() -> None:
 
 def test_the_parameter_under_the_cursor_is_told_at_the_foot() -> None:
     of = offered("get_weather")
-    lines = [plain(line).rstrip("─ ") for line in parameter_lines(of, "turn:1/call:1/arg:city", 79)]
+
+    def lines_of(key: str, free: int = 4) -> list[str]:
+        return [plain(line).rstrip("─ ") for line in foot_lines(scene(of), key, 79, free)]
+
+    lines = lines_of("turn:1/call:1/arg:city")
     assert lines == [
         "── city · string, optional",
         '  enum: ["Rome", "Oslo"] · default: "Rome"',
         "  Where it is.",
     ]
-    assert plain(parameter_lines(of, "turn:1/call:1/arg:day", 79)[0]).startswith("── day · string, required")
-    strange = parameter_lines(of, "turn:1/call:1/arg:days", 79)
-    assert "no parameter of get_weather" in plain(strange[0])
-    assert parameter_lines(of, "turn:1", 79) == []
+    assert lines_of("turn:1/call:1/arg:day")[0].startswith("── day · string, required")
+    assert "no parameter of get_weather" in lines_of("turn:1/call:1/arg:days")[0]
+    assert lines_of("turn:1") == lines_of("turn:1/call:1") == []
+
+
+def test_where_all_of_the_document_fits_it_stands_at_the_foot() -> None:
+    of = scene(offered("get_weather"))
+    whole = [plain(line).rstrip("─ ") for line in foot_lines(of, "turn:1/call:1/arg:city", 79, 12)]
+    assert whole[0] == "── document of get_weather" and f"  {symbols().arrow} city  string" in whole
+    assert next(plain(line) for line in foot_lines(of, "turn:1/call:1", 79, 12)).startswith("── document")
+    assert foot_lines(of, "turn:1", 79, 12) == []
+    fits = len(whole) + 1
+    assert len(foot_lines(of, "turn:1/call:1/arg:city", 79, fits - 1)) < len(whole)
+    assert foot_lines(of, "turn:1/call:1", 79, fits - 1) == []

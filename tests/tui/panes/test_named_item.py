@@ -93,6 +93,7 @@ async def seen(imported: Imported, place: Path) -> AsyncIterator[Seen]:
             yield made
 
 
+@pytest.mark.sweep
 async def test_a_verdict_before_the_item_is_there_is_dropped_with_a_bell(imported: Imported, tmp_path: Path) -> None:
     async with seen(imported, tmp_path / "work") as made:
         rung: list[bool] = []
@@ -105,6 +106,7 @@ async def test_a_verdict_before_the_item_is_there_is_dropped_with_a_bell(importe
         assert set(made.said) <= {"simple_3"}
 
 
+@pytest.mark.sweep
 async def test_while_another_list_is_read_nothing_is_judged(imported: Imported, tmp_path: Path) -> None:
     """The item on screen is of the list before: `]` would lead along that one."""
     async with seen(imported, tmp_path / "work") as made:
@@ -139,6 +141,7 @@ async def storm(made: Seen, seed: int, keys: list[str]) -> None:
     assert named(made.app) == listed(made.app)
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_storm_in_the_item_is_written_as_it_was_seen(imported: Imported, tmp_path: Path, seed: int) -> None:
@@ -149,6 +152,7 @@ async def test_a_storm_in_the_item_is_written_as_it_was_seen(imported: Imported,
         assert made.said and [name for name, _ in journal(made.store)] == made.said
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 async def test_a_storm_over_both_panes_judges_only_what_is_named(imported: Imported, tmp_path: Path, seed: int) -> None:

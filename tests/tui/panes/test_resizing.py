@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from fcreview.store.rows import View
 from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.screens.note import NoteScreen
@@ -25,6 +27,7 @@ def app_of(make_app: Any) -> Any:
     return make_app([{} for _ in range(40)], view=View(queue="dataset"))
 
 
+@pytest.mark.sweep
 async def test_in_the_list_the_cursor_stays(make_app: Any, settled: Any) -> None:
     async with app_of(make_app).run_test(size=TWO) as pilot:
         await settled(pilot)
@@ -36,6 +39,7 @@ async def test_in_the_list_the_cursor_stays(make_app: Any, settled: Any) -> None
         assert (listed(pilot.app), named(pilot.app), focused(pilot.app)) == ("simple_3", "simple_3", "list")
 
 
+@pytest.mark.sweep
 async def test_in_the_item_its_cursor_and_folds_stay_in_one_pane(make_app: Any, settled: Any) -> None:
     async with app_of(make_app).run_test(size=TWO) as pilot:
         await settled(pilot)
@@ -55,6 +59,7 @@ async def test_in_the_item_its_cursor_and_folds_stay_in_one_pane(make_app: Any, 
         assert isinstance(pilot.app.screen, ItemScreen), "as in any narrow terminal"
 
 
+@pytest.mark.sweep
 async def test_an_item_alone_comes_to_stand_beside_the_list(make_app: Any, settled: Any) -> None:
     async with app_of(make_app).run_test(size=ONE) as pilot:
         await settled(pilot)
@@ -73,6 +78,7 @@ async def test_an_item_alone_comes_to_stand_beside_the_list(make_app: Any, settl
         assert focused(pilot.app) == "list"
 
 
+@pytest.mark.sweep
 async def test_what_lies_over_the_item_is_answered_first(make_app: Any, settled: Any) -> None:
     async with app_of(make_app).run_test(size=ONE) as pilot:
         await settled(pilot)

@@ -51,6 +51,7 @@ async def test_from_140_columns_there_are_two_panes(beside: Any, settled: Any, c
         assert isinstance(pilot.app.screen, QueueScreen if panes == 2 else ItemScreen)
 
 
+@pytest.mark.sweep
 async def test_the_item_goes_along_with_the_lists_cursor(beside: Any, settled: Any) -> None:
     async with beside() as pilot:
         for key in ("j", "j", "k", "end", "pageup", "g", "d"):
@@ -116,6 +117,7 @@ async def test_next_and_previous_move_the_lists_cursor_too(beside: Any, settled:
             assert focused(pilot.app) == "item"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("key", ["escape", "q", "tab"])
 async def test_what_leaves_the_item_leads_to_the_list_and_no_further(beside: Any, settled: Any, key: str) -> None:
     async with beside() as pilot:
@@ -126,6 +128,7 @@ async def test_what_leaves_the_item_leads_to_the_list_and_no_further(beside: Any
         assert "nothing lies above this" in "\n".join(lines)
 
 
+@pytest.mark.sweep
 async def test_folds_and_place_in_the_item_outlast_a_look_at_the_list(beside: Any, settled: Any) -> None:
     async with beside() as pilot:
         await pressed(pilot, settled, "tab", "a", "t")
@@ -135,6 +138,7 @@ async def test_folds_and_place_in_the_item_outlast_a_look_at_the_list(beside: An
         assert (reader.block.key, reader.options) == before
 
 
+@pytest.mark.sweep
 async def test_an_item_outside_of_the_list_gives_way_to_the_lists_own(beside: Any, settled: Any, make_app: Any) -> None:
     async with beside() as pilot:
         await pressed(pilot, settled, "f", *"error:odd", "enter", "tab", "{")
@@ -145,6 +149,7 @@ async def test_an_item_outside_of_the_list_gives_way_to_the_lists_own(beside: An
         assert named(pilot.app) == listed(pilot.app)
 
 
+@pytest.mark.sweep
 async def test_a_filter_changes_the_item_too(beside: Any, settled: Any) -> None:
     async with beside() as pilot:
         await pressed(pilot, settled, "f", *"error:odd", "enter")
@@ -154,6 +159,7 @@ async def test_a_filter_changes_the_item_too(beside: Any, settled: Any) -> None:
         assert " 4/60 " in "\n".join(await settled(pilot)), "its place is the new list's"
 
 
+@pytest.mark.sweep
 async def test_a_list_without_items_has_none_beside_it(beside: Any, settled: Any) -> None:
     async with beside() as pilot:
         lines = await pressed(pilot, settled, "f", *"official:pass", "enter", "tab")
@@ -164,6 +170,7 @@ async def test_a_list_without_items_has_none_beside_it(beside: Any, settled: Any
         assert named(pilot.app) == listed(pilot.app) == "simple_0"
 
 
+@pytest.mark.sweep
 async def test_judged_to_the_end_of_a_filter_the_item_stays_until_it_is_left(
     beside: Any, settled: Any, make_app: Any
 ) -> None:
@@ -177,6 +184,7 @@ async def test_judged_to_the_end_of_a_filter_the_item_stays_until_it_is_left(
         assert named(pilot.app) == ""
 
 
+@pytest.mark.sweep
 async def test_blind_is_blind_in_both_panes(beside: Any, settled: Any) -> None:
     async with beside(blind=True) as pilot:
         for keys in ([], ["j"], ["tab"], ["]"], ["R"], ["escape"]):

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.app import App
 
 from fcreview.store.workspace import Workspace
@@ -150,6 +151,7 @@ async def test_a_step_of_the_cursor_redraws_two_lines(workspace: Workspace) -> N
         assert len(drawn) <= 4, "what is known of the parameter, at the bottom"
 
 
+@pytest.mark.sweep
 async def test_the_items_of_a_conversation_are_walked_whatever_the_queue(tmp_path: Path) -> None:
     items = [simple(number) for number in range(4)]
     for item in (items[0], items[2], items[3]):

@@ -10,6 +10,7 @@ from fcreview.sanitise import visible
 from fcreview.targets import part_of
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.offer.function import function_lines, function_named
+from fcreview.tui.document.offer.under import named
 from fcreview.tui.document.scene import Scene
 
 KINDS = ("golden", "predicted", "all")
@@ -37,14 +38,6 @@ def document_block(of: Scene, key: str, name: str, options: Options, parent: str
         full=lambda: json.dumps(document, ensure_ascii=False, default=str),
         copy=lambda: document,
     )
-
-
-def named(of: Scene, pair: Pair) -> dict[str, str]:
-    """The function of each side; of a side that made no call, the other's."""
-    golden, predicted = of.sides(pair)
-    wanted = golden.name if golden else predicted.name if predicted else pair.name
-    made = predicted.name if predicted and predicted.name else wanted
-    return {"golden": wanted, "predicted": made}
 
 
 def kinds(of: Scene, address: str | None) -> Sequence[str]:

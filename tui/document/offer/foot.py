@@ -1,16 +1,22 @@
-"""The parameter under the cursor as its function's document has it: for lines at the bottom that are free."""
+"""For lines at the bottom that are free: the document of the function under the cursor where all of it fits, else the
+parameter under the cursor."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from fcreview.calls.paths import steps
-from fcreview.model import Item, Pair
 from fcreview.sanitise import visible
-from fcreview.targets import part_of
-from fcreview.tui.document.offer.function import function_named, kind_of, parameters_of, schema_of
-from fcreview.tui.text.lines import Line, fit, labelled, rule, wrap_text
+from fcreview.tui.document.offer.function import (
+    function_lines,
+    function_named,
+    kind_of,
+    parameters_of,
+    schema_of,
+)
+from fcreview.tui.document.offer.under import under
+from fcreview.tui.document.scene import Scene
+from fcreview.tui.text.lines import BLANK, Line, fit, labelled, rule, wrap_text
 
 ROWS = 2
 """Rows of the description."""
@@ -18,22 +24,30 @@ VALUES = 200
 """Characters of an enumeration."""
 
 
-def parameter_lines(item: Item, key: str, cells: int) -> list[Line]:
-    """`── city · string, required · enum: ["a", "b"] · default: "a" ──` and its description. `key` is that of the block
-    under the cursor: an argument, or a call, of which the first argument that differs counts. Empty for anything else.
-    """
-    pair = _pair(item, key)
-    if pair is None:
+def foot_lines(of: Scene, key: str, cells: int, free: int) -> list[Line]:
+    """`key` is that of the block under the cursor; `free`: how many lines there are."""
+    here = under(of, key)
+    document = function_named(of.item.functions, here.functions[0]) if here.functions else None
+    if document is not None:
+        lines = [BLANK, *function_lines(here.functions[0], document, here.argument, cells)]
+        if len(lines) <= free:
+            return lines[1:]
+    return parameter_lines(of, key, cells, free)
+
+
+def parameter_lines(of: Scene, key: str, cells: int, free: int) -> list[Line]:  # noqa: ARG001 - it is cut
+    """`── city · string, required · enum: ["a", "b"] · default: "a" ──` and its description, of an argument. Empty for
+    anything else."""
+    here = under(of, key)
+    if not here.functions or here.argument is None or "/arg:" not in key:
         return []
-    argument = _argument(pair, key)
-    if argument is None:
-        return []
-    document = function_named(item.functions, pair.name)
+    name, argument = here.functions[0], here.argument
+    document = function_named(of.item.functions, name)
     schema = schema_of(document, argument)
     if schema is None:
         if document is None:
             return []
-        stranger = f" · no parameter of {visible(pair.name)}"
+        stranger = f" · no parameter of {visible(name)}"
         return [rule(((visible(argument), "strong"), (stranger, "warn")), cells)]
     required = argument in parameters_of(document)[0]
     head = f" · {visible(kind_of(schema))}, {'required' if required else 'optional'}"
@@ -48,20 +62,3 @@ def parameter_lines(item: Item, key: str, cells: int) -> list[Line]:
 
 def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)[:VALUES]
-
-
-def _pair(item: Item, key: str) -> Pair | None:
-    part = part_of(key)
-    if part is None or part.call is None:
-        return None
-    pairs = [pair for pair in item.pairs if pair.turn == part.turn]
-    return pairs[part.call] if part.call < len(pairs) else None
-
-
-def _argument(pair: Pair, key: str) -> str | None:
-    """The argument that a place lies in."""
-    part = part_of(key)
-    path = part.argument if part is not None and part.argument else None
-    if path is None:
-        path = next((place.path for place in pair.diff if place.path and place.state != "~"), None)
-    return str(steps(path)[0]) if path else None

@@ -43,8 +43,14 @@ def schema_of(document: dict[str, Any] | None, name: str) -> Any:
 def function_lines(
     name: str, document: dict[str, Any] | None, argument: str | None, cells: int, known: Sequence[str] = ()
 ) -> list[Line]:
-    """Name, description, then `▸ city  string, required` and its description for each parameter. Of a function without
-    a document the nearest of the `known` ones is named.
+    return [line for _, lines in function_parts(name, document, argument, cells, known) for line in lines]
+
+
+def function_parts(
+    name: str, document: dict[str, Any] | None, argument: str | None, cells: int, known: Sequence[str] = ()
+) -> list[tuple[str | None, list[Line]]]:
+    """Name and description, then `▸ city  string, required` and its description for each parameter, with the
+    parameter's name. Of a function without a document the nearest of the `known` ones is named.
 
     `document` is a JSON Schema style object `{name, description, parameters: {properties, required}}`; anything else
     is shown as JSON.
@@ -53,19 +59,24 @@ def function_lines(
     if document is None:
         near = get_close_matches(name, known, n=1, cutoff=0.5)
         also = f"; the nearest is {visible(near[0])}" if near else ""
-        return [*lines, fit((("  not among the functions on offer" + also, "warn"),), cells)]
+        return [(None, [*lines, fit((("  not among the functions on offer" + also, "warn"),), cells)])]
     lines += _text("  ", document.get("description"), cells)
     parameters = document.get("parameters")
     properties = parameters.get("properties") if isinstance(parameters, dict) else None
     if not isinstance(properties, dict):
-        return lines + _text("  ", json.dumps(parameters, ensure_ascii=False, indent=2, default=str), cells)
+        lines += _text("  ", json.dumps(parameters, ensure_ascii=False, indent=2, default=str), cells)
+        return [(None, lines)]
     required = parameters.get("required") if isinstance(parameters, dict) else None
     needed = set(map(str, required)) if isinstance(required, list) else set()
-    for key, schema in properties.items():
-        lines += _parameter(str(key), schema, str(key) in needed, str(key) == argument, cells)
     if not properties:
         lines.append(line("  no parameters", "dim"))
-    return lines
+    return [
+        (None, lines),
+        *(
+            (str(key), _parameter(str(key), schema, str(key) in needed, str(key) == argument, cells))
+            for key, schema in properties.items()
+        ),
+    ]
 
 
 def _parameter(name: str, schema: Any, required: bool, here: bool, cells: int) -> list[Line]:

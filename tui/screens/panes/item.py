@@ -38,6 +38,7 @@ from fcreview.tui.screens.panes.prompts import Prompts
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line
 from fcreview.tui.widgets.document import LineBar
+from fcreview.tui.widgets.item_body import ItemBody
 from fcreview.tui.widgets.item_text import ItemText
 from fcreview.tui.widgets.status import KeyLine
 from fcreview.tui.widgets.work import work
@@ -81,7 +82,7 @@ class ItemPane(Vertical):
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="item-header")
-        yield self.text
+        yield ItemBody(self.text)
         yield LineBar(id="item-status")
 
     def on_mount(self) -> None:

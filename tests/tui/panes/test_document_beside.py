@@ -1,0 +1,57 @@
+"""On a wide screen the document of the function under the cursor has a column of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fcreview.store.rows import View
+from fcreview.tui.text.sides import THREE_FROM, TWO_FROM, document_cells, list_cells
+from fcreview.tui.text.theme import symbols
+
+HEAD = "document of get_weather"
+
+
+def test_each_has_what_it_needs_and_nothing_jumps_by_more_than_the_least() -> None:
+    for cells in range(TWO_FROM, 400):
+        document = document_cells(cells - list_cells(cells) - 1)
+        assert (document > 0) is (cells >= THREE_FROM)
+        if document:
+            assert document >= 38 and cells - list_cells(cells) - document - 2 >= 90
+    assert document_cells(128) == 0 < document_cells(129)
+
+
+def column(lines: list[str]) -> list[str]:
+    """What stands behind the last line between columns."""
+    return [line.rpartition("│")[2].rstrip() for line in lines if "│" in line]
+
+
+def marked(lines: list[str]) -> list[str]:
+    return [line.split()[1] for line in column(lines) if line.startswith(f"  {symbols().arrow} ")]
+
+
+@pytest.mark.parametrize(("columns", "there"), [(THREE_FROM - 1, False), (THREE_FROM, True), (240, True)])
+async def test_it_stands_there_when_there_is_room(
+    make_app: Callable[..., Any], settled: Any, columns: int, there: bool
+) -> None:
+    async with make_app([{}], view=View(queue="dataset")).run_test(size=(columns, 30)) as pilot:
+        lines = await settled(pilot)
+        assert any(HEAD in line for line in column(lines[:10])) is there
+        assert sum(HEAD in line for line in lines) == 1, "once, beside the values or below them"
+
+
+async def test_it_goes_along_with_cursor_and_item(make_app: Callable[..., Any], settled: Any) -> None:
+    other = {"name": "get_weather", "parameters": {"properties": {"day": {"type": "string"}}}}
+    app = make_app([{}, {"functions": [other]}], view=View(queue="dataset"))
+    async with app.run_test(size=(200, 30)) as pilot:
+        lines = await settled(pilot)
+        assert marked(lines) == ["city"], "the first argument that differs"
+        assert "no such parameter" in " ".join(column(lines))
+        assert not any("day" in line for line in column(lines))
+        await pilot.press("j")
+        lines = await settled(pilot)
+        assert any(line.startswith("    day  string") for line in column(lines))
+        await pilot.resize_terminal(THREE_FROM - 1, 30)
+        assert not any(line.startswith("    day") for line in column(await settled(pilot)))

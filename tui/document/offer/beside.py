@@ -1,0 +1,57 @@
+"""The documents of the functions under the cursor, for a column of their own beside the values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fcreview.sanitise import visible
+from fcreview.tui.document.offer.function import function_named, function_parts
+from fcreview.tui.document.offer.under import Under
+from fcreview.tui.text.lines import BLANK, Line, fit
+from fcreview.tui.text.theme import symbols
+
+NONE_HERE: Line = (("no function here", "dim"),)
+
+
+@dataclass(slots=True)
+class Beside:
+    """A source for a document view: a block for each function's head, one for each parameter."""
+
+    functions: Sequence[dict[str, object]]
+    """Those on offer."""
+    here: Under
+    _parts: list[tuple[str | None, list[Line]]] = field(default_factory=list)
+    _cells: int = 0
+
+    def __len__(self) -> int:
+        return len(self._of(self._cells or 40))
+
+    def lines(self, index: int, cells: int) -> Sequence[Line]:
+        return self._of(cells)[index][1]
+
+    @property
+    def marked(self) -> int | None:
+        """The block of the parameter under the cursor."""
+        parts = self._of(self._cells or 40)
+        wanted = self.here.argument
+        return next((at for at, (name, _) in enumerate(parts) if name is not None and name == wanted), None)
+
+    def _of(self, cells: int) -> list[tuple[str | None, list[Line]]]:
+        if cells == self._cells:
+            return self._parts
+        parts: list[tuple[str | None, list[Line]]] = []
+        known = [str(each.get("name")) for each in self.functions]
+        for name in self.here.functions:
+            parts += [(None, [BLANK])] if parts else []
+            document = function_named(self.functions, name)
+            parts += function_parts(name, document, self.here.argument, cells, known)
+        if self.here.argument and all(self.here.argument != name for name, _ in parts):
+            parts.append((self.here.argument, [_stranger(self.here.argument, cells)]))
+        self._cells, self._parts = cells, parts or [(None, [NONE_HERE])]
+        return self._parts
+
+
+def _stranger(argument: str, cells: int) -> Line:
+    mark = f"  {symbols().arrow} "
+    return fit(((mark, "strong"), (visible(argument), "strong"), ("  no such parameter", "warn")), cells)

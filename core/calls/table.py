@@ -34,6 +34,11 @@ class ArgumentRow:
     """None if equal."""
     optional: bool = False
 
+    @property
+    def wanted(self) -> bool:
+        """Left out, which golden allows and the function does not."""
+        return self.state == "-" and self.optional and self.reason is not None
+
 
 def argument_rows(
     golden: Call | None, predicted: Call | None, diff: Sequence[ArgumentDiff], rules: Rules = EXACT

@@ -82,6 +82,8 @@ class Golden:
     """Those that are in both the document and the answer; any other is unexpected."""
     needed: tuple[str, ...]
     """In the answer and not optional there."""
+    stray: tuple[str, ...] = ()
+    """In the answer and not in the document."""
     described: bool = True
     """Whether there is a function document; without one V1 fails every answer."""
 
@@ -163,6 +165,7 @@ def _golden(document: dict[str, Any], accepted: dict[str, list[Any]], language: 
             if name in properties
         },
         needed=tuple(name for name, values in accepted.items() if "" not in values and name not in free),
+        stray=tuple(name for name in accepted if name not in properties),
     )
 
 

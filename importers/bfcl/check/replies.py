@@ -8,10 +8,9 @@ from typing import Any
 
 import orjson
 
-from fcreview.calls.align import align
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.check.evaluate import LARGE, REMEMBERED, Evaluation, evaluate
-from fcreview.importers.bfcl.check.texts import RULES
+from fcreview.importers.bfcl.check.pairing import paired
 from fcreview.importers.bfcl.dataset import content_hash, text_of
 from fcreview.importers.bfcl.decode.decoder import Decoder
 from fcreview.importers.bfcl.trajectory import single_messages
@@ -91,7 +90,8 @@ def _made(case: Case, record: dict[str, Any], opening: list[Message], reading: R
     if found.predicted is None:
         found.predicted = Repeated(_predicted(found, result, case))
         if case.golden or found.predicted:
-            found.pairs = Repeated(align(case.golden, found.predicted, RULES))
+            failed, v1 = found.valid is False, reading.generation == "V1"
+            found.pairs = Repeated(paired(case, found.predicted, reading.category, v1, failed=failed))
     return Reply(content_hash(result), found, single_messages(record, opening), found.predicted, found.pairs)
 
 

@@ -151,6 +151,7 @@ def test_every_category_equals_the_header_of_its_score_file(bench: Path, opened:
     assert compared > 30
 
 
+@pytest.mark.sweep
 def test_v1_summaries_are_those_of_the_program_of_its_time(bench: Path, opened: Opened) -> None:
     """Simple calls are weighted by items, summaries are plain means, the overall is weighted by items again; `rest` was
     not run and is left out, not 0."""

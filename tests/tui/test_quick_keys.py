@@ -159,6 +159,7 @@ async def test_a_note_typed_meanwhile_belongs_to_the_item_it_was_begun_on(worksp
         assert "saved: note · simple_0" in status(slow.app)
 
 
+@pytest.mark.sweep
 async def test_a_prompt_that_is_cancelled_lets_the_next_item_come(workspace: Workspace) -> None:
     async with slow_app(workspace) as slow:
         await slow.handled("f", "w")
@@ -170,6 +171,7 @@ async def test_a_prompt_that_is_cancelled_lets_the_next_item_come(workspace: Wor
         assert (name(slow.app), said(workspace)) == ("simple_1", [("simple_0", False)])
 
 
+@pytest.mark.sweep
 async def test_a_fault_named_meanwhile_knows_the_verdict_before_it(workspace: Workspace) -> None:
     async with slow_app(workspace) as slow:
         await slow.handled("f", "w", "m")

@@ -46,6 +46,7 @@ def test_at_80_columns(snap_compare: Compare, workspace: Workspace, screen: str)
     assert snap_compare(app_on(workspace), press=KEYS[screen], terminal_size=NARROW)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("screen", ["queue", "item"])
 def test_at_160_columns(snap_compare: Compare, workspace: Workspace, screen: str) -> None:
     assert snap_compare(app_on(workspace), press=KEYS[screen], terminal_size=WIDE)

@@ -65,6 +65,7 @@ def test_lines_that_are_appended_are_new_items(place: Path, watching: Watching) 
         assert now.count(View("id:simple_python_71,simple_python_72")) == 2
 
 
+@pytest.mark.sweep
 @pytest.mark.process
 def test_half_a_line_is_an_issue_until_it_is_whole(place: Path, watching: Watching) -> None:
     whole = LINE % 71
@@ -80,6 +81,7 @@ def test_half_a_line_is_an_issue_until_it_is_whole(place: Path, watching: Watchi
         assert not any("cut off" in issue.what for issue in now.issues())
 
 
+@pytest.mark.sweep
 def test_a_file_that_is_cut_and_one_that_is_gone_take_their_items_with_them(place: Path, watching: Watching) -> None:
     shutil.rmtree(place / "score")  # what was scored stays
     assert watching.changed()

@@ -86,6 +86,7 @@ def test_values_and_categories_that_are_written_alike_are_told_apart(
         assert len(check(store, state, by)) > 3
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", SAMPLES)
 def test_clusters_of_the_sample_runs_hold_what_they_say(name: str, imports: Imports, samples: Path) -> None:
     with Store.open(imports.of([samples / name]), "alice") as store:

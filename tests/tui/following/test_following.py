@@ -37,6 +37,7 @@ async def test_new_items_join_the_list_and_the_cursor_stays_where_it_is(followin
     assert source.closed
 
 
+@pytest.mark.sweep
 async def test_what_came_is_said_briefly(following: Following, settled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follower, "BRIEF", 0.2)
     app, source = following(rows_of("a", "b"))
@@ -200,6 +201,7 @@ async def test_filters_by_number_and_levels_find_the_same_items(following: Follo
         assert cursor_line(lines)[1] == "d" and "5/5" in lines[2]
 
 
+@pytest.mark.sweep
 async def test_a_blind_session_follows_without_telling_verdicts(following: Following, settled: Any) -> None:
     app, source = following(rows_of("a", "b"), blind=True)
     async with app.run_test(size=SIZE) as pilot:
@@ -227,6 +229,7 @@ async def test_verdicts_that_come_later_are_shown_at_once(following: Following, 
         assert "official ✗" in lines[0]
 
 
+@pytest.mark.sweep
 async def test_two_panes_both_stay_and_both_are_of_the_new_store(following: Following, settled: Any) -> None:
     app, source = following(rows_of("a", "b", "c", "d"))
     async with app.run_test(size=(160, 40)) as pilot:
@@ -249,6 +252,7 @@ async def test_two_panes_both_stay_and_both_are_of_the_new_store(following: Foll
         assert [each["key"]["id"] for each in source.said()] == ["b", "c"]
 
 
+@pytest.mark.sweep
 async def test_a_pane_that_is_out_of_sight_is_of_the_new_store_when_it_comes_back(
     following: Following, settled: Any
 ) -> None:

@@ -87,6 +87,7 @@ async def test_enter_alone_chooses_nothing_and_keys_with_another_meaning_are_sho
         assert not list(make_app.stores[-1].workspace.reviews.glob("*.jsonl"))
 
 
+@pytest.mark.sweep
 async def test_an_id_is_gone_to_from_the_queue_and_from_an_item(make_app: Any, settled: Any) -> None:
     app: FcreviewApp = make_app([{} for _ in range(300)], view=View(where="id:simple_1"))
     async with app.run_test(size=SIZE) as pilot:
@@ -117,6 +118,7 @@ async def test_enter_waits_for_an_id_that_is_still_looked_for(make_app: Any, set
         assert (await settled(pilot))[0].startswith(" simple_17 ")
 
 
+@pytest.mark.sweep
 async def test_orders_queue_files_and_runs_lead_to_the_queue_and_esc_comes_back(make_app: Any, settled: Any) -> None:
     app: FcreviewApp = make_app(runs={"maple-8b": some(), "birch-70b": some()[:3]})
     store = make_app.stores[-1]
@@ -193,6 +195,7 @@ async def test_an_export_is_of_what_is_shown_and_replaces_nothing_unasked(
         assert "No such file" in (await settled(pilot))[3]
 
 
+@pytest.mark.sweep
 async def test_a_filter_is_saved_listed_taken_and_forgotten(make_app: Any, settled: Any) -> None:
     app: FcreviewApp = make_app(some(), view=View(where="category:live_simple"))
     async with app.run_test(size=SIZE) as pilot:
@@ -236,6 +239,7 @@ async def test_blind_it_offers_nothing_that_tells(make_app: Any, settled: Any) -
             assert "hidden in blind mode" in lines and isinstance(app.screen, PaletteScreen)
 
 
+@pytest.mark.sweep
 async def test_two_panes_an_order_leads_to_the_list_and_an_id_to_its_item(make_app: Any, settled: Any) -> None:
     app: FcreviewApp = make_app([{"official": at % 2 == 0} for at in range(60)])
     async with app.run_test(size=(160, 50)) as pilot:

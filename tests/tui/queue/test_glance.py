@@ -77,6 +77,7 @@ async def before_opening(
             return before, await settled(pilot)
 
 
+@pytest.mark.sweep
 async def test_what_was_there_stands_there_at_once(workspace, gate, shown, settled):
     gate.set()
     left = await left_at(workspace, settled, "f", *"official:fail", "enter", *["pagedown"] * 20, "up")
@@ -117,6 +118,7 @@ async def test_moving_before_the_store_is_open_is_not_undone(workspace, gate, se
     assert "simple_4" in opened[0]
 
 
+@pytest.mark.sweep
 async def test_a_view_that_comes_back_is_drawn_again(workspace, gate, settled):
     gate.set()
     left = await left_at(workspace, settled)

@@ -69,6 +69,7 @@ async def test_up_brings_back_what_was_typed_in_an_earlier_session(make_app: Any
     assert not list(workspace.reviews.glob("*.jsonl"))
 
 
+@pytest.mark.sweep
 async def test_a_filter_is_saved_as_it_is_typed_and_stands_for_itself(make_app: Any, settled: Any) -> None:
     async with make_app(some()).run_test(size=SIZE) as pilot:
         await settled(pilot)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from fcreview.store.rows import View
 from fcreview.tui.screens.queue import QueueScreen
 
@@ -15,6 +17,7 @@ OPENED = tuple(range(1, MANY + 1))
 SIZE = (100, 24)
 
 
+@pytest.mark.sweep
 async def test_the_queue_its_groups_and_a_filter(make_app: Any, settled: Any) -> None:
     async with make_app(runs=RUNS | OTHER, view=View(runs=OPENED)).run_test(size=SIZE) as pilot:
         assert "0 of 600 reviewed" in "\n".join(await settled(pilot))

@@ -42,6 +42,7 @@ async def test_failing_items_come_first_and_the_header_says_what_is_known(make_a
     assert all("✗" in line for line in lines[5:23])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [NARROW, WIDE, (60, 15), (100, 30)])
 async def test_the_key_line_is_the_last_line_and_fits(make_app, settled, size):
     async with make_app([*some(), {"issue": "unreadable"}]).run_test(size=size) as pilot:

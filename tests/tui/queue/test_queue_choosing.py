@@ -129,6 +129,7 @@ async def test_random_again_shuffles_anew(make_app, settled):
         assert sorted(items(first)) == sorted(items(second))
 
 
+@pytest.mark.sweep
 async def test_failures_are_listed_by_error_type_and_become_the_filter(make_app, settled):
     async with make_app(some()).run_test(size=NARROW) as pilot:
         await settled(pilot)

@@ -92,6 +92,7 @@ async def test_three_causes_of_a_published_run(
     await causes(imports.copy([bench / "bfcl_v1" / "result" / model], tmp_path / "work"), settled)
 
 
+@pytest.mark.sweep
 async def test_the_next_cluster_is_three_keys_away(imported: Imported, tmp_path: Path, settled: Any) -> None:
     workspace = imported(tmp_path / "work", {"maple-8b": thousand()})
     app = FcreviewApp(Session(workspace, "alice"), View())

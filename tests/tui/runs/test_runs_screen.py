@@ -22,6 +22,7 @@ def models(lines: list[str]) -> list[str]:
     return [line[2:].split()[0] for line in lines[2:] if line[2:].startswith(tuple(RUNS))]
 
 
+@pytest.mark.sweep
 async def test_sorted_searched_and_left_as_it_was(make_app: Any, settled: Any) -> None:
     async with make_app(runs=RUNS).run_test(size=SIZE) as pilot:
         await settled(pilot)
@@ -72,6 +73,7 @@ async def test_two_runs_of_a_list_in_another_order_are_compared(make_app: Any, s
         assert "birch-70b" in text and "maple-8b" in text and not isinstance(pilot.app.screen, RunsScreen)
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 async def test_three_hundred_runs_in_groups(make_app: Any, settled: Any) -> None:
     many = {f"maple-{at:03d}": [{"official": at % 3 == 0}] for at in range(300)}

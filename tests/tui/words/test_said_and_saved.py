@@ -37,6 +37,8 @@ ELSEWHERE = {"item.golden", "item.undo", "item.last_fault", "item.last_tag", "it
 """Keys whose words have tests of their own: `G` opens a screen, the others speak of what was said last."""
 ITEMS = 400
 """Items of a run that are looked at for kinds of lines."""
+QUICK = ("generic", "hammerbench")
+"""Benchmarks that are asked each time; judges' verdicts and scores are among theirs."""
 SHARE = 23
 """Less than there are lines: every key is pressed, on other lines each."""
 Press = tuple[Place, tuple[str, ...], bool]
@@ -168,7 +170,9 @@ async def check(runs: Path, place: Path, imports: Imports, *, share: int = 1, si
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize(
+    "benchmark", [pytest.param(each, marks=() if each in QUICK else pytest.mark.sweep) for each in BENCHMARKS]
+)
 async def test_words_and_journal_agree(benchmark: str, samples: Path, imports: Imports, tmp_path: Path) -> None:
     """Every key, on a share of the lines."""
     await check(samples / benchmark, tmp_path / "work", imports, share=SHARE)

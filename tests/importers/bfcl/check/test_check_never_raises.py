@@ -49,6 +49,7 @@ def test_no_output_makes_it_raise(result: Any, model: str, category: str, genera
     assert isinstance(found, Evaluation)
 
 
+@pytest.mark.sweep
 @given(
     JSON,
     JSON,

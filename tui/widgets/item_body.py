@@ -22,6 +22,8 @@ class ItemBody(Horizontal):
         self._document = DocumentView(gutter=False)
         self._document.can_focus = False
         self._divider = Divider()
+        self._cells = -1
+        """The document's columns."""
         self._shown: tuple[object, Under] = (None, NOTHING)
 
     def compose(self) -> ComposeResult:
@@ -34,17 +36,22 @@ class ItemBody(Horizontal):
         self.watch(self._text, "moves", self._draw, init=False)
 
     def on_resize(self) -> None:
-        self._fit()
-
-    def _fit(self) -> None:
-        cells = document_cells(self.size.width)
-        self._divider.display = self._document.display = self._text.documented = cells > 0
-        self._document.styles.width = cells
         self._draw()
+
+    def _fit(self) -> bool:
+        """Whether there is room, and an item with functions."""
+        reader = self._text.reader
+        bare = reader is not None and not reader.detail.item.functions
+        cells = 0 if bare else document_cells(self.size.width)
+        if cells != self._cells:
+            self._cells = cells
+            self._divider.display = self._document.display = self._text.documented = cells > 0
+            self._document.styles.width = cells
+        return cells > 0
 
     def _draw(self) -> None:
         """Of what the cursor is at now."""
-        if not self._text.documented or self._text.reader is None:
+        if not self._fit() or self._text.reader is None:
             return
         functions, here = self._text.reading.detail.item.functions, self._text.under
         if self._shown[0] is functions and self._shown[1] == here:

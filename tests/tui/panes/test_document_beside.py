@@ -11,7 +11,7 @@ from fcreview.store.rows import View
 from fcreview.tui.text.sides import THREE_FROM, TWO_FROM, document_cells, list_cells
 from fcreview.tui.text.theme import symbols
 
-HEAD = "document of get_weather"
+HEAD = "Weather of a city."
 
 
 def test_each_has_what_it_needs_and_nothing_jumps_by_more_than_the_least() -> None:
@@ -55,3 +55,14 @@ async def test_it_goes_along_with_cursor_and_item(make_app: Callable[..., Any], 
         assert any(line.startswith("    day  string") for line in column(lines))
         await pilot.resize_terminal(THREE_FROM - 1, 30)
         assert not any(line.startswith("    day") for line in column(await settled(pilot)))
+
+
+async def test_an_item_without_functions_has_the_room_to_itself(make_app: Callable[..., Any], settled: Any) -> None:
+    app = make_app([{}, {"functions": []}], view=View(queue="dataset"))
+    async with app.run_test(size=(200, 30)) as pilot:
+        before = await settled(pilot)
+        await pilot.press("j")
+        lines = await settled(pilot)
+        assert {line.count("│") for line in before[5:20]} == {2} and {line.count("│") for line in lines[5:20]} == {1}
+        await pilot.press("k")
+        assert await settled(pilot) == before

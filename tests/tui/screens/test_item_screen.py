@@ -65,8 +65,10 @@ async def test_the_function_document_marks_the_argument_under_the_cursor(workspa
         shown = rows(app)
         assert any("→ city  string, required" in row for row in shown)
         assert any('enum: ["C", "F"]' in row for row in shown)
+        blocks = screen_of(app).reader.blocks
+        assert any(block.key.endswith("/document") for block in blocks)
         await pilot.press("d")
-        assert not any("document of" in row for row in rows(app))
+        assert not any(block.key.endswith("/document") for block in screen_of(app).reader.blocks)
 
 
 async def test_turns_fold_and_unfold_and_the_place_is_kept(workspace: Workspace) -> None:
@@ -146,7 +148,8 @@ async def test_a_step_of_the_cursor_redraws_two_lines(workspace: Workspace) -> N
         view.render_line = lambda y: (drawn.append(y), render(y))[1]  # type: ignore[method-assign]
         await pilot.press("j")
         await pilot.pause()
-        text = [y for y in drawn if y < view.size.height - len(view.foot)]
+        assert view.layout_ is not None
+        text = [y for y in drawn if y < len(view.layout_.visible())]
         assert 1 <= len(text) <= 2
         assert len(drawn) <= 4, "what is known of the parameter, at the bottom"
 
@@ -172,9 +175,14 @@ async def test_the_items_of_a_conversation_are_walked_whatever_the_queue(tmp_pat
         assert "belongs to no group" in bar(app, "status")
 
 
-async def test_the_parameter_under_the_cursor_is_told_in_free_lines(workspace: Workspace) -> None:
+async def test_what_is_known_of_the_parameter_under_the_cursor_is_told_in_free_lines(workspace: Workspace) -> None:
     async with opened(workspace, size=(80, 40)) as (app, pilot):
-        assert not any("Which city." in row for row in shown_rows(app))
+        foot = shown_rows(app)[-9:-2]
+        assert any("document of" in row for row in foot) and any("Which city." in row for row in foot)
+        await pilot.press("full_stop")
+        assert any("→ city  string, required" in row for row in shown_rows(app)[-9:-2])
+    async with opened(workspace, size=(80, 20)) as (app, pilot):
+        assert not any("Which city." in row for row in shown_rows(app)), "there is no room for all of it"
         await pilot.press("full_stop")
         last = shown_rows(app)[-4:-2]
         assert last[0].strip().startswith("── city · string, required") and last[1].strip() == "Which city."

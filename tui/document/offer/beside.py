@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from fcreview.sanitise import visible
 from fcreview.tui.document.offer.function import function_named, function_parts
 from fcreview.tui.document.offer.under import Under
-from fcreview.tui.text.lines import BLANK, Line, fit
+from fcreview.tui.text.lines import BLANK, Line, fit, wrap
 from fcreview.tui.text.theme import symbols
 
-NONE_HERE: Line = (("no function here", "dim"),)
+NAME_ROWS = 3
 
 
 @dataclass(slots=True)
@@ -45,10 +45,11 @@ class Beside:
         for name in self.here.functions:
             parts += [(None, [BLANK])] if parts else []
             document = function_named(self.functions, name)
+            parts.append((None, [((row, "strong"),) for row in wrap(visible(name), cells, NAME_ROWS)]))
             parts += function_parts(name, document, self.here.argument, cells, known)
         if self.here.argument and all(self.here.argument != name for name, _ in parts):
             parts.append((self.here.argument, [_stranger(self.here.argument, cells)]))
-        self._cells, self._parts = cells, parts or [(None, [NONE_HERE])]
+        self._cells, self._parts = cells, parts
         return self._parts
 
 

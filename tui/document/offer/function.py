@@ -43,24 +43,25 @@ def schema_of(document: dict[str, Any] | None, name: str) -> Any:
 def function_lines(
     name: str, document: dict[str, Any] | None, argument: str | None, cells: int, known: Sequence[str] = ()
 ) -> list[Line]:
-    return [line for _, lines in function_parts(name, document, argument, cells, known) for line in lines]
+    """Below a rule with its name."""
+    head = rule((("document of ", ""), (visible(name), "strong")), cells)
+    return [head, *(line for _, lines in function_parts(name, document, argument, cells, known) for line in lines)]
 
 
 def function_parts(
     name: str, document: dict[str, Any] | None, argument: str | None, cells: int, known: Sequence[str] = ()
 ) -> list[tuple[str | None, list[Line]]]:
-    """Name and description, then `▸ city  string, required` and its description for each parameter, with the
+    """What it does, then `▸ city  string, required` and its description for each parameter, with the
     parameter's name. Of a function without a document the nearest of the `known` ones is named.
 
     `document` is a JSON Schema style object `{name, description, parameters: {properties, required}}`; anything else
     is shown as JSON.
     """
-    lines = [rule((("document of ", ""), (visible(name), "strong")), cells)]
     if document is None:
         near = get_close_matches(name, known, n=1, cutoff=0.5)
         also = f"; the nearest is {visible(near[0])}" if near else ""
-        return [(None, [*lines, fit((("  not among the functions on offer" + also, "warn"),), cells)])]
-    lines += _text("  ", document.get("description"), cells)
+        return [(None, [fit((("  not among the functions on offer" + also, "warn"),), cells)])]
+    lines = _text("  ", document.get("description"), cells)
     parameters = document.get("parameters")
     properties = parameters.get("properties") if isinstance(parameters, dict) else None
     if not isinstance(properties, dict):

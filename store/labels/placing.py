@@ -46,6 +46,10 @@ class File:
     name: str
     found: Sequence[Incoming | Mistake]
     unit: str = "line"
+    run: int | None = None
+    """All of it is about items of this run."""
+    scope: Sequence[int] = ()
+    """Of an id that several runs have, an item of these is meant."""
 
 
 def take_in(store: Store, journal: Journal, file: File, said_by: str | None = None) -> Placed:
@@ -62,7 +66,7 @@ def take_in(store: Store, journal: Journal, file: File, said_by: str | None = No
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     with store.lock:
         store.refresh_reviews()
-        items = _Items(store, {each.key["id"] for each in mine})
+        items = _Items(store, {each.key["id"] for each in mine}, file)
         about: list[tuple[Incoming, _Item]] = []
         for each in mine:
             try:
@@ -123,17 +127,19 @@ def _thinks(opinion: Opinion, event: Event) -> bool:
 class _Items:
     """The items that have one of these ids."""
 
-    def __init__(self, store: Store, ids: set[str]) -> None:
+    def __init__(self, store: Store, ids: set[str], file: File) -> None:
+        self._scope = frozenset(file.scope)
         rows = store.connection.execute(
-            "SELECT i.id, i.item, r.benchmark, r.generation, r.language, r.model, i.category, i.prediction_hash,"
+            "SELECT i.id, i.item, i.run, r.benchmark, r.generation, r.language, r.model, i.category, i.prediction_hash,"
             " i.golden_hash, i.n_turns, list_transform(coalesce(i.pairs, []), lambda p: p.turn)"
-            " FROM item_rows i JOIN runs r USING (run) WHERE i.id IN (SELECT unnest($1::VARCHAR[])) ORDER BY i.item",
-            [sorted(ids)],
+            " FROM item_rows i JOIN runs r USING (run) WHERE i.id IN (SELECT unnest($1::VARCHAR[]))"
+            " AND coalesce(i.run = $2, true) ORDER BY i.item",
+            [sorted(ids), file.run],
         ).fetchall()
         self._by_id: dict[str, list[_Item]] = {}
-        for name, item, benchmark, generation, language, model, category, prediction, golden, turns, pairs in rows:
+        for name, item, run, benchmark, generation, language, model, category, prediction, golden, turns, pairs in rows:
             key = ItemKey(benchmark, generation, language, model, category, name)
-            found = _Item(item, key, prediction or "", golden or "", turns, Counter(pairs))
+            found = _Item(item, run, key, prediction or "", golden or "", turns, Counter(pairs))
             self._by_id.setdefault(name, []).append(found)
 
     def find(self, said: Incoming) -> _Item:
@@ -146,6 +152,8 @@ class _Items:
     def _item(self, said: Incoming) -> _Item:
         wanted = said.key.items()
         found = [each for each in self._by_id.get(said.key["id"], []) if wanted <= each.key._asdict().items()]
+        if len({each.key for each in found}) > 1:
+            found = [each for each in found if each.run in self._scope] or found
         keys = {each.key for each in found}
         if not found:
             names = ", ".join(f"{name} {value}" for name, value in wanted)
@@ -160,6 +168,7 @@ class _Items:
 @dataclass(frozen=True, slots=True)
 class _Item:
     item: int
+    run: int
     key: ItemKey
     prediction_hash: str
     golden_hash: str

@@ -61,6 +61,7 @@ def take_in(
     as_json: bool = False,
     adjudicate: bool = False,
     here: bool = False,
+    run: str | None = None,
 ) -> None:
     """Writes the session's annotator's reviews in the file, as adjudications if asked, and says what was written. With
     `here` what the file gives no time is said now, by somebody from whom nothing is hidden."""
@@ -76,7 +77,9 @@ def take_in(
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from error
     said = list(map(as_said_here, load()(content)) if here else load()(content))
-    found = File(file.name, list(map(as_adjudication, said)) if adjudicate else said, UNITS.get(name, "line"))
+    about = list(map(as_adjudication, said)) if adjudicate else said
+    number = session.run(run) if run is not None else None
+    found = File(file.name, about, UNITS.get(name, "line"), number, session.scope)
     placed = place(session.store, session.journal(), found, said_by)
     if as_json:
         emit_json(asdict(placed) | {"written": len(placed.written)})

@@ -113,7 +113,7 @@ def label(
         raise UsageError("--from says which items and what of them: it goes with no ITEM, no verdict and no --undo")
     if from_ is not None:
         with opened(Place([path], data, workspace, annotator=annotator, errata=errata)) as session:
-            take_in(session, from_, "jsonl", as_json=as_json, adjudicate=adjudicate, here=True)
+            take_in(session, from_, "jsonl", as_json=as_json, adjudicate=adjudicate, here=True, run=run)
         return
     said = {"verdict": verdict, "fault": fault, "tag": tag, "reason": reason, "golden-fix": golden_fix}
     given = [f"--{name}" for name, value in said.items() if value is not None]

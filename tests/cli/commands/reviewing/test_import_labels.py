@@ -219,3 +219,22 @@ def test_content_goes_along_on_request(cli: Cli, known_run: Path) -> None:
     assert label["golden_calls"][0]["arguments"]["city"] == {"any_of": ["Oslo"], "optional": False}
     assert label["predicted_calls"][0]["arguments"] == {"city": "Rome", "unit": "celsius"}
     assert "messages" not in cli("export", known_run).objects[0]
+
+
+def test_an_id_that_several_runs_have_is_of_the_run_that_was_named(
+    cli: Cli, two_known_runs: Path, tmp_path: Path
+) -> None:
+    models = [run["model"] for run in cli("runs", two_known_runs, "--json").objects]
+    file = write(tmp_path / "said.jsonl", item(0, value="fail"))
+    done = cli("label", two_known_runs, "--from", file)
+    assert done.code == 1 and "is 2 items: say which model" in done.err
+    for model in models:
+        assert cli("label", two_known_runs, "--run", model, "--from", file).code == 0
+    folder = two_known_runs / "result" / models[0]
+    assert cli("label", folder, "--from", write(tmp_path / "more.jsonl", item(1, value="fail"))).code == 0
+    said = [json.loads(line)["key"] for line in journals(two_known_runs)]
+    assert [(key["id"], key["model"]) for key in said[:2]] == [("simple_python_0", model) for model in models]
+    assert said[2]["id"] == "simple_python_1" and len(said) == 3
+    other = write(tmp_path / "other.jsonl", item(2, value="fail", model=models[0]))
+    done = cli("label", two_known_runs, "--run", models[1], "--from", other)
+    assert done.code == 1 and "no such item" in done.err and len(journals(two_known_runs)) == 3

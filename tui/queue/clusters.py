@@ -30,6 +30,8 @@ TITLES_FROM = 80
 BAR = 6
 EXAMPLES_FROM = 100
 """Cells from which there is room for long titles and bars, and for example ids."""
+LEAST_TYPE = 16
+"""Cells of a long error type before the words that say what it means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +68,17 @@ def _bar(number: int, failures: int) -> str:
     return ("#" * len(drawn) if symbols() is ASCII else drawn).ljust(BAR)
 
 
-def taught(row: Row, by: int) -> tuple[str, str]:
+def taught(row: Row, by: int, cells: int) -> tuple[str, str]:
     """What the line under the cursor means: its error type, or that of most of its items, in plain words, or its
-    values; and a first difference as it reads."""
+    values; and a first difference as it reads. Of a long error type the words are kept."""
     shown = row.group.example if row.cluster is None else row.cluster
     if by == VALUE:
         says = f"{HEADINGS[VALUE]}: {visible(row.group.name)}" if row.group.name else ""
     else:
         says = meaning(row.group if row.cluster is None else ClusterGroup("", None, [row.cluster]))
+        name, colon, words = says.partition(": ")
+        if width(says) > cells:
+            says = cut_type(name, max(cells - width(colon + words), LEAST_TYPE)) + colon + words
     if shown is None or not shown.difference:
         return says, ""
     return says, f"{visible(shown.examples[0])}: {visible(shown.difference)}"

@@ -44,7 +44,7 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
         yield LineBar(id="difference")
 
     def _teach(self) -> None:
-        says = taught(self._rows[self.list.cursor], self._by) if self._rows else ("", "")
+        says = taught(self._rows[self.list.cursor], self._by, self.size.width - 2) if self._rows else ("", "")
         for name, text in zip(("means", "difference"), says, strict=True):
             self.query_one(f"#{name}", LineBar).show(fit((("  ", ""), (text, "" if name == "means" else "dim")),
                                                          self.size.width))  # fmt: skip

@@ -84,12 +84,21 @@ def test_a_cluster_says_what_its_error_means_and_shows_a_difference_as_it_reads(
     large = Cluster("value_error:string", "f", "city", 3, ["a_1"], "", ("e", "f", "c"), 'city "x" (golden "y")')
     small = Cluster("value_error:string", "g", "day", 1, ["a_2"], "", ("e", "g", "d"), "day 3 (golden 4)")
     (group,) = grouped([large, small], ERROR)
-    assert taught(Row(group), ERROR) == (
+    assert taught(Row(group), ERROR, 78) == (
         "value_error:string: a text is none of the accepted ones",
         'a_1: city "x" (golden "y")',
     )
-    assert taught(Row(group, small), ERROR)[1] == "a_2: day 3 (golden 4)"
-    assert taught(Row(grouped([Cluster("odd", None, None, 1, ["a"], "")], ERROR)[0]), ERROR) == ("", "")
+    assert taught(Row(group, small), ERROR, 78)[1] == "a_2: day 3 (golden 4)"
+    assert taught(Row(grouped([Cluster("odd", None, None, 1, ["a"], "")], ERROR)[0]), ERROR, 78) == ("", "")
+
+
+def test_of_a_long_error_type_the_words_are_kept() -> None:
+    kind = "parallel_function_checker_no_order:cannot_find_match"
+    (group,) = grouped([Cluster(kind, "f", "city", 3, ["a_1"], "", ("e", "f", "c"), "x")], ERROR)
+    whole, cut = taught(Row(group), ERROR, 200)[0], taught(Row(group), ERROR, 78)[0]
+    words = whole.removeprefix(f"{kind}: ")
+    assert len(whole) > 78 and cut.endswith(words) and ":cannot_find_match: " in cut
+    assert len(cut) == 78
 
 
 def test_a_bar_is_as_long_as_its_share() -> None:
@@ -120,4 +129,4 @@ def test_both_values_are_seen_where_there_is_little_room(cells: int) -> None:
     assert '"Eif' in plain(lines[0]) and ' -> "Eif' in plain(lines[0])
     assert "\x1b" not in plain(lines[0])
     assert "(no value differs)" in plain(lines[2])
-    assert taught(Row(groups[0]), 4)[0].startswith('golden -> predicted: "Eiffel Tower" -> "Eiffel Tower, 5')
+    assert taught(Row(groups[0]), 4, 78)[0].startswith('golden -> predicted: "Eiffel Tower" -> "Eiffel Tower, 5')

@@ -51,7 +51,8 @@ def first_difference(
 ) -> Difference:
     """Of the first pair that is neither `=` nor `~`; an empty one if there is none.
 
-    Texts read `location "Hangzhou, CN" (golden "Hangzhou, China")`, `days 3 (not in golden)`, `get_weather not called`.
+    Texts read `location "Hangzhou, CN" (golden "Hangzhou, China")`, `days 3 (not in golden)`, `get_weather not called`,
+    `get_news called (golden get_weather)`.
     Not safe to draw before `sanitise.visible`.
     """
     for pair in pairs:
@@ -75,7 +76,9 @@ def _inside(pair: Pair, golden: Call | None, predicted: Call | None, rules: Rule
     if place is None:
         return Difference(pair.name)
     if not place.path:
-        return Difference(pair.name, None, place.reason)
+        other = golden is not None and predicted is not None and golden.name != predicted.name
+        called = f"{predicted.name} called (golden {golden.name})" if other and predicted and golden else place.reason
+        return Difference(pair.name, None, called)
     wanted = (golden.arguments if golden else None) or {}
     given = (predicted.arguments if predicted else None) or {}
     name, *inside = steps(place.path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fcreview.sanitise import visible
 from fcreview.store.rows import Extent, QueueRow
 from fcreview.text.columns import filled
-from fcreview.tui.text.format import centre, cut, cut_middle, cut_type
+from fcreview.tui.text.format import centre, cut, cut_difference, cut_middle, cut_type
 from fcreview.tui.text.lines import Line, Part
 from fcreview.tui.text.theme import symbols, verdict_style
 
@@ -96,7 +96,7 @@ def _cell(row: QueueRow, name: str, size: int, question: bool) -> Part:
         case "difference":
             if question:
                 return filled(cut(visible(row.question), size), size), "dim"
-            return filled(cut(visible(row.first_difference or ""), size), size), ""
+            return filled(cut_difference(visible(row.first_difference or ""), size), size), ""
         case _:
             value = getattr(row, name)
             sign = symbols().yours(value, row.your_parts) if name == "you" else symbols().verdict(value)

@@ -6,6 +6,7 @@ apart mostly stands at the end; sentences are cut at the end.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from fcreview.sanitise import clip, width
@@ -16,6 +17,7 @@ from fcreview.tui.text.theme import symbols
 
 LEAST_HEAD = 4
 """Fewer letters of a name's beginning say nothing."""
+_DOTTED = re.compile(r"(^|\(golden )(?:[^\W\d]\w*\.)+(?=[^\W\d])")
 
 
 def cut(text: str, cells: int) -> str:
@@ -45,6 +47,13 @@ def cut_type(text: str, cells: int) -> str:
     if kind != text and room >= 0:
         return (_reach(text, room) if room >= LEAST_HEAD else "") + symbols().ellipsis + ":" + kind
     return kind if width(kind) <= cells else cut_middle(kind, cells, 1 / 2)
+
+
+def cut_difference(text: str, cells: int) -> str:
+    """A first difference: what it names stands behind the last dot, as in `…queryViolation not called`."""
+    if width(text) > cells:
+        text = _DOTTED.sub(lambda found: found[1] + symbols().ellipsis, text)
+    return cut(text, cells)
 
 
 def _reach(text: str, cells: int) -> str:

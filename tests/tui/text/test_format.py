@@ -14,7 +14,7 @@ from fcreview.store.rows import Extent, QueueRow, RunRow, View
 from fcreview.tui.keymap import KeymapError, keymap
 from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import QueueColumns, queue_heading, queue_line
-from fcreview.tui.text.format import cut, cut_middle, cut_type, hints_line, rate_of
+from fcreview.tui.text.format import cut, cut_difference, cut_middle, cut_type, hints_line, rate_of
 from fcreview.tui.text.lines import line_width, plain
 from fcreview.tui.text.table import Column, table
 
@@ -259,3 +259,17 @@ def test_keys_are_given_by_full_id_or_by_a_name_that_is_clear():
     for wrong in ({"nothing": "y"}, {"search": "y"}, {"item.pass": ","}):
         with pytest.raises(KeymapError):
             keymap(wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "shown"),
+    [
+        ("a.b.query not called", 20, "a.b.query not called"),
+        ("Navigation.Traffic.query not called", 19, "…query not called"),
+        ("x.y.view called (golden x.y.query)", 30, "…view called (golden …query)"),
+        ('path "a.b.c.txt" (golden "d.e")', 20, 'path "a.b.c.txt" (g…'),
+        ("user.address.city 3.5 (golden 4.25)", 24, "…city 3.5 (golden 4.25)"),
+    ],
+)
+def test_of_dotted_names_in_a_difference_the_last_part_is_kept(text: str, cells: int, shown: str) -> None:
+    assert cut_difference(text, cells) == shown

@@ -9,7 +9,8 @@ from fcreview.cli.common import Place, opened
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError
 from fcreview.cli.opened import Opened
-from fcreview.cli.output import note, on_terminal
+from fcreview.cli.output import note, on_terminal, text_of
+from fcreview.text.words import count_of
 
 if TYPE_CHECKING:
     from fcreview.cli.following.watching import Watching
@@ -107,6 +108,8 @@ def show_app(
     screens.vocabulary = Vocabulary(config.tags, config.reasons or REASONS)
     keys = config.keys
     app = FcreviewApp(screens, view, first, key_names=keys, adjudicate=adjudicate, resume=resume, follow=follow)
-    app.run()
+    if reviewed := app.run():
+        kept = session.workspace.reviews / f"{session.annotator}.jsonl"
+        note(f"{count_of(reviewed, 'item')} reviewed, kept in {text_of(str(kept))}")
     if app.return_code:
         raise SystemExit(app.return_code)

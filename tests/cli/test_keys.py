@@ -101,6 +101,8 @@ def test_a_key_of_the_file_passes_an_item_and_the_old_one_does_nothing(
         screen.wait_for("saved: pass · simple_python_1")
         (event,) = journal(one_run)
         assert (event["key"]["id"], event["verdict"]) == ("simple_python_1", True)
+        screen.press("\x11")  # Ctrl-Q
+        screen.wait_for("1 item reviewed, kept in")
 
 
 @pytest.mark.sweep

@@ -1,4 +1,4 @@
-"""The walk in the running app, over a sample of every published run at three sizes: what is drawn is not blank, no row
+"""The walk in the running app, over a sample of every published run at four sizes: what is drawn is not blank, no row
 is wider than the terminal, the first difference is on the first screen, keys lead to every argument that differs."""
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ async def unreached(pane: ItemPane, pilot: Any) -> list[str]:
     return [f"{key} is not reached" for key in sorted(wanted)]
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [*SIZES, (200, 50)])
 @pytest.mark.parametrize("folder", FOLDERS)
 async def test_every_item_is_drawn(
     folder: str, size: tuple[int, int], bench: Path, imports: Imports, settled: Any, tmp_path: Path

@@ -9,9 +9,13 @@ from fcreview.store.rows import ItemDetail
 from fcreview.targets import argument_address, call_address
 from fcreview.tui.document.blocks import Block, BlockSource, Options
 from fcreview.tui.document.document import decisive, document
+from fcreview.tui.document.offer.beside import Beside
+from fcreview.tui.document.offer.under import offered, under
+from fcreview.tui.document.scene import scene
 from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.text.layout import Layout
 from fcreview.tui.text.lines import line_width, plain
+from fcreview.tui.text.sides import LEAST_DOCUMENT
 
 SIZES = ((80, 24), (60, 20), (160, 50))
 BARS = 3
@@ -37,6 +41,17 @@ def faults(detail: ItemDetail, width: int, height: int) -> Iterator[str]:
     if any(pair.state in "!-+" for pair in detail.item.pairs) and not _differs(cursor.blocks, wanted, detail):
         yield f"opens at {wanted.key}, where nothing differs"
     yield from unreachable(detail, cursor.blocks)
+    yield from overlong_documents(detail, wanted.key)
+
+
+def overlong_documents(detail: ItemDetail, key: str) -> Iterator[str]:
+    """Of the functions beside the values."""
+    of = scene(detail.item)
+    beside = Beside(detail.item.functions, under(of, key) or offered(of))
+    for at in range(len(beside)):
+        wide = next((each for each in beside.lines(at, LEAST_DOCUMENT) if line_width(each) > LEAST_DOCUMENT), None)
+        if wide is not None:
+            yield f"overlong line beside {key}: {plain(wide)!r}"
 
 
 def _differs(blocks: list[Block], wanted: Block, detail: ItemDetail) -> bool:

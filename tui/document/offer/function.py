@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from fcreview.sanitise import visible
-from fcreview.tui.text.lines import Line, fit, labelled, line, rule, wrap_text
+from fcreview.tui.text.lines import Line, fit, labelled, line, line_width, rule, wrap_text
 from fcreview.tui.text.theme import symbols
 
 DESCRIPTION_ROWS = 12
@@ -83,12 +83,12 @@ def function_parts(
 def _parameter(name: str, schema: Any, required: bool, here: bool, cells: int) -> list[Line]:
     kind, described = kind_of(schema), schema.get("description") if isinstance(schema, dict) else None
     mark = f"  {symbols().arrow if here else ' '} "
-    head: Line = (
-        (mark, "strong"),
-        (visible(name), "strong" if here else ""),
-        (f"  {visible(kind)}{', required' if required else ''}", "dim"),
-    )
-    lines = [head]
+    head: Line = ((mark, "strong"), (visible(name), "strong" if here else ""))
+    says: Line = ((f"  {visible(kind)}{', required' if required else ''}", "dim"),)
+    if line_width((*head, *says)) <= cells:
+        lines = [(*head, *says)]
+    else:
+        lines = [fit(head, cells), fit((("      ", ""), *says), cells)]
     lines += _text("        ", described, cells)
     for key in ("enum", "default"):
         if isinstance(schema, dict) and key in schema:

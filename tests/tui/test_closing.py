@@ -6,16 +6,14 @@ import asyncio
 import gc
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from textual import events
-from textual.app import App
 
 from fcreview.store.reviews.reader import read_journals
 from fcreview.store.rows import View
 from fcreview.tui.screens.item import ItemScreen
+from tests.tui.at_once import press, until
 
 pytestmark = pytest.mark.slow  # questions that do not end
 
@@ -41,21 +39,6 @@ class Stuck:
         assert await asyncio.to_thread(self._begun.wait, 10)
 
 
-def press(app: App[Any], keys: str) -> None:
-    """As they come from a terminal: nothing is waited for, since a question that does not end is never done."""
-    for key in keys.split():
-        event = events.Key(key, key if len(key) == 1 else None)
-        event.set_sender(app)
-        app._driver.send_message(event)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 5
-    while not holds():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.01)
-
-
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     ("before", "method", "keys"), [("f s i m", "count", "enter"), ("j", "clusters", "c"), ("j", "detail", "enter")]
@@ -68,7 +51,7 @@ async def test_the_queue_is_left_while_a_question_is_open(
         await settled(pilot)
         await pilot.press(*before.split())
         stuck = Stuck(make_app.stores[-1], method, monkeypatch)
-        press(app, keys)
+        press(app, *keys.split())
         await stuck.begun()
         press(app, "ctrl+q")
         await until(lambda: app.return_value == 0)
@@ -90,7 +73,7 @@ async def test_an_item_is_left_while_a_question_is_open(
         await settled(pilot)
         assert isinstance(app.screen, ItemScreen)
         stuck = Stuck(make_app.stores[-1], method, monkeypatch)
-        press(app, keys)
+        press(app, *keys.split())
         await stuck.begun()
         press(app, "ctrl+q")
         await until(lambda: app.return_value == 0)
@@ -109,7 +92,7 @@ async def test_a_verdict_behind_a_question_that_does_not_end_is_saved(
         stuck = Stuck(make_app.stores[-1], "page", monkeypatch)
         press(app, NEXT)
         await stuck.begun()
-        press(app, f"{NEXT} p f ctrl+q")
+        press(app, NEXT, "p", "f", "ctrl+q")
         await until(lambda: app.return_value == 1)
     said, _ = read_journals(make_app.stores[-1].workspace)
     assert [(event.key.id, event.verdict) for event in said] == [("simple_1", True), ("simple_1", False)]

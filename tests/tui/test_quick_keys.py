@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from textual import events
 from textual.app import App
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
@@ -32,6 +30,7 @@ from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain
 from fcreview.tui.widgets.document import LineBar
 from tests.store.factory import Imported
+from tests.tui.at_once import press, until
 from tests.tui.idle import held_threads
 
 
@@ -65,21 +64,6 @@ def said(workspace: Workspace) -> list[tuple[str, Any]]:
         (event["key"]["id"], event.get("note") or event.get("fault") or event["verdict"])
         for event in journal(workspace)
     ]
-
-
-def press(app: App[Any], *keys: str) -> None:
-    """All at once, as they come from a terminal: nothing is waited for."""
-    for key in keys:
-        event = events.Key(key, key if len(key) == 1 else None)
-        event.set_sender(app)
-        app._driver.send_message(event)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.01)
 
 
 def shown(app: App[Any]) -> ItemScreen:

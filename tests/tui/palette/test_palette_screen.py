@@ -18,8 +18,8 @@ from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.screens.palette.palette import PaletteInput, PaletteScreen
 from fcreview.tui.screens.queue import QueueScreen
+from tests.tui.at_once import press, until
 from tests.tui.queue.test_queue_choosing import items, some
-from tests.tui.test_quick_keys import press, until
 
 SIZE = (80, 24)
 

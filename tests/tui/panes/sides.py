@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
-from collections.abc import Callable
 from typing import Any
 
-from textual import events
 from textual.app import App
 
 from fcreview.store.store import Store
@@ -62,18 +58,3 @@ def journal(store: Store) -> list[tuple[str, Any]]:
     path = store.workspace.reviews / "alice.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
     return [(each["key"]["id"], each.get("verdict")) for each in map(json.loads, lines) if each["act"] == "review"]
-
-
-def press(app: App[Any], *keys: str) -> None:
-    """All at once, as they come from a terminal: nothing is waited for."""
-    for key in keys:
-        event = events.Key(key, key if len(key) == 1 else None)
-        event.set_sender(app)
-        app._driver.send_message(event)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end, "it did not come to that"
-        await asyncio.sleep(0.005)

@@ -24,7 +24,8 @@ from fcreview.tui.screens.panes.item import ItemPane
 from fcreview.tui.screens.panes.queue import QueuePane
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
-from tests.tui.panes.sides import TWO, focused, journal, listed, named, panes_of, press, queue_of, until
+from tests.tui.at_once import press, until
+from tests.tui.panes.sides import TWO, focused, journal, listed, named, panes_of, queue_of
 
 KEYS = ["j", "j", "k", "end", "g", "d", "tab", "tab", "enter", "escape", "p", "p", "u", "z", "]", "[", "F"]
 """`u` is half a page up in the list; `f` and others that type are left out."""

@@ -27,9 +27,10 @@ from fcreview.tui.screens.note import NoteScreen
 from fcreview.tui.session import Session
 from tests.examples import LONG
 from tests.store.factory import Imported
+from tests.tui.at_once import press, until
 from tests.tui.conftest import screen_lines
 from tests.tui.idle import worked
-from tests.tui.test_quick_keys import press, shown, until
+from tests.tui.test_quick_keys import shown
 from tests.tui.words.named import named
 
 T = TypeVar("T")

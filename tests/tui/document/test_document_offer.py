@@ -7,6 +7,7 @@ from typing import Any
 from fcreview.calls.align import align_turns
 from fcreview.model import Item, Message
 from fcreview.tui.document.offer.foot import foot_lines
+from fcreview.tui.document.offer.function import function_lines
 from fcreview.tui.document.scene import scene
 from fcreview.tui.item.cursor import Cursor
 from fcreview.tui.text.lines import plain
@@ -129,3 +130,10 @@ def test_where_all_of_the_document_fits_it_stands_at_the_foot() -> None:
     fits = len(whole) + 1
     assert len(foot_lines(of, "turn:1/call:1/arg:city", 79, fits - 1)) < len(whole)
     assert foot_lines(of, "turn:1/call:1", 79, fits - 1) == []
+
+
+def test_of_very_many_parameters_the_first_and_the_one_under_the_cursor_are_shown() -> None:
+    document = function("f", **{f"p{n}": {"type": "string"} for n in range(5000)})
+    lines = [plain(each) for each in function_lines("f", document, "p4321", 60)]
+    assert len(lines) < 220 and f"  {symbols().arrow} p4321  string" in lines
+    assert lines[-1].strip() == f"{symbols().ellipsis} 4,799 more parameters"

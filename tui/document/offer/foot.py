@@ -28,7 +28,7 @@ def foot_lines(of: Scene, key: str, cells: int, free: int) -> list[Line]:
     """`key` is that of the block under the cursor; `free`: how many lines there are."""
     here = under(of, key)
     document = function_named(of.item.functions, here.functions[0]) if here.functions else None
-    if document is not None:
+    if document is not None and sum(map(len, parameters_of(document))) < free:
         lines = [BLANK, *function_lines(here.functions[0], document, here.argument, cells)]
         if len(lines) <= free:
             return lines[1:]

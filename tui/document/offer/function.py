@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 from fcreview.sanitise import visible
@@ -12,6 +13,8 @@ from fcreview.tui.text.lines import Line, fit, labelled, line, line_width, rule,
 from fcreview.tui.text.theme import symbols
 
 DESCRIPTION_ROWS = 12
+MOST = 200
+"""Parameters that are shown, and the one under the cursor."""
 
 
 def function_named(functions: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:
@@ -71,13 +74,18 @@ def function_parts(
     needed = set(map(str, required)) if isinstance(required, list) else set()
     if not properties:
         lines.append(line("  no parameters", "dim"))
-    return [
-        (None, lines),
-        *(
-            (str(key), _parameter(str(key), schema, str(key) in needed, str(key) == argument, cells))
-            for key, schema in properties.items()
-        ),
+    shown = dict(islice(properties.items(), MOST))
+    if argument in properties:
+        shown[argument] = properties[argument]
+    parts: list[tuple[str | None, list[Line]]] = [(None, lines)]
+    parts += [
+        (str(key), _parameter(str(key), schema, str(key) in needed, str(key) == argument, cells))
+        for key, schema in shown.items()
     ]
+    if len(properties) > len(shown):
+        more = f"  {symbols().ellipsis} {len(properties) - len(shown):,} more parameters"
+        parts.append((None, [line(more, "dim")]))
+    return parts
 
 
 def _parameter(name: str, schema: Any, required: bool, here: bool, cells: int) -> list[Line]:

@@ -34,16 +34,17 @@ SELECT i.item, i.run, i.id, i.category, i."group", i.official, i.rule, i.judge, 
        i.extra->'$.more', i.extra->'$.without_errata', i.n_golden, i.n_predicted, i.n_turns,
        coalesce(len(i.functions), 0), i.tokens_in, i.tokens_out, i.setting,
        list_transform(list_filter({_BESIDE}), lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)]),
-       coalesce(i.seconds, [i.latency])
+       CASE WHEN i.latency IS NOT NULL THEN coalesce(i.seconds, [i.latency]) END
 FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND {{only}} ORDER BY i.item
 """
 _SPOKEN = "i.item IN (SELECT item FROM human_labels)"
 _SPECIAL = f"({_SPOKEN} OR len(list_filter({_BESIDE})) > 0)"
 _ALIKE = """
-SELECT min(i.item), i.run, arg_min(i.id, i.item), i.category, NULL, i.official, i.rule, i.judge, i.error_type,
+SELECT min(i.item), i.run, '', i.category, NULL, i.official, i.rule, i.judge, i.error_type,
        i.rule_error_type, NULL, NULL, 0, 0, 1, 0,
        sum(i.tokens_in)::BIGINT, sum(i.tokens_out)::BIGINT, i.setting, NULL,
-       list_concat(list(i.latency) FILTER (i.seconds IS NULL), flatten(list(i.seconds) FILTER (i.seconds IS NOT NULL))),
+       list_concat(list(i.latency) FILTER (i.seconds IS NULL AND i.latency IS NOT NULL),
+                   flatten(list(i.seconds) FILTER (i.seconds IS NOT NULL))),
        count(*)
 FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND NOT {special}
 GROUP BY i.run, i.category, i.setting, i.official, i.rule, i.judge, i.error_type, i.rule_error_type
@@ -57,7 +58,7 @@ SELECT h.item, list_distinct(flatten(list(h.tags ORDER BY h.target, h.criterion)
 FROM human_labels h JOIN item_rows i USING (item)
 WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND len(h.tags) > 0 GROUP BY h.item
 """
-TOGETHER = 50
+TOGETHER = 200
 """Runs to be counted at a time: the seconds of their steps are in memory."""
 Sourced = dict[FigureSource, list[Scored]]
 
@@ -89,7 +90,7 @@ class _Stored:
     setting: str | None
     said: list[tuple[str, str, str, str]] | None
     """(source, target, criterion, value as JSON text) of every other automatic verdict."""
-    seconds: list[float | None] | None
+    seconds: list[float] | None
     times: int = 1
 
 
@@ -185,7 +186,7 @@ def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
         n_turns=row.n_turns,
         tokens_in=row.tokens_in,
         tokens_out=row.tokens_out,
-        seconds=[one for one in row.seconds or () if one is not None],
+        seconds=tuple(row.seconds or ()),
         setting=row.setting,
         times=row.times,
     )

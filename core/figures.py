@@ -48,14 +48,14 @@ class Scored:
     n_turns: int = 1
     tokens_in: int | None = None
     tokens_out: int | None = None
-    latency: float | None = None
-    """Seconds, over all steps."""
+    seconds: tuple[float, ...] = ()
+    """Of each step, of all items that the row stands for; where no steps are told, of the whole item."""
+    setting: str | None = None
+    """The item's own, see `Item.setting`."""
     times: int = 1
     """How many items the row stands for: those of a category of which every source says the same, given as one to
-    figures that count them so (`Plugin.counts`). `id` is then the first one's, tokens are summed, `latencies` holds
-    what `latency` does not; `group` and the numbers of calls, functions and turns say nothing."""
-    latencies: Sequence[float] = ()
-    """Of the items of such a row, those that have one."""
+    figures that count them so (`Plugin.counts`). Tokens are then summed; `id`, `more`, `group` and the
+    numbers of calls, functions and turns say nothing."""
     tags: Sequence[str] = ()
     """What people tagged the item and its parts with, each once; of the corrected source only."""
 

@@ -44,7 +44,7 @@ class Common:
     text: bytes | None = None
 
 
-OWN = ("tokens_in", "tokens_out", "latency", "file", "line", "offset", "length")
+OWN = ("tokens_in", "tokens_out", "latency", "seconds", "file", "line", "offset", "length")
 """Fields of an item that differ between runs in which a model says the same."""
 
 
@@ -183,6 +183,10 @@ class Item:
     tokens_out: int | None = None
     latency: float | None = None
     """Seconds, summed over steps."""
+    seconds: list[float] | None = None
+    """Of each step, where several are told."""
+    setting: str | None = None
+    """Which of several settings the case was run under, where the benchmark has figures of each."""
     diff_function: str | None = None
     diff_argument: str | None = None
     """Where the first failure lies: clusters are made of (error_type, diff_function, diff_argument)."""

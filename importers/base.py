@@ -33,8 +33,10 @@ class Importer(Protocol):
     combines: bool
     """Whether it publishes figures over several runs of one model."""
     counts: bool
-    """Whether its figures look at nothing of an item but its category, verdicts, error type, `more`, tokens and
-    latency, in no order, and count a row as `Scored.times` items: then equal ones are given as one."""
+    """Whether its figures look at nothing of an item but its category, setting, verdicts, error type, tokens and
+    seconds, in no order, and count a row as `Scored.times` items: then equal ones are given as one."""
+    beside: bool
+    """Whether those look at verdicts on parts or on other criteria, too: what has such is then given as it is."""
     mends: bool
     """Whether `read` heeds the golden answers of `RunPlan.errata`."""
     equates: bool
@@ -116,6 +118,7 @@ class Plugin:
     combines: bool = False
     """Its `figures` has a function `combined` as well."""
     counts: bool = False
+    beside: bool = False
     mends: bool = False
     equates: bool = False
     tags: tuple[str, ...] = ()

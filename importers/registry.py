@@ -56,7 +56,14 @@ PLUGINS = (
         version=2,
         tags=TAGS["complexfuncbench"],
     ),
-    Plugin("generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs", version=2, counts=True),
+    Plugin(
+        "generic",
+        "Generic",
+        "JSON Lines of {id, messages, ...} or OpenAI-style chat logs",
+        version=2,
+        counts=True,
+        beside=True,
+    ),
 )
 """Adding a benchmark is one line here and the folder of that name."""
 
@@ -177,6 +184,11 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
 def counts(run: Run) -> bool:
     """Whether the run's figures may be computed from rows that stand for several items; see `Importer.counts`."""
     return _figuring(run).counts
+
+
+def beside(run: Run) -> bool:
+    """Whether such rows leave out items with verdicts on parts or on other criteria; see `Importer.beside`."""
+    return _figuring(run).beside
 
 
 def _figuring(run: Run) -> Importer:

@@ -15,7 +15,7 @@ from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = "5"
+SCHEMA_VERSION = "6"
 """Raised when the tables change: stores of another version are built anew."""
 MEMORY = "96MB"
 """What DuckDB may keep of the file while people page through it."""

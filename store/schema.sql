@@ -39,6 +39,8 @@ CREATE TABLE item_rows (
     rule_note VARCHAR USING COMPRESSION dictionary,
     n_turns INTEGER, n_steps INTEGER, n_golden INTEGER, n_predicted INTEGER, n_issues INTEGER,
     tokens_in BIGINT, tokens_out BIGINT, latency DOUBLE,
+    seconds DOUBLE[],                -- of each step, where several are told; latency is their sum
+    setting VARCHAR USING COMPRESSION dictionary,
     diff_function VARCHAR USING COMPRESSION dictionary, diff_argument VARCHAR USING COMPRESSION dictionary,
     first_difference VARCHAR USING COMPRESSION fsst,
     diff_golden VARCHAR USING COMPRESSION fsst, diff_predicted VARCHAR USING COMPRESSION fsst,
@@ -69,7 +71,7 @@ SELECT i.item, i.run, i.seq, i.id, r.benchmark, r.generation, r.language, r.mode
        i.n_turns, i.n_steps, i.n_golden, i.n_predicted, i.n_issues, i.official, i.rule, i.judge,
        i.error_type, i.rule_error_type, i.rule_note, i.diff_function, i.diff_argument, i.first_difference,
        i.diff_golden, i.diff_predicted,
-       i.tokens_in, i.tokens_out, i.latency, i.prediction_hash, i.golden_hash,
+       i.tokens_in, i.tokens_out, i.latency, i.seconds, i.setting, i.prediction_hash, i.golden_hash,
        i.file, i.line, i."offset", i.length, i.functions, i.extra
 FROM item_rows i JOIN runs r USING (run);
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -58,14 +58,18 @@ class Told:
 
         return self._asked(lambda: outcomes(self._connection, view, runs, source))
 
-    def counted(self, runs: Sequence[int]) -> Iterator[tuple[int, dict[FigureSource, list[Scored]]]]:
+    def counted(
+        self, runs: Sequence[int], beside: Collection[int] = ()
+    ) -> Iterator[tuple[int, dict[FigureSource, list[Scored]]]]:
         """The same of each of these runs, with items that are alike as one: for figures that count
-        (`Importer.counts`). Others may use the store in between."""
+        (`Importer.counts`). In runs of `beside` an item with verdicts besides the one on the whole is like no other.
+        Others may use the store in between."""
         from fcreview.store.queries.scored import TOGETHER, counted
 
         for start in range(0, len(runs), TOGETHER):
             part = runs[start : start + TOGETHER]
-            yield from self._asked(partial(counted, self._connection, part)).items()
+            more = any(run in beside for run in part)
+            yield from self._asked(partial(counted, self._connection, part, beside=more)).items()
 
     def cases(self, view: View) -> list[Case]:
         """Automatic verdicts on what people settled in the view's items; see `estimating.cases`."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.errors import FcreviewError
 from fcreview.store.own import Own
@@ -79,8 +79,10 @@ class Session:
         self.leaving = False
         """Nothing is asked any more; what is said is still written."""
         self._gate = threading.Lock()
-        self._answering = False
-        """The thread is at a question, which may be broken off; a review never is. Guarded by the gate."""
+        self._answering: Callable[[Store], Any] | None = None
+        """The question that the thread is at, which may be broken off; a review never is. Guarded by the gate."""
+        self._breaking: set[asyncio.Task[None]] = set()
+        """Kept while they run."""
         self._stamp: Stamp = []
         """Of the workspace when it was last read; empty if what is read may be of another."""
         self._coming: Stamp = []
@@ -125,10 +127,18 @@ class Session:
         """Opens the store while the first frames are drawn. What goes wrong is told by the first `ask`."""
         self._thread.submit(self._opened)
 
-    async def ask(self, question: Callable[[Store], T]) -> T:
-        """The store's answer. SessionError if it cannot be opened; cancelled when the program is being left."""
+    async def ask(self, question: Callable[[Store], T], *, leavable: bool = False) -> T:
+        """The store's answer. SessionError if it cannot be opened; cancelled when the program is being left.
+        `leavable`: it only reads, and is broken off when nobody waits for it any more."""
+        asked = self._thread.submit(self._answer, question)
         try:
-            return await asyncio.wrap_future(self._thread.submit(self._answer, question))
+            return await asyncio.wrap_future(asked)
+        except asyncio.CancelledError:
+            if leavable and not self.leaving:
+                breaking = asyncio.ensure_future(self._until_broken_off(asked, question))
+                self._breaking.add(breaking)
+                breaking.add_done_callback(self._breaking.discard)
+            raise
         except Exception:
             if self.leaving:
                 raise asyncio.CancelledError from None
@@ -209,21 +219,28 @@ class Session:
         """Done to its end, also when nobody waits for it any more."""
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work)))
 
-    def _break_off(self) -> None:
+    async def _until_broken_off(self, asked: Future[Any], question: Callable[[Store], Any]) -> None:
+        """Between two statements there is nothing to break off: again and again."""
+        while not asked.done() and not self.leaving:
+            self._break_off(question)
+            await asyncio.sleep(AGAIN)
+
+    def _break_off(self, only: Callable[[Store], Any] | None = None) -> None:
         with self._gate:
-            if self._answering and self._store is not None:
+            wanted = self._answering is not None and only in (None, self._answering)
+            if wanted and self._store is not None:
                 self._store.interrupt()
 
     def _answer(self, question: Callable[[Store], T]) -> T:
         with self._gate:
             if self.leaving:
                 raise SessionError("nothing is asked any more")
-            self._answering = True
+            self._answering = question
         try:
             return question(self._opened())
         finally:
             with self._gate:
-                self._answering = False
+                self._answering = None
 
     def _opened(self) -> Store:
         if self._store is None:

@@ -19,7 +19,6 @@ from fcreview.importers.bfcl.check.texts import RULES
 from fcreview.importers.bfcl.dataset import content_hash
 from fcreview.importers.bfcl.decode.decoder import Decoder
 from fcreview.importers.bfcl.decode.decoders import BY_NAME
-from fcreview.importers.bfcl.figures.cost import STEPS
 from fcreview.importers.bfcl.joining.mending import Mended
 from fcreview.importers.common.jsonl import Record
 from fcreview.model import Common, ImportIssue, Item, Message, Pair, Verdict
@@ -132,7 +131,7 @@ def _begun(context: Context, known: Known, record: dict[str, Any]) -> Item:
     item.extra.more[DECODER] = context.decoder.name
     latency = record.get("latency")
     if isinstance(latency, list) and (steps := _steps(latency)):
-        item.extra.more[STEPS] = steps
+        item.seconds = steps
     if not record.keys() <= KNOWN:
         for key in record.keys() - KNOWN:
             item.extra.more[key] = record[key]
@@ -180,7 +179,8 @@ def _reading(context: Context, known: Known) -> Reading:
 def _single(item: Item, record: dict[str, Any], known: Known, reading: Reading, reply: Reply) -> None:
     found, by = reply.found, CHECKER
     if reading.config is not None and (parts := files.split_format_id(item.id)):
-        item.extra.more |= {"config": parts[1], "original": parts[2]}
+        item.setting = parts[1]
+        item.extra.more["original"] = parts[2]
     if known.mended.before is not None:
         own = reply_to(known.mended.before, record, known.opening, reading).found
         if (own.valid, own.error_type) != (found.valid, found.error_type):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -154,15 +155,27 @@ def number(column: str) -> Callable[[Term], Sql]:
     return sql
 
 
+LONGEST = 10_000
+"""Characters of a text that is looked for: DuckDB refuses an expression of a million."""
+
+
+def itself(text: str) -> str:
+    """A regular expression of DuckDB's that finds this text: a third to a quarter of what it takes to make all of a
+    long text small and look there. İ is an i to it as it is to `lower`."""
+    return re.sub("[iIİ]", "[iİ]", re.sub(r"[!-/:-@\[-`{-~]", r"\\\g<0>", text))
+
+
 def contains(texts: str, among: str = "") -> Callable[[Term], Sql]:
     """Some text of the item has this in it, without regard to case. `among`: a column that lists what has the texts;
     looked through in its place, as joining items with the lists taken apart takes a third more."""
     names = texts.split()
 
     def one(value: Value) -> Sql:
-        hits = " OR ".join(f"contains(lower({'one.' if among else ''}{name}), lower(?))" for name in names)
+        if len(value.text) > LONGEST:
+            raise BadValueError(f"more than {LONGEST:,} characters", value)
+        hits = " OR ".join(f"regexp_matches({'one.' if among else ''}{name}, ?, 'i')" for name in names)
         text = f"len(list_filter({among}, lambda one: {hits})) > 0" if among else f"({hits})"
-        return text, [value.text] * len(names)
+        return text, [itself(value.text)] * len(names)
 
     return lambda term: any_of(term, one)
 

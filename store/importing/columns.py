@@ -16,6 +16,8 @@ PLAIN = (
     "tokens_in",
     "tokens_out",
     "latency",
+    "seconds",
+    "setting",
     "diff_function",
     "diff_argument",
     "first_difference",

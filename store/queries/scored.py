@@ -11,9 +11,9 @@ import orjson
 
 from fcreview.agreement.held import Question
 from fcreview.figures import SOURCES, WITH_ERRATA, FigureSource, Scored
-from fcreview.review import OWN
+from fcreview.review import CORRECT, OWN
 from fcreview.rollup import DecidedBy, alike, automatic, effective
-from fcreview.targets import WHOLE
+from fcreview.targets import ITEM, WHOLE
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -27,24 +27,27 @@ RECORDED: dict[FigureSource, tuple[Source, ...]] = {
     "corrected": ("judge", "rule", "official"),
 }
 """Whose values count for a source, later ones over earlier: a judge's are recorded with both. People's come on top."""
-_BESIDES = "list_filter(i.verdicts, lambda v: v.target <> 'item' OR v.criterion <> 'correct')"
+_BESIDE = f"i.verdicts, lambda v: v.target <> '{ITEM}' OR v.criterion <> '{CORRECT}'"
 """Automatic verdicts that have no column of their own."""
 _ITEMS = f"""
 SELECT i.item, i.run, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type,
        i.extra->'$.more', i.extra->'$.without_errata', i.n_golden, i.n_predicted, i.n_turns,
-       coalesce(len(i.functions), 0), i.tokens_in, i.tokens_out, i.latency,
-       list_transform({_BESIDES}, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)])
+       coalesce(len(i.functions), 0), i.tokens_in, i.tokens_out, i.setting,
+       list_transform(list_filter({_BESIDE}), lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)]),
+       CASE WHEN i.latency IS NOT NULL THEN coalesce(i.seconds, [i.latency]) END
 FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND {{only}} ORDER BY i.item
 """
-_SPECIAL = f"(i.item IN (SELECT item FROM human_labels) OR len({_BESIDES}) > 0)"
-"""What somebody spoke of, or has verdicts besides the one on the whole: not counted together with others."""
-_ALIKE = f"""
-SELECT min(i.item), i.run, arg_min(i.id, i.item), i.category, NULL, i.official, i.rule, i.judge, i.error_type,
-       i.rule_error_type, i.extra->'$.more' AS more, NULL, 0, 0, 1, 0,
-       sum(i.tokens_in)::BIGINT, sum(i.tokens_out)::BIGINT, any_value(i.latency),
-       NULL, count(*), list(i.latency) FILTER (i.latency IS NOT NULL)
-FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND NOT {_SPECIAL}
-GROUP BY i.run, i.category, i.official, i.rule, i.judge, i.error_type, i.rule_error_type, more
+_SPOKEN = "i.item IN (SELECT item FROM human_labels)"
+_SPECIAL = f"({_SPOKEN} OR len(list_filter({_BESIDE})) > 0)"
+_ALIKE = """
+SELECT min(i.item), i.run, '', i.category, NULL, i.official, i.rule, i.judge, i.error_type,
+       i.rule_error_type, NULL, NULL, 0, 0, 1, 0,
+       sum(i.tokens_in)::BIGINT, sum(i.tokens_out)::BIGINT, i.setting, NULL,
+       list_concat(list(i.latency) FILTER (i.seconds IS NULL AND i.latency IS NOT NULL),
+                   flatten(list(i.seconds) FILTER (i.seconds IS NOT NULL))),
+       count(*)
+FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND NOT {special}
+GROUP BY i.run, i.category, i.setting, i.official, i.rule, i.judge, i.error_type, i.rule_error_type
 """
 _PEOPLE = """
 SELECT h.item, h.target, h.criterion, h.human, h.decided_by FROM human_labels h JOIN item_rows i USING (item)
@@ -55,8 +58,8 @@ SELECT h.item, list_distinct(flatten(list(h.tags ORDER BY h.target, h.criterion)
 FROM human_labels h JOIN item_rows i USING (item)
 WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND len(h.tags) > 0 GROUP BY h.item
 """
-TOGETHER = 50
-"""Runs to be counted at a time: their latencies are in memory."""
+TOGETHER = 200
+"""Runs to be counted at a time: the seconds of their steps are in memory."""
 Sourced = dict[FigureSource, list[Scored]]
 
 
@@ -84,11 +87,11 @@ class _Stored:
     n_functions: int
     tokens_in: int | None
     tokens_out: int | None
-    latency: float | None
+    setting: str | None
     said: list[tuple[str, str, str, str]] | None
     """(source, target, criterion, value as JSON text) of every other automatic verdict."""
+    seconds: list[float] | None
     times: int = 1
-    latencies: list[float] | None = None
 
 
 @dataclass(slots=True)
@@ -107,11 +110,13 @@ def scored(connection: DuckDBPyConnection, run: int, *, errata: bool = False) ->
     return _sourced(rows, _People(connection, [run]), WITH_ERRATA if errata else SOURCES)
 
 
-def counted(connection: DuckDBPyConnection, runs: Sequence[int]) -> dict[int, Sourced]:
+def counted(connection: DuckDBPyConnection, runs: Sequence[int], *, beside: bool) -> dict[int, Sourced]:
     """The same by run, but items of which nothing tells them apart as one row: see `Scored.times`.
-    Of runs that no errata are applied to."""
+    Of runs that no errata are applied to. What somebody spoke of is a row of its own, and with `beside` so is what has
+    verdicts besides the one on the whole."""
     rows: dict[int, list[_Stored]] = {run: [] for run in runs}
-    for query in (_ITEMS.format(only=_SPECIAL), _ALIKE):
+    special = _SPECIAL if beside else _SPOKEN
+    for query in (_ITEMS.format(only=special), _ALIKE.format(special=special)):
         for values in connection.execute(query, [list(runs)]).fetchall():
             rows[values[1]].append(_Stored(*values))
     people = _People(connection, list(runs))
@@ -181,9 +186,9 @@ def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
         n_turns=row.n_turns,
         tokens_in=row.tokens_in,
         tokens_out=row.tokens_out,
-        latency=row.latency,
+        seconds=tuple(row.seconds or ()),
+        setting=row.setting,
         times=row.times,
-        latencies=row.latencies or (),
     )
 
 

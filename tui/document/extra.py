@@ -6,7 +6,6 @@ import json
 from functools import partial
 from typing import Any
 
-from fcreview.extra import Extra
 from fcreview.model import Item
 from fcreview.sanitise import visible, width
 from fcreview.tui.document.blocks import Block, Options
@@ -19,7 +18,7 @@ SHORT = 48
 def extra_blocks(item: Item, options: Options) -> list[Block]:
     """The benchmark's own fields, a line each, long ones opened in the pager; what tells the outcome is left out while
     verdicts are hidden."""
-    fields = _more(item.extra)
+    fields = _more(item)
     if options.hidden or not fields:
         return []
     names = min(max(width(visible(name)) for name in fields), 24)
@@ -43,9 +42,11 @@ def extra_blocks(item: Item, options: Options) -> list[Block]:
     return blocks
 
 
-def _more(extra: Extra) -> dict[str, Any]:
-    """What is not shown elsewhere: the benchmark's own fields, and that something was left out."""
-    return ({"redacted": True} if extra.redacted else {}) | extra.more
+def _more(item: Item) -> dict[str, Any]:
+    """What is not shown elsewhere: that something was left out, what only some items have, the benchmark's own
+    fields."""
+    rest = {"redacted": item.extra.redacted or None, "setting": item.setting, "latency by step": item.seconds}
+    return {name: value for name, value in rest.items() if value is not None} | item.extra.more
 
 
 def _field_lines(name: str, text: str, opens: str, cells: int) -> list[Line]:

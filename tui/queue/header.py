@@ -176,6 +176,13 @@ def view_line(view: View, where: str, search: str, standing: Standing, cells: in
     return spread(tuple(left), tuple(right), cells)
 
 
+def looking(runs: Sequence[RunRow] | None, seconds: float, leave: str) -> str:
+    """`looking through 1,000,000 items · 2 s · Esc leaves them`"""
+    among = f" through {count_of(rates(runs).items, 'item')}" if runs else ""
+    parts = [f"looking{among}", f"{seconds:.0f} s" if seconds >= 1 else "", f"{leave} leaves them" if leave else ""]
+    return f" {symbols().between} ".join(filter(None, parts))
+
+
 def message_line(message: str, cells: int) -> Line:
     """The rule above the list, with what there is to say in it."""
     line = symbols().rule

@@ -64,12 +64,13 @@ class Loading:
     async def view(self, request: Request) -> Loaded:
         """FilterError if the view's filter is not understood, SessionError if there is no store."""
 
-        def load(store: Store) -> Loaded:
-            if request.anew:
-                self._session.stamp_anew()
-            return load_rows(request, store)
+        def renew(store: Store) -> None:
+            self._session.stamp_anew()
+            store.refresh_reviews()
 
-        return await self._session.ask(load)
+        if request.anew:
+            await self._session.ask(renew)
+        return await self._session.ask(partial(load_rows, request), leavable=True)
 
     def forget(self) -> None:
         """Another store is asked from now on."""
@@ -118,8 +119,6 @@ class Loading:
 
 def load_rows(request: Request, store: Store) -> Loaded:
     view = request.view
-    if request.anew:
-        store.refresh_reviews()
     total = store.count(view)
     item, name = request.standing.item, request.standing.name
     if item is None and name is not None:

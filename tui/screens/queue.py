@@ -134,7 +134,7 @@ class QueueScreen(Screen[None]):
         self._levels.go_in(before, here)
         self._filter_line.close()
         self.list.focus()
-        self._pane.load(Standing(here.item))
+        self._pane.load(Standing(here.item), leave=key_names(self.app).get("queue.back", ""))
 
     def on_filter_line_cancelled(self) -> None:
         self.list.focus()

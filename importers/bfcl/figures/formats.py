@@ -16,8 +16,8 @@ def format_sensitivity(rows: Sequence[Scored]) -> list[Figure]:
     and these accuracies. The spread of a single configuration is 0; none is given if one has no verdict."""
     by_config: dict[str, list[Scored]] = {}
     for row in rows:
-        if row.category == "format_sensitivity" and isinstance(row.more.get("config"), str):
-            by_config.setdefault(row.more["config"], []).append(row)
+        if row.category == "format_sensitivity" and row.setting is not None:
+            by_config.setdefault(row.setting, []).append(row)
     if not by_config:
         return []
     lines = [rated(TABLE, config, part, level=1) for config, part in by_config.items()]

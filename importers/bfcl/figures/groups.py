@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fcreview.figures import Figure
-from fcreview.importers.bfcl.figures.rates import Mean, Rates, mean, weighted
+from fcreview.importers.bfcl.figures.rates import Mean, Rates, mean, of_one, weighted
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ def all_of(rates: Rates, categories: Sequence[str]) -> list[CategoryGroup]:
 
 def category_of(rates: Rates, category: str) -> CategoryGroup:
     note = rates[category].note if category in rates else ""
-    return CategoryGroup(category, weighted(rates, (category,)), note=note)
+    return CategoryGroup(category, of_one(rates, category), note=note)
 
 
 def unweighted(

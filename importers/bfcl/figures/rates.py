@@ -8,15 +8,13 @@ elsewhere; a mean with a category without a verdict is not given; one over a par
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.figures import Scored
 from fcreview.text.stated import stated
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(NamedTuple):
     """Passes out of the items with a known verdict, and how many items there are."""
 
     passed: int
@@ -30,8 +28,7 @@ Rates = Mapping[str, Rate]
 """By category; one that was not run is not in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mean:
+class Mean(NamedTuple):
     """A figure over one or more categories."""
 
     value: float | None
@@ -69,6 +66,14 @@ def mean(parts: Sequence[Mean], *, absent_is_0: bool = False) -> Mean:
     if len(values) < len(run) or not (run or absent_is_0):
         return Mean(None, n, of, missing)
     return Mean(sum(values) / len(parts if absent_is_0 else run), n, of, missing)
+
+
+def of_one(rates: Rates, category: str) -> Mean:
+    """Of a single category."""
+    rate = rates.get(category)
+    if rate is None:
+        return Mean(None, 0, 0, (category,))
+    return Mean(rate.passed / rate.known if rate.known else None, rate.known, rate.items)
 
 
 def weighted(rates: Rates, categories: Sequence[str], sizes: Mapping[str, int] | None = None) -> Mean:

@@ -74,8 +74,8 @@ def _header(header: dict[str, Any], moved: Sequence[Scored]) -> dict[str, Any]:
     """Format sensitivity has a count for each configuration and their spread besides."""
     found = counted(header, sum(1 if own(row) else -1 for row in moved))
     for row in moved:
-        config = row.more.get("config")
-        if isinstance(config, str) and isinstance(found.get(config), dict):
+        config = row.setting
+        if config is not None and isinstance(found.get(config), dict):
             found[config] = counted(found[config], 1 if own(row) else -1)
     before, after = _spread(header), _spread(found)
     for name in before.keys() & header.keys():

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.model import Accept, Call, ImportIssue, Message
-from fcreview.store.filters.keys import FLAGS, KEYS
+from fcreview.store.filters.keys import FLAGS, KEYS, itself
 from fcreview.store.filters.language import FilterError, help_lines, parse, quote
 from fcreview.store.importing.import_runs import import_runs
 from fcreview.store.store import Store, View
@@ -20,7 +20,14 @@ from tests.store.factory import make_item, write_run
 
 ITEMS = [
     make_item(0),
-    make_item(1, official=True, rule=False, category="live_simple", rule_error_type="type_error:simple"),
+    make_item(
+        1,
+        official=True,
+        rule=False,
+        category="live_simple",
+        rule_error_type="type_error:simple",
+        messages=[Message(0, 0, "tool", "celsius, to [İstanbul] (a+b)? \\ {1} ^$.| ")],
+    ),
     make_item(2, official=None, rule=False, category="live_multiple", error_type=None, rule_error_type="wrong_count"),
     make_item(3, error_type="Value_Error", diff_argument="100%_sure", id='say "hi" \\ OR'),
     make_item(
@@ -100,6 +107,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         ("text!=celsius", "4"),
         ("text:TEMP", "4"),
         ("text:hangzhou", "0123459"),
+        ("text:h.ngzhou", ""),
+        ("text:istanbul", "1"),
+        ('text:"[İSTANBUL] (a+b)? \\\\ {1} ^$.|"', "1"),
         ("golden>1", "4"),
         ("golden:>=1 predicted=1 golden<2", "012359"),
         ("golden:1|2", "0123459"),
@@ -215,7 +225,7 @@ def test_nothing_but_filter_errors_and_what_parses_runs(store: Store, text: str)
 def test_values_never_become_sql(key: str, value: str) -> None:
     harmless, given_ = parse(f"{key}:{quote('x')}"), parse(f"{key}:{quote(value)}")
     assert given_.where == harmless.where
-    assert set(given_.params) <= {value}
+    assert set(given_.params) <= {value, itself(value)}
 
 
 def test_quote_is_undone_by_the_parser(store: Store) -> None:

@@ -25,10 +25,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from published import Setting, settings
 
 from fcreview.estimate.allocation import Spread, allocated
-from fcreview.estimate.estimates import MIDDLE, MIDDLE_UNEVEN, Run, draws_of
+from fcreview.estimate.estimates import MIDDLE, MIDDLE_UNEVEN, draws_of
 from fcreview.estimate.intervals import NORMAL
 from fcreview.estimate.outcomes import Outcomes
 from fcreview.estimate.posterior import Cells, Floats, Integers, drawn
+from fcreview.estimate.run import Run
 from fcreview.estimate.standing import Standing
 from fcreview.figures import Key, Scored
 from fcreview.review import OWN

@@ -28,7 +28,8 @@ PRIOR = 1.0
 ATOMS = 12
 """Among as many points it is spread."""
 Pool = tuple[list[Any], Floats]
-"""(answers, how likely each is in a draw)"""
+"""(answers, where the part of each ends between 0 and 1 in a draw)"""
+_LEAST = 1e-300
 NAME = "·"
 """Stands for a name: only how many there are counts."""
 
@@ -61,6 +62,7 @@ class Answers:
             replace(
                 each,
                 own=of,
+                stratum=None if each.stratum is None else (*each.stratum, str(each.own)),  # extensions draw by verdict
                 settled=None if of is None or said is None else alike(said, own),
                 random=of is not None and asked.random[at],
                 spoken_for=of is not None and asked.spoken_for[at],
@@ -90,8 +92,8 @@ class Answers:
             for name, left, many in zip(self.people.names, self.people.left, passes.tolist(), strict=True):
                 few = len(left) - many
                 if few:
-                    values, weights = pools[name.own]
-                    chosen = generator.choice(len(values), few, p=weights)
+                    values, ends_at = pools[name.own]
+                    chosen = np.searchsorted(ends_at, generator.random(few), side="right")
                     places = generator.choice(len(left), few, replace=False)
                     found.update(
                         (left[at], values[which]) for at, which in zip(places.tolist(), chosen.tolist(), strict=True)
@@ -107,10 +109,12 @@ class Answers:
         ]
 
     def _weighed(self, own: Any, given: list[Any], generator: np.random.Generator) -> Pool:
-        further = [_further(own, self.scale or Scale(), generator) for _ in range(ATOMS)]
-        shapes = np.concatenate([np.ones(len(given)), np.full(ATOMS, PRIOR / ATOMS)])
-        weights = generator.gamma(shapes) + 1e-300
-        return [*given, *further], weights / weights.sum()
+        further = _further(own, self.scale or Scale(), generator)
+        weights = generator.gamma(np.concatenate([np.ones(len(given)), np.full(ATOMS, PRIOR / ATOMS)]))
+        weights[-1] += _LEAST  # gammas of small shape may all be 0
+        ends_at = np.cumsum(weights / weights.sum())
+        ends_at[-1] = 1.0
+        return [*given, *further], ends_at
 
 
 def answered(row: Scored, criterion: str, value: Any) -> Scored:
@@ -148,15 +152,17 @@ def ends(scale: Scale) -> tuple[Any, Any]:
     return words[0], words[-1]
 
 
-def _further(own: Any, scale: Scale, generator: np.random.Generator) -> Any:
-    """An answer that nobody need have given: ends of a range are more likely (Jeffreys' prior of a share)."""
+def _further(own: Any, scale: Scale, generator: np.random.Generator) -> list[Any]:
+    """Answers that nobody need have given: ends of a range are more likely (Jeffreys' prior of a share)."""
     if scale.numbers is not None:
         low, high = scale.numbers
-        return low + (high - low) * float(generator.beta(0.5, 0.5))
-    if scale.labels:
-        return [str(generator.choice(scale.known))] if scale.known else [] if own else [NAME]
-    others = [value for value in _words(scale) if not alike(value, own)]
-    return others[int(generator.integers(len(others)))] if others else own
+        found: list[Any] = (low + (high - low) * generator.beta(0.5, 0.5, ATOMS)).tolist()
+        return found
+    if scale.labels and not scale.known:
+        return [[] if own else [NAME]] * ATOMS
+    among = [[name] for name in scale.known] if scale.labels else _words(scale)
+    others = [value for value in among if not alike(value, own)] or [own]
+    return [others[at] for at in generator.integers(len(others), size=ATOMS).tolist()]
 
 
 def _words(scale: Scale) -> list[Any]:

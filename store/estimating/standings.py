@@ -12,7 +12,7 @@ import orjson
 from fcreview.estimate.answers import Asked
 from fcreview.estimate.standing import Standing
 from fcreview.review import OWN, ItemKey
-from fcreview.store.estimating.chosen import chosen
+from fcreview.store.estimating.chosen import Chosen, chosen
 from fcreview.store.estimating.samples import Content, Sample, content_of, samples
 from fcreview.store.reviews.effective import AUTOMATIC, settled
 from fcreview.targets import WHOLE
@@ -36,6 +36,11 @@ FROM human_labels h JOIN item_rows i ON i.item = h.item
 WHERE i.run = ? AND h.target IN {WHOLE} AND (h.target, h.criterion) <> {OWN} AND h.n_verdicts > 0
 """
 """What was said of whole items besides whether they pass; values as JSON text, null if not settled."""
+_OPEN_TO = f"""
+SELECT i.item FROM item_rows i
+WHERE i.run = ? AND len(list_filter(i.verdicts, lambda v: v.target IN {WHOLE} AND v.criterion = ?)) > 0
+"""
+"""Items of which the benchmark itself says something on a criterion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,8 @@ def standings(connection: DuckDBPyConnection, workspace: Workspace, reviews: Rev
     usable, problems = samples(connection, workspace)
     there = set(contents)
     usable = [sample for sample in usable if not there.isdisjoint(sample.strata)]
-    answers = _answers(connection, run, {row[10]: content for content, row in zip(contents, rows, strict=True)})
+    numbers = {row[10]: content for content, row in zip(contents, rows, strict=True)}
+    answers = _answers(connection, run, numbers)
     spoken = {content for given in answers.values() for content in given}
     found_in = {
         content: reviews.said.drawn_in(ItemKey(*row[:6]), row[6], row[7])
@@ -66,7 +72,7 @@ def standings(connection: DuckDBPyConnection, workspace: Workspace, reviews: Rev
         if usable and (row[9] is not None or content in spoken)  # without a sample journals need not be read
     }
     known = {content for content, row in zip(contents, rows, strict=True) if row[9] is not None}
-    drawn = chosen(usable, {content: names for content, names in found_in.items() if content in known})
+    drawn = chosen(usable, {content: names for content, names in found_in.items() if content in known}, there)
     reviewed = {content for sample in usable for content in sample.items & found_in.keys()}
     items = []
     for content, row in zip(contents, rows, strict=True):
@@ -75,7 +81,11 @@ def standings(connection: DuckDBPyConnection, workspace: Workspace, reviews: Rev
         chance = 1 - prod(1 - sample.chance(content, row[8]) for sample in of)
         how = content in drawn.random, content in drawn.spoken_for
         items.append(Standing(row[4], row[8], row[9], stratum, chance, *how, reviewed=content in reviewed))
-    asked = [_asked(name, given, contents, usable, found_in) for name, given in sorted(answers.items())]
+    asked = []
+    for criterion, given in sorted(answers.items()):
+        open_to = {numbers[item] for (item,) in connection.execute(_OPEN_TO, [run, criterion]).fetchall()}
+        found = {content: found_in.get(content, set()) for content, value in given.items() if value is not None}
+        asked.append(_asked(criterion, given, contents, chosen(usable, found, open_to)))
     return Standings(items, contents, usable, problems, asked)
 
 
@@ -87,20 +97,11 @@ def _answers(connection: DuckDBPyConnection, run: int, of: Mapping[int, Content]
     return found
 
 
-def _asked(
-    criterion: str,
-    given: Mapping[Content, Any],
-    contents: Sequence[Content],
-    usable: Sequence[Sample],
-    found_in: Mapping[Content, set[str]],
-) -> Asked:
-    drawn = chosen(
-        usable, {content: found_in.get(content, set()) for content, value in given.items() if value is not None}
-    )
+def _asked(criterion: str, given: Mapping[Content, Any], contents: Sequence[Content], how: Chosen) -> Asked:
     return Asked(
         criterion,
         settled=[given.get(content) for content in contents],
         spoken=[content in given for content in contents],
-        random=[content in drawn.random for content in contents],
-        spoken_for=[content in drawn.spoken_for for content in contents],
+        random=[content in how.random for content in contents],
+        spoken_for=[content in how.spoken_for for content in contents],
     )

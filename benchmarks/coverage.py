@@ -25,10 +25,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from published import Setting, settings
 
 from fcreview.estimate.allocation import Spread, allocated
-from fcreview.estimate.estimates import MIDDLE, MIDDLE_UNEVEN, Run, draws_of
+from fcreview.estimate.estimates import MIDDLE, MIDDLE_UNEVEN, draws_of
 from fcreview.estimate.intervals import NORMAL
 from fcreview.estimate.outcomes import Outcomes
 from fcreview.estimate.posterior import Cells, Floats, Integers, drawn
+from fcreview.estimate.run import Run
 from fcreview.estimate.standing import Standing
 from fcreview.figures import Key, Scored
 from fcreview.review import OWN
@@ -72,6 +73,16 @@ class Population:
         return Cells(self.pool, reviewed, passed, self.sizes - reviewed, fraction)
 
     def sample(self, design: str, size: int, target: str, generator: np.random.Generator) -> Cells:
+        chosen, chance = self.places(design, size, target, generator)
+        return self.cells(chosen, chance)
+
+    def drawn(self, design: str, size: int, target: str, generator: np.random.Generator) -> tuple[Integers, Floats]:
+        """Items of a sample, and of every item the chance to be drawn."""
+        chosen, chance = self.places(design, size, target, generator)
+        return chosen, chance[self.cell]
+
+    def places(self, design: str, size: int, target: str, generator: np.random.Generator) -> tuple[Integers, Floats]:
+        """Items of a sample, and of each cell the chance of its items to be drawn."""
         everything = np.arange(len(self.truth))
         if design == "stratified":
             counts = np.bincount(self.category)
@@ -80,15 +91,16 @@ class Population:
             of_cell = np.array(
                 [parts[self.category[np.flatnonzero(self.cell == at)[0]]].probability for at in self._all]
             )
-            return self.cells(np.concatenate(drawn_), of_cell)
+            return np.concatenate(drawn_), of_cell
         first = _some(generator, everything, size if design == "uniform" else size // 2)
         chance = np.full(len(self.pool), len(first) / len(self.truth))
-        cells = self.cells(first, chance)
         if design == "uniform":
-            return cells
-        return self._extended(first, cells, size - len(first), target, generator)
+            return first, chance
+        return self._extended(first, self.cells(first, chance), size - len(first), target, generator)
 
-    def _extended(self, first: Integers, cells: Cells, more: int, target: str, generator: np.random.Generator) -> Cells:
+    def _extended(
+        self, first: Integers, cells: Cells, more: int, target: str, generator: np.random.Generator
+    ) -> tuple[Integers, Floats]:
         """As `fcreview queue extend` draws: by verdict, and by category where the target weighs them differently."""
         weight = self.weights[target]
         merged = self.pool if np.ptp(weight) < 1e-12 else self._all
@@ -104,8 +116,7 @@ class Population:
         left = np.setdiff1d(np.arange(len(self.truth)), first)
         second = [_some(generator, left[group[self.cell[left]] == at], many) for at, many in enumerate(parts)]
         further = parts / np.maximum(together.left, 1)
-        chance = cells.fraction + (1 - cells.fraction) * further[group]
-        return self.cells(np.concatenate([first, *second]), chance)
+        return np.concatenate([first, *second]), cells.fraction + (1 - cells.fraction) * further[group]
 
     @property
     def _all(self) -> Integers:

@@ -46,50 +46,56 @@ class Published:
     data: str
     chosen: Callable[[Run], bool]
     truth: str
-    automatic: str
-    """A source, or empty: only the truth with verdicts turned."""
-    figure: Key | None
+    figure: Key | None = None
     """A weighted figure that is linear in the items of each category."""
-    turned: bool = True
-    """Whether degraded verdicts are tried as well."""
+    automatic: str = ""
+    """A source that the benchmark has besides."""
+    unchecked: bool = False
+    """Whether a checker that lets every value pass is tried."""
+    turned: Sequence[float] = (0.05, 0.2)
+    """Parts of the verdicts that are turned."""
 
 
+AST: Key = ("accuracy", 1, "ast")
+BINARY: Key = ("function calling", 0, "binary accuracy")
 RUNS = (
-    Published("BFCL V3 Claude 3.5, rule", "bfcl_families/v3", "bfcl_families/v3_data",
-              lambda run: run.model.startswith("claude-3-5"), "official", "rule", ("accuracy", 1, "ast")),
-    Published("BFCL V3 Bielik, rule", "bfcl_families/v3", "bfcl_families/v3_data",
-              lambda run: run.model.startswith("speakleash"), "official", "rule", ("accuracy", 1, "ast"), False),
-    Published("BFCL V3 Gemini 1.5, rule", "bfcl_families/v3", "bfcl_families/v3_data",
-              lambda run: run.model.startswith("gemini-1.5"), "official", "rule", ("accuracy", 1, "ast"), False),
-    Published("HammerBench GPT-4o, judge", "hammerbench", "",
-              lambda run: run.model == "GPT-4o", "judge", "official", None),
-    Published("CONFETTI", "confetti", "", lambda run: bool(run.model), "official", "",
-              ("function calling", 0, "binary accuracy")),
-    Published("ACEBench en", "acebench", "", lambda run: run.language == "en", "official", "", None),
+    Published("BFCL V3 Claude 3.5", "bfcl_families/v3", "bfcl_families/v3_data",
+              lambda run: run.model.startswith("claude-3-5"), "official", AST, unchecked=True),
+    Published("BFCL V3 Gemini 1.5", "bfcl_families/v3", "bfcl_families/v3_data",
+              lambda run: run.model.startswith("gemini-1.5"), "official", AST, unchecked=True),
+    Published("HammerBench GPT-4o", "hammerbench", "",
+              lambda run: run.model == "GPT-4o", "judge", automatic="official"),
+    Published("CONFETTI", "confetti", "", lambda run: bool(run.model), "official", BINARY),
+    Published("ACEBench en", "acebench", "", lambda run: run.language == "en", "official",
+              ("result.xlsx", 0, "atom")),
 )  # fmt: skip
-TURNED = (0.05, 0.2)
-"""Parts of the verdicts that are turned."""
+VALUES = ("value_error", "type_error", "missing_optional")
+"""How error types begin of failures in which function and required arguments are right."""
 
 
 def settings(bench: Path, folder: Path, only: str) -> Iterator[Setting]:
     """Those that have `only` in their name. Runs are imported into workspaces below `folder`."""
     for published in RUNS:
-        names = [published.name] if published.automatic else []
-        parts = TURNED if published.turned else ()
-        names += [f"{published.name.split(',')[0]}, {100 * part:.0f} % turned" for part in parts]
+        names = [published.automatic] if published.automatic else []
+        names += ["values unchecked"] if published.unchecked else []
+        names += [f"{100 * part:.0f} % turned" for part in published.turned]
+        names = [f"{published.name}, {name}" for name in names]
         if not any(only.lower() in name.lower() for name in names):
             continue
         rows, truth, automatic, run = _read(bench, folder, published)
         words, category = np.unique([row.category for row in rows], return_inverse=True)
         weights = _weights(rows, run, published.figure, words)
-        made = [(names[0], automatic)] if automatic is not None else []
-        made += [
-            (name, turned(truth, category, part))
-            for name, part in zip(names[len(names) - len(parts) :], parts, strict=True)
-        ]
-        for name, flags in made:
+        made = [automatic] if published.automatic else []
+        made += [unchecked(truth, rows)] if published.unchecked else []
+        made += [turned(truth, category, part) for part in published.turned]
+        for name, flags in zip(names, made, strict=True):
             if only.lower() in name.lower():
                 yield Setting(name, truth, flags, category, rows, partial(_figures, run), weights)
+
+
+def unchecked(truth: Flags, rows: Sequence[Scored]) -> Flags:
+    """A checker that looks at names only: what failed for a value passes."""
+    return truth | np.array([(row.error_type or "").startswith(VALUES) for row in rows])
 
 
 def turned(truth: Flags, category: NDArray[np.int64], part: float) -> Flags:
@@ -100,7 +106,7 @@ def turned(truth: Flags, category: NDArray[np.int64], part: float) -> Flags:
     return flags
 
 
-def _read(bench: Path, folder: Path, published: Published) -> tuple[list[Scored], Flags, Flags | None, Run]:
+def _read(bench: Path, folder: Path, published: Published) -> tuple[list[Scored], Flags, Flags, Run]:
     workspace = find_workspace(folder, folder / published.folder.replace("/", "_"), create=True)
     if not workspace.store.exists():
         data = [bench / published.data] if published.data else []
@@ -115,7 +121,7 @@ def _read(bench: Path, folder: Path, published: Published) -> tuple[list[Scored]
         rows = store.told.unreviewed(row.run)
     known = [at for at, both in enumerate(said) if None not in both]
     truth, automatic = (np.array([said[at][side] for at in known], dtype=bool) for side in (0, 1))
-    return [rows[at] for at in known], truth, automatic if published.automatic else None, row.info
+    return [rows[at] for at in known], truth, automatic, row.info
 
 
 def _figures(run: Run, rows: Sequence[Scored]) -> list[Figure]:

@@ -7,9 +7,10 @@ differ.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import wraps
+from typing import Any, Literal, TypeVar
 
 from fcreview.model import Run
 
@@ -18,6 +19,7 @@ Unit = Literal["share", "percent", "score", "count", "seconds", "dollars"]
 FigureSource = Literal["official", "rule", "errata", "corrected"]
 Key = tuple[str, int, str]
 """(table, level, name)"""
+T = TypeVar("T")
 SOURCES: tuple[FigureSource, ...] = ("official", "rule", "corrected")
 WITH_ERRATA: tuple[FigureSource, ...] = ("official", "rule", "errata", "corrected")
 """Of runs that are read with errata: `rule` is by the dataset's own golden answers, `errata` by theirs."""
@@ -58,6 +60,23 @@ class Scored:
     numbers of calls, functions and turns say nothing."""
     tags: Sequence[str] = ()
     """What people tagged the item and its parts with, each once; of the corrected source only."""
+    kept: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
+    """What `once` has computed of it."""
+
+
+def once(made: Callable[[Scored], T]) -> Callable[[Scored], T]:
+    """What follows from a row alone, computed once a row: an estimate puts the same rows through a benchmark's figures
+    many hundred times, in other combinations. No row is changed after it was asked."""
+
+    @wraps(made)
+    def found(row: Scored) -> T:
+        kept = row.kept
+        if kept is None:
+            kept = row.kept = {}
+        value: T = kept[made] if made in kept else kept.setdefault(made, made(row))
+        return value
+
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,8 @@ class View:
     share: bool = False
     """Of a queue file the annotator's own share, in its order, with what comes twice; else all of its items, in
     dataset order."""
+    items: tuple[int, ...] = ()
+    """Only these (`items.item`), whatever else is asked of them; empty for all."""
 
     @property
     def scope(self) -> str:

@@ -8,6 +8,7 @@ beta-binomial, as if it did not lean on others: what it takes from them may be w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -53,6 +54,18 @@ def needed(spread: Spread, half_width: float) -> int | None:
     gains, _ = _gains(spread, int(spread.cells.left.sum()))
     reached = np.flatnonzero(scale * (now - np.cumsum(gains)) <= target + 1e-15)
     return int(reached[0]) + 1 if len(reached) else None
+
+
+def needed_of_all(variance: float, reviewed: int, left: int, half_width: float) -> int | None:
+    """The same of a figure whose cells do not tell where more is to be gained: reviews go on as they began, and the
+    variance falls as that of a mean over a finite population does."""
+    target, everything = (half_width / NORMAL) ** 2, reviewed + left
+    if variance <= target:
+        return 0
+    if not reviewed or not left:
+        return None
+    then = everything * reviewed * variance / (target * left + reviewed * variance)
+    return min(left, ceil(then) - reviewed)
 
 
 def _gains(spread: Spread, most: int) -> tuple[Floats, Integers]:

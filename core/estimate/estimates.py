@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from fcreview.estimate.allocation import Spread, needed
-from fcreview.estimate.outcomes import Figures, Outcomes, Values
+from fcreview.estimate.allocation import Spread, needed, needed_of_all
+from fcreview.estimate.answers import Answers
+from fcreview.estimate.depends import Depends, Method
+from fcreview.estimate.outcomes import Outcomes, answers_drawn
 from fcreview.estimate.posterior import SEED, Drawn, Floats, drawn
-from fcreview.estimate.standing import Population, Standing, population
-from fcreview.figures import Figure, Key, Scored, Unit
+from fcreview.estimate.run import Run
+from fcreview.estimate.standing import Population, population
+from fcreview.figures import Figure, Key, Unit
 
-Method = Literal["posterior", "all known", "known only", "not sampled", "other verdicts"]
-WHY: dict[Method, str] = {
-    "posterior": "",
-    "all known": "every item that it is made of was reviewed",
-    "known only": "nothing was reviewed as part of a random sample",
-    "not sampled": "some of its items could not be drawn by any sample",
-    "other verdicts": "it is not made of verdicts on items",
-}
-"""What stands where there is no interval."""
 ESTIMATED: tuple[Unit, ...] = ("share", "percent", "score")
 MIDDLE = (2.0, 98.0)
 """Percentiles of the draws that an interval lies between: a little more than 95 % of them, because Jeffreys' intervals
@@ -30,7 +23,6 @@ hold in fewer than 95 % of the samples at some rates (Brown, Cai and DasGupta 20
 MIDDLE_UNEVEN = (1.5, 98.5)
 """The same of figures that weigh items of one category more than those of another: they rest on fewer of them. Both
 were set by measuring, see docs/trust.md."""
-SAME = 1e-9
 POINTS: dict[Unit, float] = {"share": 0.01, "percent": 1.0}
 """A percentage point in the figure's own unit."""
 
@@ -57,20 +49,12 @@ class Estimate:
     method: Method
     needed: int | None
     """Further items of a random sample until the interval is as narrow as was asked for; None: cannot be said."""
+    criteria: tuple[str, ...] = ()
+    """What it is made of, if not of whether items pass."""
 
     @property
     def key(self) -> Key:
         return self.table, self.level, self.name
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run's items, one entry an item in each list; or those of several runs, see `joined`."""
-
-    before: Sequence[Scored]
-    after: Sequence[Scored]
-    standings: Sequence[Standing]
-    figures: Figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,21 +117,35 @@ def estimates(run: Run, half_width: float, seed: int = SEED) -> Iterator[Estimat
     """One of every share, percentage and score among the run's figures. `half_width`: in percentage points, what
     `needed` is to reach."""
     draws = draws_of(run, seed)
+    answers = [Answers(run.before, run.standings, asked) for asked in run.asked]
+    depends = Depends(run, answers, sampled=draws is not None)
     before, after = ({one.key: one for one in run.figures(rows)} for rows in (run.before, run.after))
-    depends = _Depends(run)
-    sampled = [key for key in after if draws and depends.method(key, draws) == "posterior" and key in draws.values]
-    spreads = draws.spreads(sampled) if draws else {}
+    methods = {key: depends.method(key) for key in before | after}
+    spreads = {}
+    if draws is not None:
+        of_verdicts = [key for key in after if methods[key] == "posterior" and not depends.criteria(key)]
+        spreads = draws.spreads([key for key in of_verdicts if key in draws.values])
+    of_answers = {key for key in after if methods[key] == "posterior" and depends.criteria(key)}
+    other = _of_answers(run, [each for each in answers if each.sampled], seed) if of_answers else {}
     for key, one in (before | after).items():
         if one.unit not in ESTIMATED:
             continue
-        there = key in spreads and draws is not None
-        values = draws.of(key, spreads[key].weight) if there and draws is not None else None
-        known = after[key].value if key in after else None
-        low, high = (None, None) if draws is None or values is None else draws.interval(key, spreads[key].weight)
-        method = depends.method(key, draws)
+        method, known = methods[key], after[key].value if key in after else None
+        n_random, n_known, n_items = depends.counted(key)
+        low, high, corrected, more = None, None, known, None
         if method == "all known" and known is not None:
-            low = high = known
-        categories = depends.categories(key)
+            low, high, more = known, known, 0
+        elif key in spreads and draws is not None:
+            low, high = draws.interval(key, spreads[key].weight)
+            corrected = float(draws.of(key, spreads[key].weight).mean())
+            more = _needed(spreads[key], one, half_width)
+        elif key in of_answers and key in other:
+            values = other[key]
+            low, high = map(float, np.percentile(values, MIDDLE_UNEVEN))
+            corrected = float(values.mean())
+            point = POINTS.get(one.unit)
+            sizes = n_random, n_items - n_known
+            more = None if point is None else needed_of_all(float(values.var()), *sizes, half_width * point)
         yield Estimate(
             table=one.table,
             level=one.level,
@@ -155,59 +153,21 @@ def estimates(run: Run, half_width: float, seed: int = SEED) -> Iterator[Estimat
             unit=one.unit,
             digits=one.digits,
             automatic=before[key].value if key in before else None,
-            corrected=known if values is None else float(values.mean()),
+            corrected=corrected,
             low=low,
             high=high,
-            n_random=sum(each.random for each in run.standings if _place(each) in categories),
-            n_known=sum(each.settled is not None for each in run.standings if _place(each) in categories),
+            n_random=n_random,
+            n_known=n_known,
             method=method,
-            needed=0 if method == "all known" else _needed(spreads.get(key), one, half_width),
+            needed=more,
+            criteria=depends.criteria(key),
         )
 
 
-def _needed(spread: Spread | None, figure: Figure, half_width: float) -> int | None:
+def _of_answers(run: Run, sampled: Sequence[Answers], seed: int) -> Mapping[Key, Floats]:
+    return answers_drawn(run.after, run.figures, sampled, draws_for(len(run.after)), seed)
+
+
+def _needed(spread: Spread, figure: Figure, half_width: float) -> int | None:
     point = POINTS.get(figure.unit)
-    return None if spread is None or point is None else needed(spread, half_width * point)
-
-
-Place = tuple[int, str]
-"""Which of several runs, and its category."""
-
-
-def _place(standing: Standing) -> Place:
-    return standing.part, standing.category
-
-
-class _Depends:
-    """Which items a figure is made of: found by turning their verdicts and looking what moves."""
-
-    def __init__(self, run: Run) -> None:
-        outcomes = Outcomes(run.before, run.after, run.figures)
-        places: dict[Place, list[int]] = {}
-        for at, each in enumerate(run.standings):
-            if each.own is not None or each.settled is not None:
-                places.setdefault(_place(each), []).append(at)
-        self._moved: dict[Place, set[Key]] = {
-            category: _differing(outcomes.all_alike(at, True), outcomes.all_alike(at, False))
-            for category, at in places.items()
-        }
-        people = population(run.standings)
-        self._left = {_place(run.standings[at]) for left in people.left for at in left}
-        self._unsampled = {_place(run.standings[at]) for at in people.unsampled}
-
-    def categories(self, key: Key) -> set[Place]:
-        return {category for category, moved in self._moved.items() if key in moved}
-
-    def method(self, key: Key, draws: Draws | None) -> Method:
-        categories = self.categories(key)
-        if not categories:
-            return "other verdicts"
-        if not categories & (self._left | self._unsampled):
-            return "all known"
-        if draws is None:
-            return "known only"
-        return "not sampled" if categories & self._unsampled else "posterior"
-
-
-def _differing(one: Values, other: Values) -> set[Key]:
-    return {key for key in one.keys() | other.keys() if abs(one.get(key, -1.0) - other.get(key, -1.0)) > SAME}
+    return None if point is None else needed(spread, half_width * point)

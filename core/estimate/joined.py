@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from fcreview.estimate.estimates import Run
+from fcreview.estimate.run import Run
 from fcreview.figures import Figure, Scored
 
 

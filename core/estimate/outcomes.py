@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fcreview.estimate.answers import Answers, answered
 from fcreview.estimate.posterior import Drawn, Floats
 from fcreview.estimate.standing import Population
 from fcreview.figures import Figure, Key, Scored
@@ -31,7 +32,7 @@ class Outcomes:
         rows = self._after.copy()
         for at, verdict in verdicts.items() if isinstance(verdicts, Mapping) else verdicts:
             rows[at] = self._row(at, verdict)
-        return {one.key: float(one.value) for one in self._figures(rows) if one.value is not None}
+        return values_of(self._figures(rows))
 
     def all_alike(self, places: Iterable[int], verdict: bool) -> Values:
         return self.of((at, verdict) for at in places)
@@ -40,7 +41,7 @@ class Outcomes:
         """Each figure's value in every draw; which of a cell's items pass is drawn too. Figures that some draw leaves
         without a value are left out."""
         generator = np.random.default_rng(seed)
-        values: dict[Key, list[float]] = {}
+        made = []
         for passes in drawn.passes:
             verdicts: list[tuple[int, bool]] = []
             for name, left, many in zip(population.names, population.left, passes.tolist(), strict=True):
@@ -50,15 +51,39 @@ class Outcomes:
                 if name.own is None:
                     verdicts += ((at, True) for at in left)
                 verdicts += ((left[at], not common) for at in other)
-            for key, value in self.of(verdicts).items():
-                values.setdefault(key, []).append(value)
-        return {key: np.array(some) for key, some in values.items() if len(some) == len(drawn.passes)}
+            made.append(self.of(verdicts))
+        return _in_every(made)
 
     def _row(self, at: int, verdict: bool) -> Scored:
         made = self._made.get((at, verdict))
         if made is None:
             made = self._made[at, verdict] = _said(self._after[at], self._own[at], verdict)
         return made
+
+
+def answers_drawn(
+    after: Sequence[Scored], figures: Figures, sampled: Sequence[Answers], draws: int, seed: int
+) -> dict[Key, Floats]:
+    """Each figure's value in every draw of the answers on these criteria."""
+    made = []
+    for found in zip(*(each.drawn(draws, seed) for each in sampled), strict=True):
+        rows = list(after)
+        for each, others in zip(sampled, found, strict=True):
+            for at, value in others.items():
+                rows[at] = answered(rows[at], each.criterion, value)
+        made.append(values_of(figures(rows)))
+    return _in_every(made)
+
+
+def values_of(figures: Iterable[Figure]) -> dict[Key, float]:
+    """Those that have a value."""
+    return {one.key: float(one.value) for one in figures if one.value is not None}
+
+
+def _in_every(draws: Sequence[Values]) -> dict[Key, Floats]:
+    """Figures that every draw has a value of."""
+    keys = [key for key in draws[0] if all(key in values for values in draws)] if draws else []
+    return {key: np.array([values[key] for values in draws]) for key in keys}
 
 
 def _said(row: Scored, own: bool | None, verdict: bool) -> Scored:

@@ -13,15 +13,20 @@ Stratum = tuple[str | None, ...]
 """Of each sample with known probabilities the stratum that the item was in, None if it could not be drawn."""
 
 
+Own = bool | str | None
+"""The automatic verdict; of other answers their kind (`answers.kind`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Of one item."""
 
     category: str
-    own: bool | None
-    """The automatic verdict: what counts before anybody reviewed."""
+    own: Own
+    """What counts before anybody reviewed."""
     settled: bool | None = None
-    """What people settled; None while nobody has, or while they differ."""
+    """What people settled (of other answers, whether they let its own stand); None while nobody has, or while they
+    differ."""
     stratum: Stratum | None = None
     """None: no sample could have drawn it."""
     fraction: float = 0.0
@@ -33,21 +38,24 @@ class Standing:
     for unreviewed items, within what is known."""
     part: int = 0
     """Of several runs that are estimated together, which one's."""
+    reviewed: bool = False
+    """Drawn by a sample, and people said something of it, settled or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellName:
     """What the items of a cell have in common."""
 
-    own: bool | None
+    own: Own
     stratum: Stratum
     category: str
     part: int = 0
 
 
-def cell_text(stratum: str, own: bool | None, category: str | None = None) -> str:
+def cell_text(stratum: str, own: Own, category: str | None = None) -> str:
     """As a queue file that goes on with another names its strata: `all, fail`, `all, fail, live_simple`."""
-    parts = (stratum or "all", {True: "pass", False: "fail", None: "none"}[own], category)
+    words: dict[Own, str] = {True: "pass", False: "fail", None: "none"}
+    parts = (stratum or "all", words.get(own, str(own)), category)
     return ", ".join(part for part in parts if part is not None)
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 
 from fcreview.criteria import DIALOG_ACTS
-from fcreview.figures import Figure, Scored
+from fcreview.figures import Figure, Scored, once
 from fcreview.review import OWN
 from fcreview.targets import RESPONSE
 
@@ -20,8 +21,10 @@ SHORT = dict(zip(LABELS, ("function", "inform", "seek_info", "reject", "other"),
 CRITERION = "dialog_act"
 GOLDEN = "golden dialog acts"
 """Where an item's golden labels stand in `more`."""
-Pair = tuple[list[str], list[str]]
+Pair = tuple[frozenset[str], frozenset[str]]
 """(predicted, golden) labels"""
+Pairs = Mapping[Pair, int]
+"""How many turns have such labels: few pairs differ."""
 
 
 def figures(rows: Sequence[Scored]) -> list[Figure]:
@@ -29,10 +32,11 @@ def figures(rows: Sequence[Scored]) -> list[Figure]:
     verdicts = [valid for row in rows if (valid := verdict(row)) is not None]
     accuracy = sum(verdicts) / len(verdicts) if verdicts else None
     found = [Figure("response quality", "dialog act accuracy", accuracy)]
-    pairs = [pair for row in rows if (pair := _pair(row)) is not None]
+    pairs = Counter([pair for row in rows if (pair := _pair(row)) is not None])
     return found + _labels(pairs) + _confused(pairs) + _shared(pairs) if pairs else found
 
 
+@once
 def verdict(row: Scored) -> bool | None:
     """The item's own, unless people overruled the labels and not the item: then whether their labels match."""
     if (RESPONSE, CRITERION) not in row.overruled or OWN in row.overruled:
@@ -41,9 +45,10 @@ def verdict(row: Scored) -> bool | None:
     return acts_match(*pair) if pair is not None else None
 
 
+@once
 def _pair(row: Scored) -> Pair | None:
     ours, theirs = row.values.get(CRITERION), row.more.get(GOLDEN)
-    return (ours, theirs) if isinstance(ours, list) and isinstance(theirs, list) else None
+    return (frozenset(ours), frozenset(theirs)) if isinstance(ours, list) and isinstance(theirs, list) else None
 
 
 def acts_match(predicted: Iterable[str], golden: Iterable[str]) -> bool:
@@ -51,12 +56,12 @@ def acts_match(predicted: Iterable[str], golden: Iterable[str]) -> bool:
     return bool(set(predicted) & set(golden))
 
 
-def _labels(pairs: Sequence[Pair]) -> list[Figure]:
+def _labels(pairs: Pairs) -> list[Figure]:
     table, note = "dialog act labels", "of the predicted replies; the paper's Table 5 has the golden ones"
     return [Figure(table, name, value, note=note) for name, value in multi_label(pairs).items()]
 
 
-def multi_label(pairs: Iterable[Pair]) -> dict[str, float]:
+def multi_label(pairs: Pairs) -> dict[str, float]:
     """Precision, recall and F1 of single labels over all turns, 0 to 1."""
     cells = list(act_confusion(pairs).values())
     both = sum(cell["both"] for cell in cells)
@@ -68,7 +73,7 @@ def multi_label(pairs: Iterable[Pair]) -> dict[str, float]:
     return {"precision": precision, "recall": recall, "F1": f1}
 
 
-def _confused(pairs: Sequence[Pair]) -> list[Figure]:
+def _confused(pairs: Pairs) -> list[Figure]:
     counts = confused(pairs)
     table, note = "dialog acts confused", "turns without a common label, once for each pair of labels"
     return [
@@ -79,18 +84,17 @@ def _confused(pairs: Sequence[Pair]) -> list[Figure]:
     ]
 
 
-def confused(pairs: Iterable[Pair]) -> Counter[tuple[str, str]]:
+def confused(pairs: Pairs) -> Counter[tuple[str, str]]:
     """(golden, predicted) -> how often, over the turns without a label in common."""
-    return Counter(
-        (theirs, ours)
-        for predicted, golden in pairs
-        if not acts_match(predicted, golden)
-        for theirs in set(golden)
-        for ours in set(predicted)
-    )
+    counts: Counter[tuple[str, str]] = Counter()
+    for (predicted, golden), n in pairs.items():
+        if not predicted & golden:
+            for taken in product(golden, predicted):
+                counts[taken] += n
+    return counts
 
 
-def _shared(pairs: Sequence[Pair]) -> list[Figure]:
+def _shared(pairs: Pairs) -> list[Figure]:
     """Per label: how often both sides have it, only the golden one, only the prediction."""
     words = {"both": "golden and predicted", "only_golden": "golden only", "only_predicted": "predicted only"}
     return [
@@ -100,12 +104,11 @@ def _shared(pairs: Sequence[Pair]) -> list[Figure]:
     ]
 
 
-def act_confusion(pairs: Iterable[tuple[Iterable[str], Iterable[str]]]) -> Mapping[str, dict[str, int]]:
-    """label -> {both, only_golden, only_predicted} over (predicted, golden) label sets."""
+def act_confusion(pairs: Pairs) -> Mapping[str, dict[str, int]]:
+    """label -> {both, only_golden, only_predicted}"""
     table = {label: {"both": 0, "only_golden": 0, "only_predicted": 0} for label in LABELS}
-    for predicted, golden in pairs:
-        ours, theirs = set(predicted), set(golden)
+    for (ours, theirs), n in pairs.items():
         for label in ours | theirs:
             cell = "both" if label in ours & theirs else "only_golden" if label in theirs else "only_predicted"
-            table.setdefault(label, {"both": 0, "only_golden": 0, "only_predicted": 0})[cell] += 1
+            table.setdefault(label, {"both": 0, "only_golden": 0, "only_predicted": 0})[cell] += n
     return table

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Any
 
-from fcreview.figures import Figure, Scored, pass_rate
+from fcreview.figures import Figure, Scored, once, pass_rate
 from fcreview.importers.confetti import acts
 from fcreview.importers.confetti.find import ACTS, CALLS
 from fcreview.importers.confetti.soft import STAYS, soft_score
@@ -49,6 +49,7 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
     return found + (acts.figures(replies) if replies else [])
 
 
+@once
 def soft_of(row: Scored) -> float | None:
     """As recorded, or as people say, or computed again from the arguments that people gave another score."""
     value = row.values.get(SOFT)
@@ -83,6 +84,7 @@ def _chains(scores: Sequence[tuple[Scored, float | None]]) -> list[Figure]:
     return found
 
 
+@once
 def _turn(row: Scored) -> str:
     return str(row.more["chain"]["turn"])
 
@@ -93,17 +95,20 @@ def _bucket(value: int, limits: tuple[int, int], names: tuple[str, str, str]) ->
 
 def _validity(calls: Sequence[Scored]) -> list[Figure]:
     """Over predicted calls of the golden function: the arguments that the judge did not flag."""
-    actions = []
-    for row in calls:
-        named = [target for target, criterion, value in row.parts if criterion == "name_matches" and value]
-        flags = flags_of(row)
-        for call in named:
-            own = {target: value for target, value in flags.items() if call_of(target) == call}
-            actions.append((list(own), [target for target, value in own.items() if value]))
-    valid, judged = parameter_validity(actions)
+    counts = [_arguments(row) for row in calls]
+    valid, judged = sum(each[0] for each in counts), sum(each[1] for each in counts)
     if not judged:
         return []
     return [Figure("parameter validity", "valid parameters", valid / judged, note=f"{judged} judged")]
+
+
+@once
+def _arguments(row: Scored) -> tuple[int, int]:
+    """(valid, judged) of the calls with the golden name."""
+    flags = flags_of(row)
+    named = [target for target, criterion, value in row.parts if criterion == "name_matches" and value]
+    own = [{target: value for target, value in flags.items() if call_of(target) == call} for call in named]
+    return parameter_validity((list(each), [target for target, value in each.items() if value]) for each in own)
 
 
 def flags_of(row: Scored) -> dict[str, Any]:

@@ -7,13 +7,14 @@ The same answers give different figures in the two generations, so the generatio
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
+from operator import itemgetter
 
-from fcreview.figures import Figure, Scored, Unit
+from fcreview.figures import Figure, Scored, Unit, once
 from fcreview.importers.hammerbench.files import TYPES, split_id
 from fcreview.importers.hammerbench.judged import DECLINES, JUDGE, declined, snapshot
-from fcreview.importers.hammerbench.metrics import OTHER, Row, flat, per_conversation
+from fcreview.importers.hammerbench.metrics import OTHER, Conversation, Conversations, Row, flat, per_conversation
 from fcreview.model import Run
 
 FROM_BADCASE = ("Func_Acc", "Args_Acc", "PR", "SR")
@@ -31,6 +32,7 @@ MOMENTS = (*ENDS, "PR", "SR")
 ABLATION = ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc", "PR", "SR")
 """Tables 10 and 12."""
 EARLIER = "by the earlier script's rule: after a wrong function in the first snapshot nothing counts"
+FIRST = itemgetter(0)
 NO_SCRIPT = "printed by no script: names right, a value wrong, among snapshots of the right function"
 
 
@@ -60,9 +62,22 @@ def _figure(table: str, name: str, value: float, note: str = "") -> Figure:
     return Figure(table, name, value, _unit(name), note=NO_SCRIPT if name == OTHER else note)
 
 
-def _rows(part: Sequence[Scored], criterion: str = "args_ok") -> list[Row]:
-    """The snapshots that have a verdict on the criterion, or had one before people differed."""
-    return [snapshot(item, criterion) for item in part if _asked(item, "func_ok") and _asked(item, criterion)]
+@once
+def _by_script(item: Scored) -> Row | None:
+    """None for a snapshot without a verdict, unless it had one before people differed."""
+    return snapshot(item) if _asked(item, "func_ok") and _asked(item, "args_ok") else None
+
+
+@once
+def _by_judge(item: Scored) -> Row | None:
+    return snapshot(item, JUDGE) if _asked(item, "func_ok") and _asked(item, JUDGE) else None
+
+
+Seen = Callable[[Scored], Row | None]
+
+
+def _rows(part: Iterable[Scored], seen: Seen = _by_script) -> Conversation:
+    return tuple([row for item in part if (row := seen(item)) is not None])
 
 
 def _asked(item: Scored, criterion: str) -> bool:
@@ -81,7 +96,7 @@ def _declined(table: str, part: Sequence[Scored]) -> list[Figure]:
 
 def _progress(kind: str, part: Sequence[Scored]) -> list[Figure]:
     """PR and SR (Tables 5 and 9), first and last snapshots (Table 6), and where something is overridden (Table 13)."""
-    conversations = _grouped(part)
+    conversations = _alike(_by_conversation(part).values())
     values = per_conversation(conversations)
     found = [_figure(kind, name, values[name], EARLIER) for name in ("PR", "SR") if values]
     for which, names in (("0", ENDS), ("-1", ENDS), ("mid", MOMENTS)):
@@ -91,7 +106,8 @@ def _progress(kind: str, part: Sequence[Scored]) -> list[Figure]:
 
 
 def _conversations(kind: str, part: Sequence[Scored]) -> list[Figure]:
-    rows, judged = _grouped(part), _grouped(part, JUDGE)
+    groups = _by_conversation(part).values()
+    rows, judged = _alike(groups), _alike(groups, _by_judge)
     recorded = any(_asked(item, "hallucinated") for item in part)
     found = []
     for which, word in WORDS.items():
@@ -106,21 +122,25 @@ def _conversations(kind: str, part: Sequence[Scored]) -> list[Figure]:
     return found
 
 
-def _grouped(part: Sequence[Scored], criterion: str = "args_ok") -> list[list[Row]]:
-    return [_rows(items, criterion) for items in _by_conversation(part).values()]
+def _alike(conversations: Iterable[Sequence[Scored]], seen: Seen = _by_script) -> Conversations:
+    return Conversations(_rows(items, seen) for items in conversations)
 
 
 def _by_conversation(part: Sequence[Scored]) -> dict[str, list[Scored]]:
     """Conversation number -> its snapshots in order."""
-    groups: dict[str, list[Scored]] = defaultdict(list)
+    groups: dict[str, list[tuple[int, Scored]]] = defaultdict(list)
     for item in part:
-        if item.group is not None:
-            groups[item.group.rpartition("_")[2]].append(item)
-    return {name: sorted(items, key=_number) for name, items in groups.items()}
+        name, number = _place(item)
+        if name is not None:
+            groups[name].append((number, item))
+    return {name: [item for _, item in sorted(items, key=FIRST)] for name, items in groups.items()}
 
 
-def _number(item: Scored) -> int:
-    return split_id(item.id.partition("#")[0])[2]
+@once
+def _place(item: Scored) -> tuple[str | None, int]:
+    """(conversation, number in it)"""
+    name = None if item.group is None else item.group.rpartition("_")[2]
+    return name, split_id(item.id.partition("#")[0])[2]
 
 
 def _against_base(types: dict[str, list[Scored]], *, single: bool) -> list[Figure]:
@@ -144,6 +164,6 @@ def _against_base(types: dict[str, list[Scored]], *, single: bool) -> list[Figur
 
 def _ablation(conversations: Sequence[Sequence[Scored]], *, single: bool) -> dict[str, float]:
     """PR and SR by the earlier script; the rest by the one that fits the log, `single` snapshots each for itself."""
-    rows = [_rows(items) for items in conversations]
-    values = per_conversation(rows)
-    return values | {name: value for name, value in flat([*chain(*rows)]).items() if single} if values else {}
+    values = per_conversation(_alike(conversations))
+    each = flat(_rows(chain(*conversations))) if single else {}
+    return values | each if values else {}

@@ -6,18 +6,22 @@ answers give other figures in the two. PN_FP is the paper's PHR, PN_FN its PMR, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from operator import mul
+from typing import NamedTuple
 
 TINY = 1e-9
 """What the scripts add to some denominators."""
 OTHER = "Other errors"
 """The paper's Other Error Rate (Table 6): every name right and a value wrong, among snapshots of the right function.
 No script prints it."""
+ALIKE = 1 << 14
+"""Conversations that are alike are taken apart once: so many of them are remembered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One snapshot as the figures see it. None is what people differ on: it is left out."""
 
     func_ok: bool | None
@@ -37,75 +41,157 @@ class Row:
         return None if self.args_ok is None else not self.args_ok
 
 
-Conversation = Sequence[Row]
+Conversation = tuple[Row, ...]
 
 
-def flat(rows: Sequence[Row]) -> dict[str, float]:
+def flat(rows: Iterable[Row]) -> dict[str, float]:
     """The figures of the current script, over snapshots each for itself."""
-    if not rows:
+    kinds = Counter(rows)
+    if not kinds:
         return {}
-    named = [row for row in rows if row.func_ok]
+    named = {row: n for row, n in kinds.items() if row.func_ok}
     return {
-        "Rejection rate": _share([row.rejected for row in rows]),
-        "Output string ratio": _share([row.is_text for row in rows]),
-        "Average number of parameter hallucinations": _share([row.hallucinated for row in rows], TINY),
-        "Average number of missing parameters": _share([row.missing for row in rows], TINY),
-        "Func_Acc": _share([row.func_ok for row in rows]),
-        **_names(named),
-        "Args_Acc": _share([row.args_ok for row in rows]),
-        OTHER: _share([row.other_error for row in named], TINY),
+        "Rejection rate": _share((row.rejected, n) for row, n in kinds.items()),
+        "Output string ratio": _share((row.is_text, n) for row, n in kinds.items()),
+        "Average number of parameter hallucinations": _share(((r.hallucinated, n) for r, n in kinds.items()), TINY),
+        "Average number of missing parameters": _share(((row.missing, n) for row, n in kinds.items()), TINY),
+        "Func_Acc": _share((row.func_ok, n) for row, n in kinds.items()),
+        "PN_FP": _share(((_some(row.hallucinated), n) for row, n in named.items()), TINY),
+        "PN_FN": _share(((_some(row.missing), n) for row, n in named.items()), TINY),
+        "Args_Acc": _share((row.args_ok, n) for row, n in kinds.items()),
+        OTHER: _share(((row.other_error, n) for row, n in named.items()), TINY),
     }
 
 
-def _names(named: Sequence[Row]) -> dict[str, float]:
-    return {
-        "PN_FP": _share([None if row.hallucinated is None else row.hallucinated > 0 for row in named], TINY),
-        "PN_FN": _share([None if row.missing is None else row.missing > 0 for row in named], TINY),
-    }
+def _some(count: int | None) -> bool | None:
+    return None if count is None else count > 0
 
 
-def _share(values: Sequence[float | None], more: float = 0.0) -> float:
-    """Mean of what is known; `more` is added to the number of values."""
-    known = [value for value in values if value is not None]
-    return sum(known) / (len(known) + more) if known else 0.0
+def _share(values: Iterable[tuple[float | None, int]], more: float = 0.0) -> float:
+    """Mean of what is known of (value, how often); `more` is added to the number of values."""
+    known = [(value, n) for value, n in values if value is not None]
+    return _part(sum(value * n for value, n in known), sum(n for _, n in known), more)
 
 
-def choose(conversation: Conversation, which: str) -> list[Row]:
+def _part(value: float, of: int, more: float = 0.0) -> float:
+    return value / (of + more) if of else 0.0
+
+
+def choose(conversation: Conversation, which: str) -> Conversation:
     """`all`, `0` (first), `-1` (last) or `mid` (where a slot is overridden or a message referred to) snapshots."""
-    return {
-        "all": list(conversation),
-        "0": list(conversation[:1]),
-        "-1": list(conversation[-1:]),
-        "mid": [row for row in conversation if row.moment],
-    }[which]
+    if which == "mid":
+        return tuple(row for row in conversation if row.moment)
+    return {"all": conversation, "0": conversation[:1], "-1": conversation[-1:]}[which]
 
 
-def per_conversation(conversations: Sequence[Conversation], which: str = "all") -> dict[str, float]:
+class Tally(NamedTuple):
+    """What a conversation adds to the sums of the earlier script; `..._of`: how many are known."""
+
+    n: int
+    named: bool
+    """Whether the first snapshot has the right function."""
+    rejected: int
+    rejected_of: int
+    texts: int
+    hallucinated: int
+    hallucinated_of: int
+    missing: int
+    missing_of: int
+    invented: int
+    """Snapshots with a hallucinated name; this and what follows only where the function is right."""
+    invented_of: int
+    forgot: int
+    forgot_of: int
+    other: int
+    other_of: int
+    right: int
+    """Snapshots with right arguments."""
+    judged: int
+    """Snapshots with a verdict on the arguments, whatever the function."""
+    settled: bool
+    """Whether the function is right and people differ on no snapshot's arguments."""
+    progress: float
+    success: bool
+
+
+@lru_cache(maxsize=ALIKE)
+def tally(conversation: Conversation, which: str) -> Tally | None:
+    """None without a chosen snapshot, and where people differ on the first one's function."""
+    chosen, first = choose(conversation, which), conversation[0] if conversation else None
+    if not chosen or first is None or first.func_ok is None:
+        return None
+    flags = [row.args_ok for row in chosen]
+    named = chosen if first.func_ok else ()
+    settled = bool(named) and None not in flags
+    return Tally(
+        1,
+        bool(named),
+        *_known([first.rejected]),
+        sum(bool(row.is_text) for row in conversation),
+        *_known([row.hallucinated for row in chosen]),
+        *_known([row.missing for row in chosen]),
+        *_known([_some(row.hallucinated) for row in named]),
+        *_known([_some(row.missing) for row in named]),
+        *_known([row.other_error for row in named]),
+        right=sum(row.args_ok is True for row in named),
+        judged=sum(flag is not None for flag in flags),
+        settled=settled,
+        progress=_progress([bool(flag) for flag in flags]) if settled else 0.0,
+        success=settled and all(flags),
+    )
+
+
+def _known(values: Sequence[int | None]) -> tuple[int, int]:
+    """(sum, how many)"""
+    known = [value for value in values if value is not None]
+    return sum(known), len(known)
+
+
+class Conversations:
+    """Each kind of them once, with how often it occurs: few differ."""
+
+    def __init__(self, conversations: Iterable[Conversation]) -> None:
+        places: dict[Conversation, int] = {}
+        self.order = [places.setdefault(one, len(places)) for one in conversations]
+        """Of each conversation which kind it is."""
+        self.kinds = list(places)
+        times = Counter(self.order)
+        self.times = [times[at] for at in range(len(places))]
+
+    def sums(self, which: str) -> Tally | None:
+        """None if no conversation has a chosen snapshot."""
+        tallies = [tally(kind, which) for kind in self.kinds]
+        made = [(one, n) for one, n in zip(tallies, self.times, strict=True) if one is not None]
+        if not made:
+            return None
+        times = [n for _, n in made]
+        columns = zip(*(one for one, _ in made), strict=True)
+        progress = [one.progress if one is not None else 0.0 for one in tallies]
+        in_order = sum(map(progress.__getitem__, self.order))  # as the script adds them up, to the last bit
+        return Tally(*(sum(map(mul, column, times)) for column in columns))._replace(progress=in_order)
+
+
+def per_conversation(conversations: Conversations, which: str = "all") -> dict[str, float]:
     """The figures of the earlier script. Only the first snapshot's function name counts, for the whole conversation.
 
     Conversations without a chosen snapshot are left out.
     """
-    made = [(c, choose(c, which)) for c in conversations if choose(c, which)]
-    made = [(c, chosen) for c, chosen in made if c[0].func_ok is not None]
-    if not made:
+    sums = conversations.sums(which)
+    if sums is None:
         return {}
-    named = [chosen for c, chosen in made if c[0].func_ok]
-    chosen_named = [row for chosen in named for row in chosen]
-    snapshots = [row for _, chosen in made for row in chosen]
-    total = sum(row.args_ok is not None for row in snapshots)
-    settled = [chosen for chosen in named if all(row.args_ok is not None for row in chosen)]
-    n = len(made) - len(named) + len(settled)
+    settled = sums.n - sums.named + sums.settled
     return {
-        "Rejection rate": _share([c[0].rejected for c, _ in made]),
-        "Output string ratio": sum(bool(row.is_text) for c, _ in made for row in c) / len(made),
-        "Average number of parameter hallucinations": _share([row.hallucinated for row in snapshots], TINY),
-        "Average number of missing parameters": _share([row.missing for row in snapshots], TINY),
-        **_names(chosen_named),
-        "Func_Acc": len(named) / len(made),
-        "Args_Acc": sum(row.args_ok is True for row in chosen_named) / total if total else 0.0,
-        "PR": sum(_progress([bool(row.args_ok) for row in chosen]) for chosen in settled) / (n + TINY),
-        "SR": sum(all(row.args_ok for row in chosen) for chosen in settled) / (n + TINY),
-        OTHER: _share([row.other_error for row in chosen_named], TINY),
+        "Rejection rate": _part(sums.rejected, sums.rejected_of),
+        "Output string ratio": sums.texts / sums.n,
+        "Average number of parameter hallucinations": _part(sums.hallucinated, sums.hallucinated_of, TINY),
+        "Average number of missing parameters": _part(sums.missing, sums.missing_of, TINY),
+        "PN_FP": _part(sums.invented, sums.invented_of, TINY),
+        "PN_FN": _part(sums.forgot, sums.forgot_of, TINY),
+        "Func_Acc": sums.named / sums.n,
+        "Args_Acc": _part(sums.right, sums.judged),
+        "PR": sums.progress / (settled + TINY),
+        "SR": sums.success / (settled + TINY),
+        OTHER: _part(sums.other, sums.other_of, TINY),
     }
 
 

@@ -28,7 +28,7 @@ class Chunk:
 def chunks_of(connection: DuckDBPyConnection, view: View, size: int = CHUNK) -> list[Chunk]:
     """The items of the view in parts of about `size`. FilterError for a filter that is not understood."""
     where, params, _ = condition(view, blind=False)
-    some = view.where.strip() or view.runs or view.file or view.queue in CHOOSING
+    some = view.where.strip() or view.items or view.runs or view.file or view.queue in CHOOSING
     chosen = "list(item)" if some else "NULL"
     rows = connection.execute(
         f"SELECT min(item), max(item), {chosen} FROM"

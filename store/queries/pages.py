@@ -142,6 +142,8 @@ def condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
         parts.insert(0, f"i.item IN ({_OF_SCOPE.format(scope=view.scope)})")
     elif view.queue in _CHOSEN and not blind:
         parts.insert(0, _CHOSEN[view.queue])
+    if view.items:
+        parts, params = ["i.item IN (SELECT unnest(?::BIGINT[]))", *parts], [list(view.items), *params]
     if view.runs:
         parts.insert(0, f"i.run IN ({', '.join(str(int(run)) for run in view.runs)})")
     return " AND ".join(parts), params, found.reviews

@@ -103,7 +103,7 @@ def panel(connection: DuckDBPyConnection, view: View) -> Panel:
     """Evidence comes from all items of the view's runs; the filter says which questions are `chosen`: those that it
     selects in some run. Where runs have different golden answers, the one that most have counts, and only these runs.
     FilterError for a filter that is not understood."""
-    chosen = _chosen(connection, view) if view.where.strip() else None
+    chosen = _chosen(connection, view) if view.where.strip() or view.items else None
     runs, _, _ = condition(View(runs=view.runs), blind=False)
     grouped: dict[CaseKey, list[_Row]] = {}
     for values in connection.execute(_ANSWERS.format(runs=runs)).fetchall():

@@ -76,7 +76,9 @@ def test_small_rules() -> None:
     assert parameter_validity([(["a", "b"], ["b"]), ([], [])]) == (1, 2)
     assert acts_match(["a", "b"], ["b"]) and not acts_match([], ["b"])
     assert (
-        act_confusion([(["agent_other"], ["agent_other", "agent_inform_user"])])["agent_inform_user"]["only_golden"]
+        act_confusion({(frozenset({"agent_other"}), frozenset({"agent_other", "agent_inform_user"})): 1})[
+            "agent_inform_user"
+        ]["only_golden"]
         == 1
     )
 

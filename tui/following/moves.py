@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from fcreview.store.rows import ItemDetail, View
-from fcreview.tui.following.numbers import first_there, number_in, renumbered
+from fcreview.tui.following.numbers import first_there, items_in, number_in, renumbered
 from fcreview.tui.item.ahead import GONE, Shown
 from fcreview.tui.item.status import Remark
 from fcreview.tui.queue.levels import Standing
@@ -67,7 +67,10 @@ class QueueMove:
 
     def ask(self, before: Store, now: Store) -> None:
         settings = [self.state.setting, *(level.setting for level in self.levels)]
-        self._settings = [replace(each, where=renumbered(each.where, before, now)) for each in settings]
+        self._settings = [
+            replace(each, where=renumbered(each.where, before, now), items=items_in(each.items, before, now))
+            for each in settings
+        ]
         row = self.pane.list.row_at(self.pane.list.cursor) if self.pane.list.total else None
         number = None if row is None else number_in(now, row)
         view = self._there().view
@@ -109,7 +112,7 @@ class ItemMove:
         reviewing = self.pane.reviewing
         shown, last = reviewing.shown, reviewing.last
         view = self.view(shown.walk.view)
-        view = replace(view, where=renumbered(view.where, before, now))
+        view = replace(view, where=renumbered(view.where, before, now), items=items_in(view.items, before, now))
         number = number_in(now, shown.detail.row)
         detail = shown.detail if number is None else now.detail(number)
         self._shown = Shown(detail, _walk(before, now, shown.walk, view, GONE if number is None else number))

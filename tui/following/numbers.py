@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fcreview.store.filters.words import Term, Value, words
@@ -32,6 +32,13 @@ def renumbered(where: str, before: Store, now: Store) -> str:
     for value in sorted(values, key=lambda value: -value.position):
         where = _put(where, value, number_in(now, rows[value.text]) if value.text in rows else None)
     return where
+
+
+def items_in(items: Sequence[int], before: Store, now: Store) -> tuple[int, ...]:
+    """The same items in the other store. If none is left, one that is not there, as none stands for all."""
+    rows = before.rows(list(items)) if items else []
+    found = tuple(item_of(number) for row in rows if (number := number_in(now, row)) is not None)
+    return found or (0,) * bool(items)
 
 
 def _put(where: str, value: Value, number: int | None) -> str:

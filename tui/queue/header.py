@@ -158,8 +158,10 @@ def view_line(view: View, where: str, search: str, standing: Standing, cells: in
     """
     place, total = standing.place, standing.total
     left: list[Part] = []
+    if view.items:
+        left += [(" of a figure ", "dim"), (count_of(len(view.items), "item"), "strong")]
     if where:
-        left += [(" filter ", "dim"), (visible(where), "strong")]
+        left += [GAP if left else (" ", ""), ("filter ", "dim"), (visible(where), "strong")]
     if search:
         left += [GAP if left else (" ", ""), ("search ", "dim"), (visible(search), "strong")]
     if not left:

@@ -92,7 +92,8 @@ class Levels:
 
 
 def as_json(setting: Setting, standing: Standing) -> dict[str, Any]:
-    """{where, search, queue, seed, run, item: [id, run] or null, line}: items by what they keep over an import."""
+    """{where, search, queue, seed, run, items, item: [id, run] or null, line}: the item by what it keeps over imports,
+    `items` by their numbers."""
     kept = asdict(setting)
     del kept["file"]  # only what is opened again has one
     return {**kept, "item": standing.name, "line": standing.line}
@@ -108,4 +109,5 @@ def of_json(kept: Mapping[str, Any]) -> tuple[Setting, Standing]:
     if item is not None:
         name, of = item
         named = str(name), int(of)
-    return Setting(**texts, seed=int(kept["seed"]), run=run), Standing(None, int(kept["line"]), named)
+    items = tuple(map(int, kept.get("items", ())))
+    return Setting(**texts, seed=int(kept["seed"]), run=run, items=items), Standing(None, int(kept["line"]), named)

@@ -42,6 +42,7 @@ class Setting:
     seed: int = 0
     run: int | None = None
     file: str | None = None
+    items: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -57,6 +58,8 @@ class QueueState:
     """Runs that were opened; empty for all of the workspace. Not a part of the filter: clearing that keeps it."""
     file: str | None = None
     """The queue file that was opened."""
+    items: tuple[int, ...] = ()
+    """Those that a figure is of: filters look among them. Empty for all."""
 
     @classmethod
     def of(cls, view: View, blind: bool = False) -> QueueState:
@@ -66,18 +69,23 @@ class QueueState:
     @property
     def view(self) -> View:
         runs = self.scope if self.run is None else (self.run,)
-        return View(self.combined(), self.queue, self.seed, runs, share=self.queue == self.file)
+        return View(self.combined(), self.queue, self.seed, runs, self.queue == self.file, self.items)
 
     @property
     def setting(self) -> Setting:
-        return Setting(self.where, self.search, self.queue, self.seed, self.run, self.file)
+        return Setting(self.where, self.search, self.queue, self.seed, self.run, self.file, self.items)
 
     def restore(self, setting: Setting) -> None:
         """An order that is not offered now, such as a queue file of another time, stays what it is."""
         self.file = setting.file or self.file
         if setting.queue in orders(self.blind, self.file):
             self.queue, self.seed = setting.queue, setting.seed
-        self.where, self.search, self.run = setting.where, setting.search, setting.run
+        self.where, self.search, self.run, self.items = setting.where, setting.search, setting.run, setting.items
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether there is something that clearing takes away."""
+        return bool(self.where or self.search or self.items)
 
     def combined(self) -> str:
         """Filter and search as one filter: both must hold."""
@@ -91,7 +99,7 @@ class QueueState:
         return parse(where, blind=self.blind)
 
     def clear(self) -> None:
-        self.where = self.search = ""
+        self._only("")
 
     def take_terms(self, terms: Sequence[str]) -> None:
         """Failing items of a group only, beside what is set."""
@@ -100,15 +108,19 @@ class QueueState:
     def take_issue(self, where: str) -> None:
         """`where` selects the issue's item; empty for an issue of a file."""
         if where:
-            self.where, self.search = where, ""
+            self._only(where)
 
     def take_items(self, items: Sequence[int]) -> None:
         """These items only, whatever was set."""
-        self.where, self.search = f"item:{','.join(map(str, items))}", ""
+        self._only("")
+        self.items = tuple(items)
 
     def take_where(self, where: str) -> None:
         """This filter, whatever was set."""
-        self.where, self.search = where, ""
+        self._only(where)
+
+    def _only(self, where: str) -> None:
+        self.where, self.search, self.items = where, "", ()
 
     def take_file(self, name: str) -> None:
         """This annotator's share of a queue file."""

@@ -145,7 +145,7 @@ class QueueScreen(Screen[None]):
             self._filter_line.close()
 
     def action_clear_filter(self) -> None:
-        if not (self.state.where or self.state.search):
+        if not self.state.narrowed:
             self._pane.say("all items are shown already")
             return
         here = self._pane.here
@@ -201,7 +201,7 @@ class QueueScreen(Screen[None]):
     def idle_keys(self) -> frozenset[str]:
         """Of actions that would only say why there is nothing to do."""
         hidden = {"queue.adjudicate"} if self.state.blind else set()
-        return self._choosing.idle | hidden | (set() if self.state.where or self.state.search else {"queue.clear"})
+        return self._choosing.idle | hidden | (set() if self.state.narrowed else {"queue.clear"})
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         if action not in ACTIONS or not self.is_mounted:

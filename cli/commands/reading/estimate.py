@@ -17,7 +17,8 @@ from fcreview.text.words import count_of
 
 if TYPE_CHECKING:
     from fcreview.cli.opened import Opened
-    from fcreview.estimate.estimates import Estimate, Run
+    from fcreview.estimate.estimates import Estimate
+    from fcreview.estimate.run import Run
     from fcreview.store.estimating.standings import Standings
     from fcreview.store.rows import RunRow
 
@@ -105,12 +106,12 @@ def estimates_together(session: Opened, rows: Sequence[RunRow], half_width: floa
 
 def run_of(session: Opened, row: RunRow, known: Standings) -> Run:
     """What the run's estimates are made of."""
-    from fcreview.estimate.estimates import Run
+    from fcreview.estimate.run import Run
     from fcreview.importers.registry import figures
 
     told = session.store.told
     after = told.scored(row.run)["corrected"]
-    return Run(told.unreviewed(row.run), after, known.items, lambda rows: figures(rows, row.info))
+    return Run(told.unreviewed(row.run), after, known.items, lambda rows: figures(rows, row.info), known.asked)
 
 
 def tell(rows: Sequence[RunRow], found: Sequence[Estimate], half_width: float, *, as_json: bool) -> None:
@@ -127,13 +128,13 @@ def _fields(rows: Sequence[RunRow], one: Estimate) -> dict[str, Any]:
     """{run, benchmark, table, level, name, unit, automatic, corrected, low, high, n_random, n_known, method, why,
     needed}; `run` is null for several together; values in the figure's unit, `low` and `high` null where there is no
     interval, which `why` explains."""
-    from fcreview.estimate.estimates import WHY
+    from fcreview.estimate.depends import why
 
     return {
         "run": rows[0].run if len(rows) == 1 else None, "benchmark": rows[0].info.benchmark,
         "table": one.table, "level": one.level, "name": one.name,
         "unit": one.unit, "automatic": one.automatic, "corrected": one.corrected, "low": one.low, "high": one.high,
-        "n_random": one.n_random, "n_known": one.n_known, "method": one.method, "why": WHY[one.method],
+        "n_random": one.n_random, "n_known": one.n_known, "method": one.method, "why": why(one.method, one.criteria),
         "needed": one.needed,
     }  # fmt: skip
 
@@ -168,18 +169,20 @@ def show(rows: Sequence[RunRow], found: Sequence[Estimate], half_width: float) -
 
 def reasons(found: Sequence[Estimate]) -> Iterator[str]:
     """Why there are figures without an interval."""
-    from fcreview.estimate.estimates import WHY
+    from fcreview.estimate.depends import why
 
     methods = {one.method for one in found}
     if "known only" in methods:
         known = max((one.n_known for one in found), default=0)
         said = f"{count_of(known, 'item')} reviewed, none as part of a random sample" if known else "nothing reviewed"
         yield f"no intervals: {said}. `fcreview queue create` draws one."
-    for method in ("not sampled", "other verdicts"):
-        names = [one.name for one in found if one.method == method]
-        if names:
-            shown = ", ".join(map(text_of, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-            yield f"no interval for {shown}: {WHY[method]}"
+    reasons: dict[str, list[str]] = {}
+    for one in found:
+        if one.method in ("not sampled", "not asked", "other verdicts"):
+            reasons.setdefault(why(one.method, one.criteria), []).append(one.name)
+    for reason, names in reasons.items():
+        shown = ", ".join(map(text_of, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        yield f"no interval for {shown}: {reason}"
 
 
 def interval(one: Estimate) -> str:

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fcreview.estimate.estimates import Estimate, Run, estimates
+from fcreview.estimate.estimates import Estimate, estimates
+from fcreview.estimate.run import Run
 from fcreview.estimate.standing import Standing
 from fcreview.figures import Figure, Scored, by_category
 from fcreview.review import OWN

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from fcreview.estimate.estimates import Estimate, Run, estimates
+from fcreview.estimate.estimates import Estimate, estimates
 from fcreview.estimate.joined import joined
+from fcreview.estimate.run import Run
 from fcreview.estimate.standing import Standing
 from fcreview.figures import Figure, Scored
 from tests.core.estimate.test_estimates import drawn_from, made, run_of, settle

@@ -31,6 +31,17 @@ def say(workspace: Workspace, item: int, verdict: Any, annotator: str = "alice",
     )
 
 
+def test_a_view_of_given_items_has_these_however_many_and_filters_look_among_them(store: Store) -> None:
+    every = [row.item for row in store.page(View(queue="dataset"), 0, 10_000)]
+    assert len(every) > 200, "more than a filter may have words"
+    some = tuple(every[1:])
+    assert [row.item for row in store.page(View(queue="dataset", items=some), 0, 10_000)] == list(some)
+    failing = View(where="official:fail", items=tuple(every[:50]))
+    found = {row.item for row in store.page(failing, 0, 100)}
+    wanted = {row.item for row in store.page(View(queue="dataset"), 0, 50) if row.official is False}
+    assert found == wanted and 0 < len(found) < 50
+
+
 @pytest.mark.parametrize("queue", [queue for queue in QUEUES if queue not in CHOOSING])
 @pytest.mark.parametrize("where", ["", "official:fail category:c1|c2"])
 def test_windows_are_slices_of_one_order(store: Store, queue: str, where: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.queue.levels import Levels, Standing
+from fcreview.tui.queue.levels import Levels, Standing, as_json, of_json
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.clusters import ClustersScreen
 from fcreview.tui.session import Session
@@ -107,6 +107,16 @@ def test_what_is_set_again_is_no_level() -> None:
     levels.go_in(before, Standing(line=4))
     level = levels.back()
     assert level is not None and level.standing.line == 4 and state.where == "official:fail"
+
+
+def test_items_of_a_figure_are_a_level_that_is_kept_and_cleared() -> None:
+    state = QueueState(where="official:fail", search="x")
+    state.take_items((3, 5))
+    assert state.view.items == (3, 5) and not state.where and not state.search
+    state.where = "rule:pass"
+    assert of_json(json.loads(json.dumps(as_json(state.setting, Standing()))))[0] == state.setting
+    state.clear()
+    assert state.view.items == () and not state.narrowed
 
 
 async def test_dead_keys_say_why(make_app: Any, settled: Any) -> None:

@@ -1,0 +1,133 @@
+"""How often the intervals of figures hold that are made of other answers than pass and fail: CONFETTI's soft score, per
+call and as the product of a chain.
+
+The recorded scores are taken for what people would say. The automatic ones are these with a part turned (another
+record's score in their place, in long chains more often than in short ones), or the binary verdict, 1 or 0.
+
+Usage: python benchmarks/answers.py BENCH [--repetitions N]   (BENCH: folder of published runs)
+Prints Markdown: of each setting, design and size how often the interval holds (its mean half-width in points).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from coverage import DRAWS, SIZES, Population
+from published import Flags, Setting, settings
+
+from fcreview.estimate.answers import Answers, Asked
+from fcreview.estimate.estimates import MIDDLE_UNEVEN
+from fcreview.estimate.posterior import Floats, Integers
+from fcreview.estimate.standing import Standing
+from fcreview.figures import Scored
+from fcreview.importers.confetti.figures import SOFT
+
+DESIGNS = ("uniform", "extended")
+"""`extended`: half of the sample for the pass rate, as `queue extend` draws; the other half uniform."""
+FIGURES = ("per call", "product of a chain", "chains of 1", "chains of 2 and more")
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Of the call records, in chains one after the other."""
+
+    rows: list[Scored]
+    truth: Floats
+    automatic: Floats
+    starts: Integers
+    """Where each chain begins."""
+
+    def values(self, scores: Floats) -> list[Floats]:
+        """Each figure of (draws, records)."""
+        products = np.multiply.reduceat(scores, self.starts, axis=1)
+        alone = np.diff(np.append(self.starts, len(self.rows))) == 1
+        return [scores.mean(axis=1), products.mean(axis=1), *(products[:, of].mean(axis=1) for of in (alone, ~alone))]
+
+
+def scores_of(setting: Setting, name: str) -> Scores:
+    rows = sorted((row for row in setting.rows if SOFT in row.values), key=_place)
+    turns = [str(row.more["chain"]["turn"]) for row in rows]
+    starts = np.array([at for at, turn in enumerate(turns) if at == 0 or turn != turns[at - 1]])
+    truth = np.array([float(row.values[SOFT]) for row in rows])
+    if name == "binary":
+        automatic = np.array([float(row.valid is True) for row in rows])
+    else:
+        generator, part = np.random.default_rng(3), float(name)
+        length = np.array([int(row.more["chain"]["length"]) for row in rows])
+        turned = generator.random(len(rows)) < part * np.sqrt(length) / np.sqrt(length).mean()
+        automatic = np.where(turned, generator.permutation(truth), truth)
+    return Scores(rows, truth, automatic, starts)
+
+
+def _place(row: Scored) -> tuple[str, int]:
+    return str(row.more["chain"]["turn"]), int(row.more["chain"]["position"])
+
+
+def held(scores: Scores, setting: Setting, design: str, size: int, repetitions: int) -> Iterator[str]:
+    """Of each figure how often it holds."""
+    places = {id(row): at for at, row in enumerate(setting.rows)}
+    of = np.array([places[id(row)] for row in scores.rows])
+    people = Population(setting)
+    true = [float(value[0]) for value in scores.values(scores.truth[np.newaxis])]
+    hits, widths = np.zeros(len(FIGURES)), np.zeros(len(FIGURES))
+    for repetition in range(repetitions):
+        chosen, chance = people.drawn(design, size, "all items", np.random.default_rng([size, repetition, len(design)]))
+        made = _draws(scores, setting.automatic[of], np.isin(of, chosen), chance[of], repetition)
+        for at, values in enumerate(scores.values(made)):
+            low, high = np.percentile(values, MIDDLE_UNEVEN)
+            hits[at] += low - 1e-9 <= true[at] <= high + 1e-9
+            widths[at] += (high - low) / 2
+    for hit, width in zip(hits, widths, strict=True):
+        yield f"{100 * hit / repetitions:.1f} (±{100 * width / repetitions:.1f})"
+
+
+def _draws(scores: Scores, verdicts: Flags, sampled: Flags, chance: Floats, seed: int) -> Floats:
+    """(draws, records); `verdicts`: the automatic ones, by which extensions draw."""
+    before = [
+        replace(row, values={**row.values, SOFT: float(own)})
+        for row, own in zip(scores.rows, scores.automatic, strict=True)
+    ]
+    standings = [
+        Standing(row.category, bool(own), None, ("",), float(part), reviewed=bool(flag))
+        for row, own, part, flag in zip(scores.rows, verdicts, chance, sampled, strict=True)
+    ]
+    settled = [float(value) if flag else None for value, flag in zip(scores.truth, sampled, strict=True)]
+    flags = sampled.tolist()
+    answers = Answers(before, standings, Asked(SOFT, settled, flags, flags, [False] * len(flags)))
+    made = np.tile(np.where(sampled, scores.truth, scores.automatic), (DRAWS, 1))
+    for draw, found in zip(made, answers.drawn(DRAWS, seed), strict=True):
+        draw[list(found)] = list(found.values())
+    return made
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bench", type=Path)
+    parser.add_argument("--repetitions", type=int, default=200)
+    parser.add_argument("--scores", default="", help="only those with this in their name")
+    wanted = parser.parse_args()
+    heads = [f"{design} {size}" for design in DESIGNS for size in SIZES]
+    print(f"| soft score | figure | {' | '.join(heads)} |")
+    print("|---" * (len(heads) + 2) + "|")
+    with tempfile.TemporaryDirectory() as folder:
+        setting = next(settings(wanted.bench, Path(folder), "CONFETTI, 20"))
+        for name, word in (("0.05", "5 % turned"), ("0.2", "20 % turned"), ("binary", "1 or 0")):
+            if wanted.scores not in word:
+                continue
+            scores = scores_of(setting, name)
+            found = [list(held(scores, setting, d, n, wanted.repetitions)) for d in DESIGNS for n in SIZES]
+            for figure, cells in zip(FIGURES, zip(*found, strict=True), strict=True):
+                print(f"| {word} | {figure} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""Other answers than pass and fail, of unreviewed items: CONFETTI's soft score, scores of 0 to 2, labels, names that
+are counted.
+
+An item's own answer stands, or people give another. Whether it stands is drawn as verdicts are (`posterior`); items
+with answers of a kind are a pool. What it is otherwise is drawn from the other answers that people gave to items of the
+kind, as a Bayesian bootstrap (Rubin 1981) with one answer more, spread over the scale, as its prior (a Dirichlet
+process: Ferguson 1973). So an answer that nobody gave may come, and the first few that were given are not all there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fcreview.criteria import SCALES, Scale, scale_of
+from fcreview.estimate.posterior import SEED, Drawn, Floats, drawn
+from fcreview.estimate.standing import Own, Population, Standing, population
+from fcreview.figures import Scored
+from fcreview.review import UNSURE
+from fcreview.rollup import alike
+from fcreview.targets import WHOLE
+
+PRIOR = 1.0
+"""Answers that the prior counts for."""
+ATOMS = 12
+"""Among as many points it is spread."""
+Pool = tuple[list[Any], Floats]
+"""(answers, where the part of each ends between 0 and 1 in a draw)"""
+_LEAST = 1e-300
+NAME = "·"
+"""Stands for a name: only how many there are counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What people say on one criterion of items as a whole; an entry an item in each list."""
+
+    criterion: str
+    settled: Sequence[Any]
+    """None: nobody said anything, or they differ."""
+    spoken: Sequence[bool]
+    """Whether anybody said anything, settled or not."""
+    random: Sequence[bool]
+    """Settled as an item of a random sample."""
+    spoken_for: Sequence[bool]
+    """See `Standing.spoken_for`."""
+
+
+class Answers:
+    """One criterion's, of a run's items."""
+
+    def __init__(self, before: Sequence[Scored], standings: Sequence[Standing], asked: Asked) -> None:
+        self.criterion = asked.criterion
+        self.own = [row.values.get(asked.criterion) for row in before]
+        self.scale = scale = drawable(asked.criterion, self.own)
+        self.asked = asked
+        known = [None if own is None or scale is None else kind(own, scale) for own in self.own]
+        self.standings = [
+            replace(
+                each,
+                own=of,
+                stratum=None if each.stratum is None else (*each.stratum, str(each.own)),  # extensions draw by verdict
+                settled=None if of is None or said is None else alike(said, own),
+                random=of is not None and asked.random[at],
+                spoken_for=of is not None and asked.spoken_for[at],
+            )
+            for at, (each, of, own, said) in enumerate(zip(standings, known, self.own, asked.settled, strict=True))
+        ]
+        self.skipped = sum(
+            each.reviewed and of is not None and not said
+            for each, of, said in zip(standings, known, asked.spoken, strict=True)
+        )
+        """Items of a sample that were reviewed, but not on this: those that were may have been chosen."""
+        self.people: Population = population(self.standings)
+
+    @property
+    def sampled(self) -> bool:
+        return self.scale is not None and bool(self.people.n_random) and not self.skipped
+
+    def drawn(self, draws: int, seed: int = SEED) -> Iterator[Mapping[int, Any]]:
+        """Of each draw the places of items whose own answer does not stand, and the one that does."""
+        generator = np.random.default_rng([seed, len(self.criterion)])
+        made: Drawn = drawn(self.people.cells, draws, seed)
+        kinds = {each.own: own for each, own in zip(self.standings, self.own, strict=True) if each.own is not None}
+        others = {of: self._others(of) for of in kinds}
+        for passes in made.passes[: made.met]:
+            found: dict[int, Any] = {}
+            pools: dict[Own, Pool] = {of: self._weighed(own, others[of], generator) for of, own in kinds.items()}
+            for name, left, many in zip(self.people.names, self.people.left, passes.tolist(), strict=True):
+                few = len(left) - many
+                if few:
+                    values, ends_at = pools[name.own]
+                    chosen = np.searchsorted(ends_at, generator.random(few), side="right")
+                    places = generator.choice(len(left), few, replace=False)
+                    found.update(
+                        (left[at], values[which]) for at, which in zip(places.tolist(), chosen.tolist(), strict=True)
+                    )
+            yield found
+
+    def _others(self, of: Any) -> list[Any]:
+        """What people said of sampled items of the kind whose own answer does not stand."""
+        return [
+            said
+            for said, each in zip(self.asked.settled, self.standings, strict=True)
+            if each.random and each.own == of and each.settled is False
+        ]
+
+    def _weighed(self, own: Any, given: list[Any], generator: np.random.Generator) -> Pool:
+        further = _further(own, self.scale or Scale(), generator)
+        weights = generator.gamma(np.concatenate([np.ones(len(given)), np.full(ATOMS, PRIOR / ATOMS)]))
+        weights[-1] += _LEAST  # gammas of small shape may all be 0
+        ends_at = np.cumsum(weights / weights.sum())
+        ends_at[-1] = 1.0
+        return [*given, *further], ends_at
+
+
+def answered(row: Scored, criterion: str, value: Any) -> Scored:
+    """The row if people gave this answer."""
+    overruled = {**row.overruled, **{(target, criterion): value for target in WHOLE}}
+    return replace(row, values={**row.values, criterion: value}, overruled=overruled)
+
+
+def drawable(criterion: str, own: Iterable[Any]) -> Scale | None:
+    """The scale that answers are drawn from; None for one without ends."""
+    named = SCALES.get(criterion)
+    scale = named if named is not None and named.known else scale_of(criterion, own)
+    if scale is None or scale.labels or _words(scale):
+        return scale
+    return scale if scale.numbers is not None and np.isfinite(scale.numbers).all() else None
+
+
+def kind(own: Any, scale: Scale) -> str:
+    """Answers of a kind are as likely to stand, and give way to the same others."""
+    if scale.numbers is not None and isinstance(own, (int, float)):
+        low, high = scale.numbers
+        return "least" if own <= low else "most" if own >= high else "low" if own < (low + high) / 2 else "high"
+    if isinstance(own, list):
+        return ",".join(sorted(map(str, own))) if scale.known else str(min(len(own), 2))
+    return str(own)
+
+
+def ends(scale: Scale) -> tuple[Any, Any]:
+    """Two answers that are far from each other."""
+    if scale.numbers is not None:
+        return scale.numbers
+    if scale.labels:
+        return ([scale.known[0]], [scale.known[-1]]) if scale.known else ([], [NAME])
+    words = _words(scale)
+    return words[0], words[-1]
+
+
+def _further(own: Any, scale: Scale, generator: np.random.Generator) -> list[Any]:
+    """Answers that nobody need have given: ends of a range are more likely (Jeffreys' prior of a share)."""
+    if scale.numbers is not None:
+        low, high = scale.numbers
+        found: list[Any] = (low + (high - low) * generator.beta(0.5, 0.5, ATOMS)).tolist()
+        return found
+    if scale.labels and not scale.known:
+        return [[] if own else [NAME]] * ATOMS
+    among = [[name] for name in scale.known] if scale.labels else _words(scale)
+    others = [value for value in among if not alike(value, own)] or [own]
+    return [others[at] for at in generator.integers(len(others), size=ATOMS).tolist()]
+
+
+def _words(scale: Scale) -> list[Any]:
+    found: list[Any] = []
+    for value in scale.words.values():
+        if value != UNSURE and not any(alike(value, other) for other in found):
+            found.append(value)
+    return found

@@ -25,8 +25,11 @@ from typing import Any
 
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.finding.decoders import checked
+from fcreview.sanitise import visible
 
 SETTINGS = ("annotator", "data", "follow", "colours", "tags", "reasons", "keys", "decoders")
+LARGEST = 1_000_000
+"""Bytes of the file."""
 MOST = 9
 """Reasons there can be."""
 FOLLOW = 5.0
@@ -65,14 +68,27 @@ def load_config() -> Config:
     """What the file says; defaults if there is none. CommandError names the file and what is wrong in it."""
     file = config_file()
     try:
-        read = tomllib.loads(file.read_text("utf-8"))
+        read = tomllib.loads(_text(file))
     except (FileNotFoundError, NotADirectoryError):
         return Config(file)
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from error
     except ValueError as error:  # not TOML, or not UTF-8
-        raise CommandError(f"{file}: {error}") from error
+        raise CommandError(f"{file}: {visible(str(error))[:300]}") from error
+    except RecursionError:
+        raise CommandError(f"{file}: nested too deeply") from None
     return _checked(file, read)
+
+
+def _text(file: Path) -> str:
+    """/dev/null may stand there, for no settings; another device may never end, a pipe would wait."""
+    if file.is_fifo():
+        raise CommandError(f"{file}: not a file")
+    with file.open("rb") as stream:
+        content = stream.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise CommandError(f"{file}: more than {LARGEST:,} bytes are no settings")
+    return content.decode()
 
 
 def _checked(file: Path, read: dict[str, Any]) -> Config:

@@ -7,6 +7,7 @@ by an adjudication that is not stale, so it comes back when the prediction or th
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -42,8 +43,12 @@ def settles(said: Said) -> bool:
 def disputes(key: ItemKey, opinions: Sequence[Opinion], build: Build) -> list[Dispute]:
     """What is not settled of one item, the item's own verdict first."""
     found = []
+    current: defaultdict[tuple[str, str], list[Opinion]] = defaultdict(list)
+    for opinion in opinions:
+        if not opinion.stale:
+            current[opinion.target, opinion.criterion].append(opinion)
     for (target, criterion), there in held(opinions, build).items():
-        said = [o for o in opinions if (o.target, o.criterion) == (target, criterion) and not o.stale]
+        said = current[target, criterion]
         if _differ(said, there, criterion):
             answers = [_answer(each, said, target, criterion, there.verdicts[each]) for each in there.verdicts]
             most = majority(there.verdicts.values())

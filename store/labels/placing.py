@@ -90,11 +90,9 @@ def take_in(store: Store, journal: Journal, file: File, said_by: str | None = No
 def _new(store: Store, events: Iterable[tuple[Incoming, Event]]) -> Placed:
     """What is to be written."""
     placed = Placed()
-    known: set[str] = set()
+    said_before = _SaidBefore(store)
     for said, event in events:
-        known.update(each.event for each in store.reviews.history(event.key))
-        opinions = store.reviews.opinions(event.key, event.prediction_hash, event.golden_hash)
-        own = next((each for each in opinions if _same_question(each, event)), None)
+        known, own = said_before.of(event)
         if event.event in known or (own is not None and _thinks(own, event)):
             placed.already += 1
         elif own is not None and said.time is not None and own.time >= event.time:
@@ -105,11 +103,29 @@ def _new(store: Store, events: Iterable[tuple[Incoming, Event]]) -> Placed:
     return placed
 
 
-def _same_question(opinion: Opinion, event: Event) -> bool:
-    asked = (event.annotator, event.target, event.criterion, event.act)
-    return asked == (opinion.annotator, opinion.target, opinion.criterion, opinion.act) and not is_stale(
-        event, opinion.prediction_hash, opinion.golden_hash
-    )
+class _SaidBefore:
+    """What was said of items until now, looked up once each: a file may have thousands of reviews of one item."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[ItemKey, set[str]] = {}
+        self._own: dict[tuple[ItemKey, str, str], dict[tuple[str, ...], Opinion]] = {}
+
+    def of(self, event: Event) -> tuple[set[str], Opinion | None]:
+        """Ids of events about the item, which may be added to; what the annotator answers to the same question."""
+        key, shown = event.key, (event.prediction_hash, event.golden_hash)
+        if key not in self._known:
+            self._known[key] = {each.event for each in self._store.reviews.history(key)}
+        if (key, *shown) not in self._own:
+            own = self._own[key, *shown] = {}
+            for each in self._store.reviews.opinions(key, *shown):
+                if not is_stale(event, each.prediction_hash, each.golden_hash):
+                    own.setdefault(_question(each), each)
+        return self._known[key], self._own[key, *shown].get(_question(event))
+
+
+def _question(of: Event | Opinion) -> tuple[str, ...]:
+    return of.annotator, of.target, of.criterion, of.act
 
 
 def _thinks(opinion: Opinion, event: Event) -> bool:

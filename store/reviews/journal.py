@@ -1,8 +1,10 @@
 """The review journal: `.fcreview/reviews/<annotator>.jsonl`, the one thing in a workspace that cannot be rebuilt.
 
 One event a line, one write on an O_APPEND descriptor, fsynced before `append` returns, chained by hash. Nothing is ever
-overwritten or deleted here: what cannot be read is set aside with a warning. Different annotators need no lock; two
-processes of the same annotator take turns with an advisory one, and even without it no line is lost (the chain forks).
+overwritten or deleted here: what cannot be read is set aside with a warning. A line counts for every reader once its
+last brace is there, with or without its newline: so what is told of it here is what readers find, at whichever byte the
+disk was full. Different annotators need no lock; two processes of the same annotator take turns with an advisory one,
+and even without it no line is lost (the chain forks).
 """
 
 from __future__ import annotations
@@ -38,6 +40,18 @@ class JournalError(FcreviewError):
     """A review that was not saved; the message says why."""
 
 
+class _PartError(OSError):
+    """The disk took the first `saved` of so many lines, and said no to the next."""
+
+    def __init__(self, error: OSError, saved: int, of: int) -> None:
+        super().__init__(error.errno, error.strerror)
+        self.saved, self.of = saved, of
+
+
+class _UnconfirmedError(OSError):
+    """All was written, but nobody knows whether it will still be there."""
+
+
 class Journal:
     """One annotator's journal, for writing."""
 
@@ -63,14 +77,15 @@ class Journal:
     ) -> Event:
         """Writes one act; when this returns, it is on disk. The circumstances are as in `Event`.
 
-        JournalError if a field is of the wrong type or the disk says no; then nothing was confirmed.
+        JournalError if a field is of the wrong type or the disk says no; then it is not said, and does not count.
         """
         event = self._event(key, said, prediction_hash, golden_hash)
         event.blind, event.queue, event.presentation = blind, queue, presentation
         return self._append(event)
 
     def extend(self, events: Sequence[Event]) -> list[Event]:
-        """Writes events that were made elsewhere, all in one write; otherwise as `append`."""
+        """Writes events that were made elsewhere, all in one write; otherwise as `append`. Where the disk takes only
+        the first of them, those count, and the JournalError says how many they are."""
         return self._appended(events) if events else []
 
     def take(self, lines: Sequence[bytes]) -> int:
@@ -140,7 +155,11 @@ class Journal:
         return sealed
 
     def _not_saved(self, error: OSError) -> JournalError:
-        return JournalError(f"not saved in {self.path}: {error.strerror or error}")
+        why = error.strerror or error
+        if isinstance(error, _UnconfirmedError):
+            return JournalError(f"not confirmed by the disk, it may count all the same: {self.path}: {why}")
+        some = f"; of {error.of:,} the first {error.saved:,} are saved" if isinstance(error, _PartError) else ""
+        return JournalError(f"not saved in {self.path}: {why}{some}")
 
     def _write(self, made: Callable[[str], list[bytes]]) -> list[bytes]:
         """Appends what is made, in this annotator's turn, from the hash of the last whole event; returns it."""
@@ -153,16 +172,15 @@ class Journal:
             check_file(descriptor, str(self.path))  # a device would take it and keep nothing
             with _turn(descriptor):
                 size = os.fstat(descriptor).st_size
+                if size == 0:
+                    share(self.path)
+                    _sync_folder(folder)
                 previous, fragment = _tail(descriptor, size)
                 lines = made(previous)
                 if lines:
                     if fragment:
                         self._set_aside(fragment)
-                    _write_all(descriptor, b"".join([b"\n"] * bool(fragment) + lines))
-                    os.fsync(descriptor)
-                if size == 0:
-                    share(self.path)
-                    _sync_folder(folder)
+                    _write_lines(descriptor, lines, after=b"\n" * bool(fragment))
         finally:
             os.close(descriptor)
         return lines
@@ -199,10 +217,42 @@ def _tail(descriptor: int, size: int) -> tuple[str, bytes]:
         window *= 8
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
-    """One write; a short one (signal, full disk) is continued, so that it ends whole or in the disk's own error."""
-    while data:
-        data = data[os.write(descriptor, data) :]
+def _write_lines(descriptor: int, lines: Sequence[bytes], after: bytes = b"") -> None:
+    """Appends `after` and the lines, and waits until the disk has them. Returns also where nothing but the last newline
+    is missing: the next writer puts it there. Else an OSError: a _PartError if some of the lines count already."""
+    data = after + b"".join(lines)
+    written = 0
+    try:
+        while written < len(data):  # a short write (signal, full disk) is gone on with: whole, or the disk's own error
+            written += os.write(descriptor, data[written:])
+    except OSError as error:
+        saved = _whole(lines, written - len(after))
+        if saved:
+            _sync(descriptor)
+        if saved == len(lines):
+            return
+        if saved:
+            raise _PartError(error, saved, len(lines)) from error
+        raise
+    _sync(descriptor)
+
+
+def _whole(lines: Sequence[bytes], written: int) -> int:
+    """How many lines stand in so many bytes, a newline at the end not asked for."""
+    saved = end = 0
+    for line in lines:
+        end += len(line)
+        if written < end - 1:
+            break
+        saved += 1
+    return saved
+
+
+def _sync(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        raise _UnconfirmedError(error.errno, error.strerror) from error
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.opinions import retractions
 from fcreview.review import Event
-from fcreview.store.kept import open_source
+from fcreview.store.kept import open_source, read_source
 from fcreview.store.reviews.lines import LineError, in_chain_order, known_line, parse_line, stated_hash
 from fcreview.store.reviews.verified import Verified, beginning, digest_of
 
@@ -275,7 +275,7 @@ class _File:
             self.known.add(stated)
         copy = torn_file(self.path, line)
         with contextlib.suppress(OSError):
-            if copy.read_bytes() == line:
+            if read_source(copy) == line:
                 self.torn.append(f"{self.path.name} line {self.lines}: unfinished, copied to torn/{copy.name}")
                 return
         self.warn(f"{why}, set aside", self.lines)

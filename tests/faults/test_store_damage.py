@@ -93,12 +93,14 @@ def test_a_damaged_store_is_told_or_built_anew(
 def test_a_line_that_the_disk_cuts_is_set_aside_and_the_next_one_counts(
     sample: Path, environ: dict[str, str], cli: Callable[..., Done]
 ) -> None:
-    """The file may grow by so many bytes and no more, as on a full disk."""
+    """The file may grow by so many bytes and no more, as on a full disk. With only the newline missing, it counts."""
     words = [*PROGRAM, "label", str(sample), ITEM, "--run", "1"]
     assert cli("label", sample, ITEM, "--verdict", "pass", "--run", "1").code == 0
     journal = sample / ".fcreview" / "reviews" / "tester.jsonl"
-    line = journal.stat().st_size
-    for room in random.sample(range(1, line), times(3, 100)):
+    first = journal.stat().st_size
+    assert cli("label", sample, ITEM, "--verdict", "fail", "--run", "1").code == 0
+    line = journal.stat().st_size - first
+    for room in [*random.sample(range(1, line - 2), times(2, 98)), line - 2, line - 1]:
         before, size = said(sample), journal.stat().st_size + room
 
         def limit(size: int = size) -> None:
@@ -108,10 +110,13 @@ def test_a_line_that_the_disk_cuts_is_set_aside_and_the_next_one_counts(
         done = subprocess.run(
             [*words, "--verdict", "fail"], capture_output=True, text=True, env=environ, preexec_fn=limit, timeout=60
         )
-        assert (done.returncode, done.stdout) == (1, "")
-        assert "not saved" in done.stderr
-        if journal.read_bytes().endswith(b"}"):  # nothing but the newline is missing: it counts
+        if journal.read_bytes().endswith(b"}"):
+            assert room == line - 1
+            assert done.returncode == 0, done.stderr
             before.append((ITEM, False))
+        else:
+            assert (done.returncode, done.stdout) == (1, "")
+            assert "not saved" in done.stderr
         assert said(sample) == before
         assert cli("label", sample, ITEM, "--verdict", "fail", "--run", "1").code == 0
         assert said(sample) == [*before, (ITEM, False)]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fcreview.calls.steps import Steps, step_numbers
 from fcreview.calls.told import Repeats
-from fcreview.model import GOLDEN_CALL, Call, Item, Message, Pair
+from fcreview.model import GOLDEN_CALL, Call, Item, Message, Pair, Verdict
 from fcreview.review import Opinion
 
 STEP_ROLES = ("assistant", "tool")
@@ -36,17 +36,22 @@ class Scene:
     """Blind: nothing that was said of the item is shown, but by this annotator."""
     repeats: Repeats | None = None
     """Made when first asked for."""
+    long: bool = False
+    """A trajectory of turns or steps rather than one question and one answer."""
+    steps_in: Counter[int] = field(default_factory=Counter)
+    """How many steps a turn has."""
+    verdicts: dict[str, list[Verdict]] = field(default_factory=lambda: defaultdict(list))
+    """By what they are about: an item may have as many as it has arguments, and each of its lines asks. So below."""
+    flags: dict[str, list[Verdict]] = field(default_factory=lambda: defaultdict(list))
+    """What is said of arguments, by their call."""
+    said: dict[str, list[Opinion]] = field(default_factory=lambda: defaultdict(list))
+    """`opinions` by what they are about."""
 
     def made_before(self, call: Call) -> str | None:
         """Where the very same call was made before."""
         if self.repeats is None:
             self.repeats = Repeats(self.item)
         return self.repeats.before(call)
-
-    @property
-    def long(self) -> bool:
-        """A trajectory of turns or steps rather than one question and one answer."""
-        return self.turns > 1 or any(m.role == "tool" for each in self.messages.values() for m in each)
 
     def sides(self, pair: Pair) -> tuple[Call | None, Call | None]:
         golden = None if pair.golden is None else self.golden.get((pair.turn, pair.golden))
@@ -63,7 +68,7 @@ class Scene:
 
     def several(self, turn: int) -> bool:
         """Whether the turn has more than one step, so that it matters which one a call is of."""
-        return sum(at == turn for at, _ in self.steps) > 1
+        return self.steps_in[turn] > 1
 
     def context(self, turn: int) -> bool:
         """Whether the turn only leads up to the one that is judged: a snapshot's dialogue so far."""
@@ -94,6 +99,15 @@ def scene(item: Item, opinions: Sequence[Opinion] = (), annotator: str = "", *, 
     if not hidden and failing is not None and 0 <= failing < made.turns:
         made.failing = failing
     made.snapshot = _given(made)
+    made.long = made.turns > 1 or any(message.role == "tool" for message in item.messages)
+    made.steps_in = Counter(turn for turn, _ in made.steps)
+    for verdict in item.verdicts:
+        made.verdicts[verdict.target].append(verdict)
+        call, of_argument, _ = verdict.target.partition("/arg:")
+        if of_argument:
+            made.flags[call].append(verdict)
+    for opinion in shown:
+        made.said[opinion.target].append(opinion)
     return made
 
 

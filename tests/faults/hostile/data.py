@@ -33,6 +33,9 @@ RAW = [
     json.dumps([{"role": SUFFIX, "content": SUFFIX, "name": SUFFIX, "arguments": {SUFFIX: SUFFIX}}]),
 ]
 """JSON as it is written, also what no program should write."""
+LARGE_AT_ONCE = 2
+COPIES = {"generic": 8, "complexfuncbench": 6, "confetti": 2, "hammerbench": 2}
+"""Of small sample runs several are imported at once."""
 Change = Callable[[tuple[str, ...], Any], Any]
 
 
@@ -55,17 +58,59 @@ def one_field(field: tuple[str, ...], raw: str) -> Change:
     return lambda path, value: Raw(raw) if path == field else value
 
 
+class Packed:
+    """Each record has one hostile value, each in another field or of another kind: many cases in one import, and what
+    joins the record with others stays whole in most. A case is tried once; `left` are those still to come."""
+
+    def __init__(self, benchmark: str, chance: random.Random) -> None:
+        self._chance = chance
+        self.left = [(field, raw) for field in fields(ROOT / "sample_runs" / benchmark) for raw in RAW]
+        chance.shuffle(self.left)
+        self.tried = 0
+        self._now: tuple[tuple[str, ...], str] | None = None
+        self._large = 0
+
+    def begin(self) -> None:
+        """Another copy of the run; not many of its values are so large that they cost seconds."""
+        self._large = LARGE_AT_ONCE
+
+    def record(self, there: set[tuple[str, ...]]) -> None:
+        """The next record, which has these fields."""
+        self._now = None
+        for at, (field, raw) in enumerate(self.left):
+            large = len(raw) > 9_999
+            if field in there and (not large or self._large):
+                self._now = self.left.pop(at)
+                self._large -= large
+                self.tried += 1
+                return
+
+    def __call__(self, path: tuple[str, ...], value: Any) -> Any:
+        if self._now is None or path != self._now[0]:
+            return value
+        raw = Raw(self._now[1])
+        if self._chance.random() < 0.7:  # else in every place of the record that is called so
+            self._now = None
+        return raw
+
+
 def fields(place: Path) -> list[tuple[str, ...]]:
     """Every field there is: the file's name and the keys that lead to it, places in lists left out."""
+    found, note = _noted()
+    for file in data_files(place):
+        _changed(file, note)
+    return sorted(found)
+
+
+def _noted() -> tuple[set[tuple[str, ...]], Change]:
+    """What is seen, and a change that changes nothing but sees it."""
     found: set[tuple[str, ...]] = set()
 
     def note(path: tuple[str, ...], value: Any) -> Any:
         found.add(path)
         return value
 
-    for file in data_files(place):
-        _changed(file, note)
-    return sorted(found)
+    return found, note
 
 
 def data_files(place: Path) -> Iterator[Path]:
@@ -81,7 +126,11 @@ def data_files(place: Path) -> Iterator[Path]:
 def made(benchmark: str, place: Path, change: Change) -> Path:
     """The benchmark's sample run at `place`, its files changed."""
     shutil.rmtree(place, ignore_errors=True)
-    shutil.copytree(ROOT / "sample_runs" / benchmark, place)
+    packed = isinstance(change, Packed)
+    for number in range(COPIES.get(benchmark, 1) if packed else 1):
+        shutil.copytree(ROOT / "sample_runs" / benchmark, place / str(number) if packed else place)
+    if isinstance(change, Packed):
+        change.begin()
     for file in data_files(place):
         file.write_bytes(_changed(file, change).encode("utf-8", "surrogatepass"))
     return place
@@ -91,14 +140,20 @@ def _changed(file: Path, change: Change) -> str:
     text = file.read_text("utf-8")
     if file.suffix in (".json", ".jsonl"):
         try:
-            return _dump(_walk(json.loads(text), (file.name,), change, top=True))
+            return as_json(_walk(json.loads(text), (file.name,), change, top=True))
         except ValueError:
             lines = [line for line in text.split("\n") if line]
-        return "".join(_dump(_walk(json.loads(line), (file.name,), change, top=True)) + "\n" for line in lines)
+        return "".join(as_json(_walk(json.loads(line), (file.name,), change, top=True)) + "\n" for line in lines)
+    if isinstance(change, Packed):
+        change.record({(file.name,)})
     return "".join(f"{change((file.name,), line)}\n" for line in text.split("\n"))
 
 
 def _walk(value: Any, path: tuple[str, ...], change: Change, *, top: bool = False) -> Any:
+    if top and isinstance(value, dict) and isinstance(change, Packed):
+        found, note = _noted()
+        _walk(value, path, note, top=True)
+        change.record(found)
     new = value if top else change(path, value)
     if isinstance(new, Raw):
         return new
@@ -109,11 +164,11 @@ def _walk(value: Any, path: tuple[str, ...], change: Change, *, top: bool = Fals
     return new
 
 
-def _dump(value: Any) -> str:
+def as_json(value: Any) -> str:
     if isinstance(value, Raw):
         return str(value)
     if isinstance(value, list):
-        return f"[{', '.join(map(_dump, value))}]"
+        return f"[{', '.join(map(as_json, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{json.dumps(key)}: {_dump(part)}' for key, part in value.items())}}}"
+        return f"{{{', '.join(f'{json.dumps(key)}: {as_json(part)}' for key, part in value.items())}}}"
     return json.dumps(value)

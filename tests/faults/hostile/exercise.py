@@ -84,8 +84,8 @@ def check_markdown(text: str) -> None:
     assert not kinds & MARKUP, kinds & MARKUP
 
 
-def exercise(place: Path, cwd: Path, environ: dict[str, str], *, whole: bool = True) -> int:
-    """All of it, or some of it; how many items there are."""
+def exercise(place: Path, cwd: Path, environ: dict[str, str], *, whole: bool = True, looks: int = 0) -> int:
+    """All of it, or some of it, and so many items more are looked at; how many items there are."""
     out = cwd / "written"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
@@ -118,6 +118,8 @@ def exercise(place: Path, cwd: Path, environ: dict[str, str], *, whole: bool = T
         if len(quote(row["id"])) < LONGEST - 9:
             found = command("items", "--json", "--where", f"id:{quote(row['id'])}").objects
             assert row["id"] in [each["id"] for each in found]
+    for row in random.sample(rows, min(looks, len(rows))):
+        command("show", row["id"], "--run", str(row["run"]), "--full")
     if rows:
         for words in SESSION if whole else [SESSION[0], *random.sample(SESSION[1:], 4)]:
             done = command(*words)

@@ -39,14 +39,20 @@ SCREENS = {
 
 
 def changes(benchmark: str) -> Iterator[tuple[str, Change]]:
+    """Control sequences in every text; values of all kinds scattered; one field the same in every record; each record
+    with a case of its own."""
     seed = random.randrange(1 << 30)
     yield "suffixed", hostile_data.suffixed
-    for number in range(times(0, 30)):
+    for number in range(times(0, 8)):
         yield f"scattered {seed + number}", hostile_data.scattered(random.Random(seed + number))
     fields = hostile_data.fields(hostile_data.ROOT / "sample_runs" / benchmark)
-    for _ in range(times(0, 150)):
+    for _ in range(times(0, 10)):
         field, raw = random.choice(fields), random.choice(hostile_data.RAW)
         yield f"{field} {raw[:60]}", hostile_data.one_field(field, raw)
+    packed = hostile_data.Packed(benchmark, random.Random(seed))
+    for number in range(times(1, 20)):
+        yield f"packed {seed}, {number}", packed
+    print(f"{benchmark}: {packed.tried} cases packed, {len(packed.left)} left", flush=True)
 
 
 @pytest.mark.sweep
@@ -56,7 +62,8 @@ def test_no_command_obeys_it_or_fails_of_it(tmp_path: Path, environ: dict[str, s
     for name, change in changes(benchmark):
         print(f"{benchmark}: {name!a}", flush=True)
         place = hostile_data.made(benchmark, tmp_path / "runs", change)
-        items += exercise(place, tmp_path, environ, whole=name == "suffixed")
+        packed = isinstance(change, hostile_data.Packed)
+        items += exercise(place, tmp_path, environ, whole=name == "suffixed", looks=times(2, 12) if packed else 0)
         tried += 1
         if name == "suffixed":
             assert items
@@ -124,10 +131,12 @@ def screens(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("screens")
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 async def test_no_screen_shows_it_raw(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
-    for number in range(times(1, 15)):
-        seed = random.randrange(1 << 30)
-        change = hostile_data.scattered(random.Random(seed), 0.04) if number else hostile_data.suffixed
-        print(f"{benchmark}: {seed if number else 'suffixed'}", flush=True)
+    seed = random.randrange(1 << 30)
+    packed = hostile_data.Packed(benchmark, random.Random(seed))
+    for number in range(times(1, 7)):
+        scattered = hostile_data.scattered(random.Random(seed + number), 0.04)
+        change = (packed if number % 2 else scattered) if number else hostile_data.suffixed
+        print(f"{benchmark}: {seed}, {number}, {packed.tried} cases packed", flush=True)
         place = hostile_data.made(benchmark, tmp_path / "runs", change)
         rows = in_this_process(["items", place, "--json"], tmp_path, environ).objects
         for annotator, verdict in (("carol", "pass"), ("bob", "fail")) if rows else ():

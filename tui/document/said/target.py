@@ -56,18 +56,14 @@ def own_block(of: Scene, address: str, parent: str | None) -> list[Block]:
 
 def verdicts_on(of: Scene, address: str) -> list[Verdict]:
     """Those that tell something: on the part itself, and flags raised on its arguments."""
-    own = [v for v in of.item.verdicts if v.target == address and v.source != "human"]
-    flags = [
-        v
-        for v in of.item.verdicts
-        if v.criterion in FLAGS and v.value is True and v.target.startswith(f"{address}/arg:")
-    ]
+    own = [v for v in of.verdicts.get(address, ()) if v.source != "human"]
+    flags = [v for v in of.flags.get(address, ()) if v.criterion in FLAGS and v.value is True]
     told = [v for v in own if v.source != "judge" or v.rationale or v.value is False]
     return told + flags
 
 
 def opinions_on(of: Scene, address: str) -> list[Opinion]:
-    return [opinion for opinion in of.opinions if opinion.target == address]
+    return of.said.get(address, [])
 
 
 def refused(of: Scene, address: str) -> bool:

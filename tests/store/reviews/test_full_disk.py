@@ -1,0 +1,110 @@
+"""A disk that is full at any byte: what is told to be saved counts, what is told not to be does not."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from fcreview.review import Said
+from fcreview.store.reviews.journal import Journal, JournalError
+from fcreview.store.reviews.reader import read_journals
+from fcreview.store.workspace import Workspace
+from tests.store.reviews.journals import fill, ids, key
+
+TOLD = r"not saved in .*alice\.jsonl: No space left on device"
+
+
+class Disk:
+    """With room for so many bytes."""
+
+    def __init__(self, patched: pytest.MonkeyPatch, room: int) -> None:
+        self._room, self._write = room, os.write
+        patched.setattr(os, "write", self.write)
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        if not self._room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        some = self._write(descriptor, data[: self._room])
+        self._room -= some
+        return some
+
+
+def test_what_counts_is_what_was_told_wherever_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    length = len(fill(Workspace(tmp_path / "usual"), count=1).read_bytes())
+    for room in range(length + 1):
+        workspace, told = Workspace(tmp_path / str(room)), True
+        with monkeypatch.context() as patched:
+            Disk(patched, room)
+            try:
+                fill(workspace, count=1)
+            except JournalError as error:
+                told = False
+                assert "not saved" in str(error)
+        assert told == (room >= length - 1), "the newline is not missed"
+        assert len(ids(workspace)) == told
+        Journal(workspace, "alice").append(key("next"), Said(verdict=True))
+        assert ids(workspace) == ["simple_0"] * told + ["next"]
+        assert read_journals(workspace)[1] == []
+
+
+def test_of_several_at_once_those_that_count_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels of a file, lines of a copy: at each byte of three lines."""
+    lines = fill(Workspace(tmp_path / "usual")).read_bytes().splitlines(keepends=True)
+    ends = [sum(map(len, lines[: number + 1])) - 1 for number in range(3)]
+    for room in sorted({0, 5, *ends, *(end - 1 for end in ends), *(end + 1 for end in ends)}):
+        workspace = Workspace(tmp_path / str(room))
+        whole = sum(end <= room for end in ends)
+        with monkeypatch.context() as patched:
+            Disk(patched, room)
+            if whole == 3:
+                assert Journal(workspace, "alice").take(lines) == 3
+            else:
+                some = f"; of 3 the first {whole} are saved$" if whole else "$"
+                with pytest.raises(JournalError, match=TOLD + some):
+                    Journal(workspace, "alice").take(lines)
+        assert len(ids(workspace)) == whole
+        assert Journal(workspace, "alice").take(lines) == 3 - whole, "again, what is missing"
+        assert ids(workspace) == ["simple_0", "simple_1", "simple_2"]
+
+
+def test_behind_an_unfinished_line_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = fill(Workspace(tmp_path / "usual"))
+    data = path.read_bytes()
+    (first, second), cut = data.splitlines()[:2], 40
+    for room in (0, 1, 2, len(second), len(second) + 1, len(second) + 2):
+        workspace = Workspace(tmp_path / str(room))
+        journal = Journal(workspace, "alice")
+        journal.path.parent.mkdir(parents=True)
+        journal.path.write_bytes(first + b"\n" + second[:cut])
+        with monkeypatch.context() as patched:
+            Disk(patched, room)
+            if room > len(second):
+                assert journal.take([second]) == 1
+            else:
+                with pytest.raises(JournalError, match=TOLD):
+                    journal.take([second])
+        assert ids(workspace) == ["simple_0", "simple_1"][: 1 + (room > len(second))]
+        assert journal.path.read_bytes().startswith(first + b"\n" + second[:cut])
+
+
+def test_what_the_disk_does_not_confirm_is_not_told_as_saved_nor_as_gone(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some disks say so late that there was no room: then it is read back, as long as nobody drops it."""
+    path, sync = fill(workspace), os.fsync
+
+    def broken(descriptor: int) -> None:
+        if os.fstat(descriptor).st_ino == path.stat().st_ino:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        sync(descriptor)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", broken)
+        with pytest.raises(JournalError, match="not confirmed by the disk, it may count all the same"):
+            Journal(workspace, "alice").append(key("late"), Said(verdict=True))
+    assert ids(workspace)[-1] == "late"

@@ -13,7 +13,7 @@ from fcreview.tui.item.digits.answering import Answering
 from fcreview.tui.screens.panes.item import ItemPane
 from fcreview.tui.session import Session
 from fcreview.tui.text.sides import TWO_FROM
-from fcreview.tui.widgets.item_text import ItemText
+from fcreview.tui.widgets.item.text import ItemText
 from fcreview.tui.widgets.status import KeyLine
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fcreview.errata.rules import Rule
 from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.check import convert_java, convert_js
+from fcreview.importers.bfcl.check.languages import java, javascript
 from fcreview.importers.bfcl.check.lenient import covering, omittable
 from fcreview.importers.bfcl.check.texts import normalise, normalise_list
 
@@ -175,9 +175,9 @@ def _parameter(schema: dict[str, Any], accepted: list[Any], language: str, lenie
     nesting: tuple[str, ...] = ("array", "tuple")
     convert: Callable[..., Any] | None = None
     if language == "java":
-        types, nesting, convert = convert_java.TYPES, convert_java.NESTED, convert_java.convert
+        types, nesting, convert = java.TYPES, java.NESTED, java.convert
     elif language == "javascript":
-        types, nesting, convert = convert_js.TYPES, convert_js.NESTED, convert_js.convert
+        types, nesting, convert = javascript.TYPES, javascript.NESTED, javascript.convert
     if kind not in types:
         raise Unusable(f"parameter type {kind} is unknown to the rules")
     expected = types[kind]

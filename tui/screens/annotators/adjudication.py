@@ -41,7 +41,7 @@ from fcreview.tui.text.copying import copied
 from fcreview.tui.text.lines import Line, line_width, spread
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import LineBar
-from fcreview.tui.widgets.item_text import ItemText
+from fcreview.tui.widgets.item.text import ItemText
 from fcreview.tui.widgets.line_block import LineBlock
 
 SHARE = 0.4

@@ -38,8 +38,8 @@ from fcreview.tui.screens.panes.prompts import Prompts
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line
 from fcreview.tui.widgets.document import LineBar
-from fcreview.tui.widgets.item_body import ItemBody
-from fcreview.tui.widgets.item_text import ItemText
+from fcreview.tui.widgets.item.body import ItemBody
+from fcreview.tui.widgets.item.text import ItemText
 from fcreview.tui.widgets.status import KeyLine
 from fcreview.tui.widgets.work import work
 

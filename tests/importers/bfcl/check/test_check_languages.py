@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.check import convert_java, convert_js
 from fcreview.importers.bfcl.check.evaluate import evaluate
+from fcreview.importers.bfcl.check.languages import java, javascript
 from tests.examples import examples
 
 
@@ -44,7 +44,7 @@ from tests.examples import examples
     ],
 )
 def test_java(text: str, kind: str, nested: str | None, value: Any) -> None:
-    found = convert_java.convert(text, kind, nested)
+    found = java.convert(text, kind, nested)
     assert found == value
     assert type(found) is type(value)
 
@@ -71,7 +71,7 @@ def test_java(text: str, kind: str, nested: str | None, value: Any) -> None:
     ],
 )
 def test_javascript(text: str, kind: str, nested: str | None, value: Any) -> None:
-    found = convert_js.convert(text, kind, nested)
+    found = javascript.convert(text, kind, nested)
     assert found == value
     assert type(found) is type(value)
 
@@ -128,10 +128,10 @@ SOURCES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 @given(SOURCES, st.sampled_from([None, "integer", "String", "nonsense"]))
 @examples(3)
 def test_no_source_makes_the_conversions_raise(text: str, nested: str | None) -> None:
-    for kind in convert_java.TYPES:
-        convert_java.convert(text, kind, nested)
-    for kind in convert_js.TYPES:
-        convert_js.convert(text, kind, nested)
+    for kind in java.TYPES:
+        java.convert(text, kind, nested)
+    for kind in javascript.TYPES:
+        javascript.convert(text, kind, nested)
 
 
 HOSTILE = ['put("', "add(", "new ArrayList<a>(", "[[", ",a", "a:", "new HashMap<", "] ", "new x[] {"]
@@ -144,8 +144,8 @@ def test_hostile_source_is_converted_in_no_time(piece: str) -> None:
         body = piece * (size // len(piece))
         heads = {"Array": "new int[]{", "ArrayList": "new ArrayList<>() {{", "HashMap": "new HashMap<>() {{"}
         for kind, head in heads.items():
-            convert_java.convert(body, kind, "String")
-            convert_java.convert(head + body + "}}", kind, "String")
+            java.convert(body, kind, "String")
+            java.convert(head + body + "}}", kind, "String")
         for kind, text in (("array", "[[" + body + "]]"), ("dict", "{" + body + "}"), ("array", body), ("float", body)):
-            convert_js.convert(text, kind, "String")
+            javascript.convert(text, kind, "String")
     assert time.process_time() - start < 3

@@ -10,7 +10,7 @@ from fcreview.tui.document.offer.under import NOTHING, Under
 from fcreview.tui.text.sides import document_cells
 from fcreview.tui.widgets.document import DocumentView
 from fcreview.tui.widgets.frame import Divider
-from fcreview.tui.widgets.item_text import ItemText
+from fcreview.tui.widgets.item.text import ItemText
 
 
 class ItemBody(Horizontal):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fcreview.importers.bfcl.check.literals import (
+from fcreview.importers.bfcl.check.languages.literals import (
     BOOLEANS,
     DECIMAL,
     MAX_LITERAL,

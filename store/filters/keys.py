@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from fcreview.criteria import PASS_FAIL
 from fcreview.store.filters.judged import BY_JUDGE
+from fcreview.store.filters.texts import LONGEST, itself
 from fcreview.store.filters.words import Term, Value
 from fcreview.store.reviews.effective import EFFECTIVE
 
@@ -153,16 +153,6 @@ def number(column: str) -> Callable[[Term], Sql]:
         return "(" + (" AND " if op == "!=" else " OR ").join(parts) + ")", list(bound)
 
     return sql
-
-
-LONGEST = 10_000
-"""Characters of a text that is looked for: DuckDB refuses an expression of a million."""
-
-
-def itself(text: str) -> str:
-    """A regular expression of DuckDB's that finds this text: a third to a quarter of what it takes to make all of a
-    long text small and look there. İ is an i to it as it is to `lower`."""
-    return re.sub("[iIİ]", "[iİ]", re.sub(r"[!-/:-@\[-`{-~]", r"\\\g<0>", text))
 
 
 def contains(texts: str, among: str = "") -> Callable[[Term], Sql]:

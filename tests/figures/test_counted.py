@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import orjson
 import pytest
 
 from fcreview.cli.reporting.parts import figures_of
@@ -53,3 +54,18 @@ def test_a_run_of_items_that_are_alike_is_a_handful_of_rows(tmp_path: Path, open
     runs.store.reviews.replace(runs.says([Said(runs.item("simple_python_3", 1), *OWN, True)]))
     [(_, alike)] = rows_by_run(runs).values()
     assert [(one.times, one.valid) for one in alike] == [(300, True), (1, True), (99, False)]
+
+
+def test_items_of_several_steps_are_alike_too(tmp_path: Path, opened: Opened) -> None:
+    """Each step of each counts, whatever else an item has of its own."""
+    from benchmarks.synthetic import write_run
+
+    folder = write_run(tmp_path / "run", 8)
+    [path] = (folder / "result").rglob("*_result.json")
+    lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    for at in (0, 1):
+        lines[at] |= {"latency": [[0.25, 2.0 + at], [4.0]], "own": at}
+    path.write_bytes(b"\n".join(map(orjson.dumps, lines)))
+    [(_, alike)] = rows_by_run(opened([folder])).values()
+    assert [one.times for one in alike] == [6, 2]
+    assert sorted(alike[0].seconds) == [0.25, 0.25, 0.5, 0.5, 0.5, 0.5, 2.0, 3.0, 4.0, 4.0]

@@ -79,4 +79,5 @@ def test_runs_that_say_the_same_have_the_items_they_would_have_alone(
     assert items(folder) == shared
     found = [item for item in shared if isinstance(item, Item)]
     assert len(found) == 36
+    assert [item.seconds for item in found if item.seconds is not None] == [[0.5, 1.0]]
     assert len({id(item.common) for item in found if item.common}) > 5

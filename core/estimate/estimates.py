@@ -14,7 +14,7 @@ from fcreview.estimate.outcomes import Outcomes, answers_drawn
 from fcreview.estimate.posterior import SEED, Drawn, Floats, drawn
 from fcreview.estimate.run import Run
 from fcreview.estimate.standing import Population, population
-from fcreview.figures import Figure, Key, Unit
+from fcreview.figures import Key, Unit
 
 ESTIMATED: tuple[Unit, ...] = ("share", "percent", "score")
 MIDDLE = (2.0, 98.0)
@@ -121,31 +121,26 @@ def estimates(run: Run, half_width: float, seed: int = SEED) -> Iterator[Estimat
     depends = Depends(run, answers, sampled=draws is not None)
     before, after = ({one.key: one for one in run.figures(rows)} for rows in (run.before, run.after))
     methods = {key: depends.method(key) for key in before | after}
-    spreads = {}
-    if draws is not None:
-        of_verdicts = [key for key in after if methods[key] == "posterior" and not depends.criteria(key)]
-        spreads = draws.spreads([key for key in of_verdicts if key in draws.values])
-    of_answers = {key for key in after if methods[key] == "posterior" and depends.criteria(key)}
-    other = _of_answers(run, [each for each in answers if each.sampled], seed) if of_answers else {}
+    sampled = [key for key in after if methods[key] == "posterior"]
+    of_verdicts = [key for key in sampled if draws and key in draws.values and not depends.criteria(key)]
+    spreads = draws.spreads(of_verdicts) if draws else {}
+    other: Mapping[Key, Floats] = {}
+    if any(depends.criteria(key) for key in sampled):
+        asked = [each for each in answers if each.sampled]
+        other = answers_drawn(run.after, run.figures, asked, draws_for(len(run.after)), seed)
     for key, one in (before | after).items():
         if one.unit not in ESTIMATED:
             continue
-        method, known = methods[key], after[key].value if key in after else None
-        n_random, n_known, n_items = depends.counted(key)
-        low, high, corrected, more = None, None, known, None
-        if method == "all known" and known is not None:
-            low, high, more = known, known, 0
-        elif key in spreads and draws is not None:
-            low, high = draws.interval(key, spreads[key].weight)
-            corrected = float(draws.of(key, spreads[key].weight).mean())
-            more = _needed(spreads[key], one, half_width)
-        elif key in of_answers and key in other:
-            values = other[key]
-            low, high = map(float, np.percentile(values, MIDDLE_UNEVEN))
-            corrected = float(values.mean())
-            point = POINTS.get(one.unit)
-            sizes = n_random, n_items - n_known
-            more = None if point is None else needed_of_all(float(values.var()), *sizes, half_width * point)
+        point, (n_random, n_known, n_items) = POINTS.get(one.unit), depends.counted(key)
+        wanted = None if point is None else half_width * point
+        known = after[key].value if key in after else None
+        found = _Interval(known)
+        if methods[key] == "all known":
+            found = _Interval(known, known, known, 0)
+        elif draws is not None and key in spreads:
+            found = _of_verdicts(draws, key, spreads[key], wanted)
+        elif methods[key] == "posterior" and key in other:
+            found = _of_answers(other[key], n_random, n_items - n_known, wanted)
         yield Estimate(
             table=one.table,
             level=one.level,
@@ -153,21 +148,31 @@ def estimates(run: Run, half_width: float, seed: int = SEED) -> Iterator[Estimat
             unit=one.unit,
             digits=one.digits,
             automatic=before[key].value if key in before else None,
-            corrected=corrected,
-            low=low,
-            high=high,
+            corrected=found.corrected,
+            low=found.low,
+            high=found.high,
             n_random=n_random,
             n_known=n_known,
-            method=method,
-            needed=more,
+            method=methods[key],
+            needed=found.needed,
             criteria=depends.criteria(key),
         )
 
 
-def _of_answers(run: Run, sampled: Sequence[Answers], seed: int) -> Mapping[Key, Floats]:
-    return answers_drawn(run.after, run.figures, sampled, draws_for(len(run.after)), seed)
+@dataclass(frozen=True, slots=True)
+class _Interval:
+    corrected: float | None
+    low: float | None = None
+    high: float | None = None
+    needed: int | None = None
 
 
-def _needed(spread: Spread, figure: Figure, half_width: float) -> int | None:
-    point = POINTS.get(figure.unit)
-    return None if point is None else needed(spread, half_width * point)
+def _of_verdicts(draws: Draws, key: Key, spread: Spread, half_width: float | None) -> _Interval:
+    more = None if half_width is None else needed(spread, half_width)
+    return _Interval(float(draws.of(key, spread.weight).mean()), *draws.interval(key, spread.weight), more)
+
+
+def _of_answers(values: Floats, n_random: int, left: int, half_width: float | None) -> _Interval:
+    more = None if half_width is None else needed_of_all(float(values.var()), n_random, left, half_width)
+    low, high = np.percentile(values, MIDDLE_UNEVEN)
+    return _Interval(float(values.mean()), float(low), float(high), more)

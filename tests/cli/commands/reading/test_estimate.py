@@ -147,6 +147,36 @@ def test_a_population_that_changed_is_no_random_sample(cli: Cli, run: Path, tmp_
 
 
 @pytest.mark.sweep
+def test_soft_scores_have_an_interval_once_every_call_of_a_sample_has_one(
+    cli: Cli, samples: Path, tmp_path: Path
+) -> None:
+    runs = tmp_path / "confetti"
+    shutil.copytree(samples / "confetti", runs)
+    drawn = ("--size", "4", "--stratify", "category", "--annotators", "ann")
+    assert cli("queue", "create", runs, "--name", "pilot", *drawn).code == 0
+    items = cli("queue", "show", runs, "pilot", "--json").objects[1:]
+    label(cli, runs, tmp_path, {item["id"]: "pass" for item in items})
+
+    def soft() -> dict[str, Any]:
+        found: list[dict[str, Any]] = cli("estimate", runs, "--json").objects
+        return next(one for one in found if one["name"] == "soft accuracy, per call")
+
+    assert soft()["method"] == "not asked" and "soft_score" in soft()["why"] and soft()["low"] is None
+    calls = [item["id"] for item in items if item["id"].startswith("conversationsclean")]
+    assert 1 < len(calls) < len(items)
+    for many in (calls[:-1], calls):
+        said = [json.dumps({"id": name, "criterion": "soft_score", "value": 0.5}) for name in many]
+        (tmp_path / "soft.jsonl").write_text("\n".join(said))
+        assert cli("label", runs, "--from", tmp_path / "soft.jsonl", "--annotator", "ann").code == 0
+        one = soft()
+        if many != calls:
+            assert one["low"] is None and one["method"] == "not asked"
+    assert one["method"] == "posterior" and one["n_random"] == len(calls) and one["why"] == ""
+    assert one["low"] < one["corrected"] < one["high"]
+    assert "soft accuracy, per call" in cli("estimate", runs).out
+
+
+@pytest.mark.sweep
 def test_both_languages_of_acebench_have_an_interval_together(cli: Cli, samples: Path, tmp_path: Path) -> None:
     """From the draws of each; with one language only there is nothing together."""
     runs = tmp_path / "acebench"

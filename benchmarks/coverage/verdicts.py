@@ -4,7 +4,8 @@ One source is taken for the truth and another for the automatic verdict: the rec
 verdicts turned at random, more in some categories than in others. Samples are drawn as queue files draw them (uniform,
 stratified by category, uniform and then extended), and the truth is looked for in the intervals that come out.
 
-Usage: python benchmarks/coverage.py BENCH [--repetitions N] [--setting NAME]   (BENCH: folder of published runs)
+Usage: python benchmarks/coverage/verdicts.py BENCH [--repetitions N] [--setting NAME]
+(BENCH: folder of published runs)
 Prints Markdown: of each setting, design and size how often the interval holds (its mean half-width in points).
 """
 

@@ -4,7 +4,7 @@ call and as the product of a chain.
 The recorded scores are taken for what people would say. The automatic ones are these with a part turned (another
 record's score in their place, in long chains more often than in short ones), or the binary verdict, 1 or 0.
 
-Usage: python benchmarks/answers.py BENCH [--repetitions N]   (BENCH: folder of published runs)
+Usage: python benchmarks/coverage/answers.py BENCH [--repetitions N]   (BENCH: folder of published runs)
 Prints Markdown: of each setting, design and size how often the interval holds (its mean half-width in points).
 """
 
@@ -21,8 +21,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from coverage import DRAWS, SIZES, Population
 from published import Flags, Setting, settings
+from verdicts import DRAWS, SIZES, Population
 
 from fcreview.estimate.answers import Answers, Asked
 from fcreview.estimate.estimates import MIDDLE_UNEVEN

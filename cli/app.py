@@ -43,6 +43,8 @@ COMMANDS = {
 """Name -> `module:function`, or `module:table` of one that has commands of its own.
 A module is loaded when its command, or help on all of them, is asked for."""
 
+LONGEST = 2_000
+"""Characters of a line of an error."""
 SELDOM = (50_000, 20, 50)
 """Garbage collection. What is loaded at the start stays: looking through it again and again takes 20 ms more."""
 
@@ -93,8 +95,13 @@ def run(arguments: list[str]) -> int:
         if os.environ.get("FCREVIEW_DEBUG") == "1":
             raise
         code, lines = explain(error)
-        note("\n".join([f"fcreview: {lines[0]}", *lines[1:]]))
+        note("\n".join(_cut(line) for line in (f"fcreview: {lines[0]}", *lines[1:])))
         return code or FAILED
+
+
+def _cut(line: str) -> str:
+    """What a message quotes may be as long as anybody made it."""
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
 def app() -> None:

@@ -33,8 +33,8 @@ LARGEST = 1_000_000
 MOST = 9
 """Reasons there can be."""
 FOLLOW = 5.0
-OFTEN = 0.2
-"""Seconds between two looks at result files that are followed, and the fewest that may be asked for."""
+OFTEN, SELDOM = 0.2, 86_400
+"""Seconds between two looks at result files that are followed, and the fewest and the most that may be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +119,8 @@ def _words(file: Path, name: str, read: Any) -> tuple[str, ...]:
 
 
 def _follow(file: Path, read: Any) -> float:
-    if isinstance(read, bool) or not isinstance(read, int | float) or not OFTEN <= read < float("inf"):
-        raise CommandError(f"{file}: follow must be a number of seconds, {OFTEN} at least")
+    if isinstance(read, bool) or not isinstance(read, int | float) or not OFTEN <= read <= SELDOM:
+        raise CommandError(f"{file}: follow must be a number of seconds from {OFTEN} to {SELDOM:,}")
     return float(read)
 
 

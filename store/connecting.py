@@ -77,7 +77,7 @@ def lock_settings(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def with_room(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
-    """What `work` gives; if DuckDB has too little memory for it, again with more."""
+    """What `work` gives; if DuckDB has too little memory for it, again with more. StoreError if that will not do."""
     try:
         return work()
     except duckdb.OutOfMemoryException:
@@ -85,6 +85,8 @@ def with_room(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T
             connection.execute(f"SET memory_limit = '{ROOM}'")
         try:
             return work()
+        except duckdb.OutOfMemoryException:
+            raise StoreError(f"takes more memory than the {ROOM} it may: choose fewer items, or fewer runs") from None
         finally:
             with contextlib.suppress(duckdb.Error):
                 connection.execute(f"SET memory_limit = '{MEMORY}'")

@@ -28,8 +28,9 @@ _LAST = ", ".join(
         ELSE list_last([s.value FOR s IN said IF s.source = '{source}']) END AS VARCHAR) AS {source}"""
     for source in SCORING
 )
-# Taken apart is only what is not the item's own verdict: most runs have nothing else.
-_PARTS = f"[v FOR v IN verdicts IF NOT (v.target = '{ITEM}' AND v.criterion = '{CORRECT}')]"
+_OF_ITEM = f"(v.target = '{ITEM}' AND v.criterion = '{CORRECT}')"
+# Taken apart, once for all parts, is only what is not the item's own verdict: most runs have nothing else.
+_PARTS = f"[v FOR v IN verdicts IF NOT {_OF_ITEM}]"
 _PEOPLE = ", ".join(f"p.{name}" for name in DECISION_COLUMNS if name not in ("item", "target", "criterion"))
 
 
@@ -40,17 +41,22 @@ def labels_sql(policy: Policy, where: str = "true") -> str:
     return f"""
 WITH chosen AS (SELECT * FROM item_rows WHERE {where}),
 people AS (SELECT * FROM human_labels WHERE {where}),
+apart AS (
+    SELECT item, v.target AS target, v.criterion AS criterion, list({_SAID} ORDER BY nth) AS said
+    FROM (SELECT item, unnest(parts) AS v, generate_subscripts(parts, 1) AS nth
+          FROM (SELECT item, {_PARTS} AS parts FROM chosen))
+    GROUP BY ALL
+),
 judged AS (
-    SELECT item, '{ITEM}' AS target, '{CORRECT}' AS criterion FROM chosen
-    UNION ALL (
-        SELECT item, v.target, v.criterion FROM (SELECT item, unnest({_PARTS}) AS v FROM chosen)
-        UNION SELECT item, target, criterion FROM people WHERE NOT ({OWN})
-    )
+    SELECT item, '{ITEM}' AS target, '{CORRECT}' AS criterion, [{_SAID} FOR v IN verdicts IF {_OF_ITEM}] AS said
+    FROM chosen
+    UNION ALL
+    SELECT item, target, criterion, said FROM apart
+    FULL JOIN (SELECT item, target, criterion FROM people WHERE NOT ({OWN})) USING (item, target, criterion)
 ),
 about AS (
-    SELECT c.*, target, criterion, {_PEOPLE},
-           [{_SAID} FOR v IN coalesce(verdicts, []) IF v.target = target AND v.criterion = criterion] AS said
-    FROM judged JOIN chosen c USING (item) LEFT JOIN people p USING (item, target, criterion)
+    SELECT c.*, j.target, j.criterion, {_PEOPLE}, coalesce(j.said, []) AS said
+    FROM judged j JOIN chosen c USING (item) LEFT JOIN people p USING (item, target, criterion)
 ),
 o AS (SELECT * EXCLUDE ({", ".join(SCORING)}), '{policy}' AS policy, {_LAST}, said || {_ALONE} AS automatic FROM about)
 SELECT o.item, {columns} FROM o JOIN runs r USING (run)

@@ -23,7 +23,7 @@ from fcreview.errors import FcreviewError
 from fcreview.opinions import last_act, retractions
 from fcreview.review import PARTS, Event, ItemKey, Said
 from fcreview.store.annotators import check_annotator, same_file
-from fcreview.store.kept import check_file
+from fcreview.store.kept import check_file, read_source
 from fcreview.store.modes import make_folder, share
 from fcreview.store.reviews.lines import LineError, parse_line, seal
 from fcreview.store.reviews.reader import JournalReader, torn_file
@@ -192,13 +192,17 @@ class Journal:
             return
         file = torn_file(self.path, fragment)
         make_folder(file.parent)
-        if not file.exists() or file.read_bytes() != fragment:
-            with file.open("wb") as copy:
-                copy.write(fragment)
-                copy.flush()
-                os.fsync(copy.fileno())
-            _sync_folder(file.parent)
-            _sync_folder(file.parent.parent)
+        with contextlib.suppress(OSError):
+            if read_source(file) == fragment:
+                return
+        fresh = file.with_suffix(f".{os.getpid()}.tmp")  # whatever stands there is not written into
+        with fresh.open("wb") as copy:
+            copy.write(fragment)
+            copy.flush()
+            os.fsync(copy.fileno())
+        fresh.replace(file)
+        _sync_folder(file.parent)
+        _sync_folder(file.parent.parent)
 
 
 def _tail(descriptor: int, size: int) -> tuple[str, bytes]:

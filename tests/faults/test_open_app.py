@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +14,9 @@ import pytest
 
 from fcreview.store.reviews.reader import read_journals
 from fcreview.store.workspace import find_workspace
-from tests.faults.processes import times
+from tests.faults.processes import processes_with, times
 from tests.faults.pty_program import OnTerminal
+from tests.waiting import until
 
 
 def said(place: Path) -> list[bool | None]:
@@ -65,6 +68,52 @@ def test_judging_goes_on_whatever_goes_on_around_it(
         assert app.restored
         assert b"Traceback" not in app.bytes
     assert said(sample) == [True]
+
+
+def results_are_pipes(place: Path) -> None:
+    for file in (place / "result_all").rglob("*.json"):
+        file.unlink()
+        os.mkfifo(file)
+
+
+def results_never_end(place: Path) -> None:
+    for file in (place / "result_all").rglob("*.json"):
+        file.unlink()
+        file.symlink_to("/dev/zero")
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(
+    "happens",
+    [store_goes, results_change, results_go, results_are_pipes, results_never_end],
+    ids=lambda each: each.__name__,
+)
+def test_what_is_followed_may_turn_into_anything(
+    sample: Path, tmp_path: Path, environ: dict[str, str], happens: Callable[[Path], None]
+) -> None:
+    """`open --follow` looks again and again, and imports; whoever judges meanwhile goes on."""
+    (tmp_path / "c.toml").write_text("follow = 0.2\n")
+    environ |= {"FCREVIEW_CONFIG": str(tmp_path / "c.toml")}
+    with OnTerminal(["open", sample, "--queue", "dataset", "--follow"], environ) as app:
+        app.until("▸")
+        app.type("\r")
+        app.until("verdict on")
+        app.type("p")
+        app.until("saved: pass")
+        happens(sample)
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            app.read(0.1)
+        app.type("u")
+        app.until("undone")
+        app.type("\x11")
+        assert app.wait() == 0
+        assert app.restored
+        assert b"Traceback" not in app.bytes
+        assert b"internal error" not in app.bytes
+    until(lambda: not processes_with(str(sample)), 10)
+    assert said(sample)[:1] == [True]
+    assert len(said(sample)) == 2
 
 
 @pytest.mark.sweep

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from tests.faults.hostile.data import Change, Raw
 
@@ -38,9 +37,10 @@ def forms(count: int) -> dict[str, str]:
 
 def once(field: tuple[str, ...], raw: str) -> Change:
     """The field of the first record that has it."""
-    left = [raw]
+    return each_once({field: raw})
 
-    def change(path: tuple[str, ...], value: Any) -> Any:
-        return Raw(left.pop()) if path == field and left else value
 
-    return change
+def each_once(raws: dict[tuple[str, ...], str]) -> Change:
+    """Each of the fields in the first record that has it."""
+    left = dict(raws)
+    return lambda path, value: Raw(left.pop(path)) if path in left else value

@@ -24,7 +24,7 @@ COMMANDS = [
     ["show", "PLACE", "big", "--html", "item.html"], ["audit", "PLACE", "big"], ["audit", "PLACE", "big", "--json"],
     ["label", "PLACE", "big", "--verdict", "fail"], ["items", "PLACE", "--json"], ["adjudicate", "PLACE", "--json"],
     ["agreement", "PLACE"], ["calibrate", "PLACE"], ["suspects", "PLACE"], ["report", "PLACE"], ["triage", "PLACE"],
-    ["export", "PLACE", "--with", "content", "-o", "out.jsonl"], ["estimate", "PLACE"],
+    ["export", "PLACE", "-o", "out.jsonl"], ["estimate", "PLACE"],
     ["export", "PLACE", "--format", "csv", "-o", "out.csv"], ["doctor", "PLACE"],
 ]  # fmt: skip
 FIXED = 2.0

@@ -102,7 +102,8 @@ async def test_what_is_kept_may_say_anything(
             shutil.copytree(worked_in, place, copy_function=shutil.copy2)
             spoil(place / file)
             for each in kept_files(place):  # the first picture is believed while what it was made of has its old times
-                shutil.copystat(worked_in / each.relative_to(place), each)
+                if not each.is_symlink():
+                    shutil.copystat(worked_in / each.relative_to(place), each)
             with within(60):
                 await opened(place, chance.sample(KEYS, 5) if times(1, 0) else KEYS)
             for words in chance.sample(COMMANDS, 3):

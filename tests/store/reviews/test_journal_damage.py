@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fcreview.review import Said
-from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reader import check_journals, read_journals
+from fcreview.store.reviews.journal import Journal, JournalError
+from fcreview.store.reviews.reader import check_journals, read_journals, torn_file
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key
 
@@ -44,6 +45,31 @@ def test_a_line_cut_at_any_byte_is_set_aside_and_the_rest_kept(tmp_path: Path) -
         assert report.warnings == []
         copies = [file.read_bytes() for file in sorted((path.parent / "torn").glob("alice-*.txt"))]
         assert copies == ([fragment] if fragment and not complete else [])
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_stands_in_the_place_of_the_copy_is_not_waited_for(workspace: Workspace, kind: str) -> None:
+    path = fill(workspace)
+    fragment = path.read_bytes()[:40]
+    with path.open("ab") as file:
+        file.write(fragment)
+    copy = torn_file(path, fragment)
+    copy.parent.mkdir()
+    if kind == "pipe":
+        os.mkfifo(copy)
+    elif kind == "device":
+        copy.symlink_to("/dev/zero")
+    else:
+        (copy / "x").mkdir(parents=True)
+    read_journals(workspace)
+    if kind == "folder":
+        with pytest.raises(JournalError, match="not saved"):
+            Journal(workspace, "alice").append(key("next"), Said(verdict=True))
+        assert ids(workspace) == ["simple_0", "simple_1", "simple_2"]
+    else:
+        Journal(workspace, "alice").append(key("next"), Said(verdict=True))
+        assert ids(workspace) == ["simple_0", "simple_1", "simple_2", "next"]
+        assert copy.read_bytes() == fragment
 
 
 def test_an_altered_line_is_not_counted_and_not_deleted(workspace: Workspace) -> None:

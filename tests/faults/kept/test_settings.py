@@ -1,0 +1,96 @@
+"""The configuration file, spoilt or made by somebody else: told in a line of which nothing is obeyed, never waited
+for, and what is a tag, a reason or a key is shown harmlessly."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.commands import Done, in_this_process
+from tests.faults.hostile.data import SUFFIX
+from tests.faults.hostile.exercise import harmful
+from tests.faults.hostile.limits import within
+from tests.faults.pty_program import OnTerminal
+
+VALUES = [
+    json.dumps(SUFFIX), json.dumps([SUFFIX] * 3), json.dumps([[SUFFIX]]), "1e999", "nan", "-1", "true",
+    str(10**400), "1979-05-27", "{ a = 1 }", json.dumps("x" * 900_000), json.dumps(["../../x", "/dev/zero", ""]),
+    json.dumps(["e" + "\u0301" * 5_000]), "[" * 900 + "]" * 900, "[" * 100_000, '"""', "inf",
+]  # fmt: skip
+NAMES = ["annotator", "data", "follow", "colours", "tags", "reasons", "keys", "decoders", json.dumps(SUFFIX)]
+
+
+@pytest.fixture
+def with_settings(sample: Path, tmp_path: Path, environ: dict[str, str]) -> Callable[..., Done]:
+    def run(*words: str) -> Done:
+        with within(30):
+            done = in_this_process(
+                [words[0], sample, *words[1:]], tmp_path, environ | {"FCREVIEW_CONFIG": str(tmp_path / "c.toml")}
+            )
+        assert done.code in (0, 1, 2), done
+        assert "Traceback" not in done.err
+        assert "internal error" not in done.err, done.err
+        assert not harmful(done.err + done.out), done
+        return done
+
+    return run
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_a_setting_may_be_anything(tmp_path: Path, with_settings: Callable[..., Done], name: str) -> None:
+    lines, place = [f"{name} = {value}\n" for value in VALUES], str(tmp_path)
+    lines += [f"[{name}]\n{json.dumps(SUFFIX)} = {value}\n" for value in VALUES]
+    for line in lines:
+        (tmp_path / "c.toml").write_text(line, "utf-8", "surrogatepass")
+        done = with_settings("items")
+        assert done.code == 0 or place in done.err or "annotator" in done.err, (line[:80], done.err)
+        assert len(done.err) < 20_000, line[:80]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "zero", "folder", "itself", "large", "bytes"])
+def test_what_is_no_settings_file_is_told(tmp_path: Path, with_settings: Callable[..., Done], kind: str) -> None:
+    file = tmp_path / "c.toml"
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    elif kind in ("zero", "itself"):
+        file.symlink_to("/dev/zero" if kind == "zero" else file)
+    else:
+        file.write_bytes(b"#" * 3_000_000 if kind == "large" else b"\xff\xfe\x00")
+    done = with_settings("items")
+    assert (done.code, done.out) == (1, "")
+    assert "c.toml" in done.err
+
+
+def test_no_settings_at_all_may_be_asked_for(sample: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+    assert in_this_process(["items", sample], tmp_path, environ | {"FCREVIEW_CONFIG": os.devnull}).code == 0
+
+
+@pytest.mark.sweep
+def test_tags_and_reasons_are_shown_harmlessly(sample: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+    words = json.dumps([f"a{SUFFIX}", "b" + "\u0301" * 99, "c[red]"])
+    (tmp_path / "c.toml").write_text(f"tags = {words}\nreasons = {words}\n", "utf-8")
+    environ |= {"FCREVIEW_CONFIG": str(tmp_path / "c.toml")}
+    with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
+        app.until("▸")
+        app.type("\r")
+        app.until("verdict on")
+        app.type("e")
+        app.until("set or clear")
+        app.type("q")
+        app.until(lambda: "set or clear" not in app.text())
+        app.type("p")
+        app.until("saved: pass")
+        app.type("\x11")
+        assert app.wait() == 0
+        assert b"Traceback" not in app.bytes
+        assert b"\x1b]52" not in app.bytes
+        assert "\u202e".encode() not in app.bytes
+        assert b"\xc2\x9b" not in app.bytes
+        assert b"\x1b[2J\x1b" not in app.bytes.replace(b"\x1b[2J\x1b[H", b"")

@@ -52,7 +52,7 @@ def cost_and_latency(rows: Sequence[Scored], run: Run) -> list[Figure]:
 @lru_cache(maxsize=1)
 def _spent(of_rows: tuple[tuple[float, ...], ...]) -> Spent | None:
     """None if no step took any time. Every source asks for the same, in turn. `statistics.stdev` counts in fractions
-    and takes thirty times as long."""
+    and takes twenty times as long."""
     seconds = sorted(filter(None, chain.from_iterable(of_rows)))
     if not seconds:
         return None

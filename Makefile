@@ -24,7 +24,7 @@ test: compiled
 sweep: compiled
 	$(PYTEST) -m sweep
 
-# The programs of tests/faults in their long form, one after the other: most of an hour. docs/reliability.md has their counts.
+# The programs of tests/faults in their long form, one after the other. docs/reliability.md has their counts.
 faults: compiled
 	FCREVIEW_FAULTS=long $(BIN)/python -m pytest -q -s tests/faults
 

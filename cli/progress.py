@@ -18,7 +18,8 @@ def megabytes(count: int) -> str:
 
 
 class Progress:
-    """What `import_runs` calls with (what, bytes done, bytes in all); others with what they count."""
+    """What `import_runs` calls with (what, bytes done, bytes in all); others with what they count, 0 in all where that
+    is not known."""
 
     def __init__(
         self, doing: str = "importing", amount: Callable[[int], str] = megabytes, *, quiet: bool = False
@@ -34,7 +35,7 @@ class Progress:
             return
         self._next = now + PAUSE
         share = f"{100 * done // total:3d} %" if total else self._amount(done)
-        line = f"{self._doing} {share} of {self._amount(total)}  {visible(what)}"
+        line = f"{self._doing} {share}{f' of {self._amount(total)}' if total else ''}  {visible(what)}"
         sys.stderr.write("\r" + clip(line, 78) + "\x1b[K")
         sys.stderr.flush()
         self._shown = True

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Label = dict[str, Any]
 """One row with the fields `Source.shapes`, see `fcreview.store.labels.fields`."""
+Told = Callable[[str, int], object]
 Content = Literal["text", "json", "binary"]
 """What a file holds: lines of text, lines of JSON, or bytes that are neither. Tells what is safe on a terminal."""
 
@@ -96,7 +97,10 @@ class Source:
     is not understood, both when the first list is asked for.
     """
 
-    def __init__(self, store: Store, view: View, choice: Choice, benchmarks: Benchmarks | None = None) -> None:
+    def __init__(
+        self, store: Store, view: View, choice: Choice, benchmarks: Benchmarks | None = None, told: Told | None = None
+    ) -> None:
+        """`told`: hears how many were handed out so far, of which noun."""
         self.store = store
         self.view = view
         self.choice = choice
@@ -104,6 +108,7 @@ class Source:
         self.counts: dict[str, int] = {}
         """How many were handed out, by noun, of what was asked for: {"label": 5}. Of the last time, if asked twice."""
         self._benchmarks = benchmarks
+        self._told = told
 
     @property
     def benchmarks(self) -> Benchmarks:
@@ -143,6 +148,8 @@ class Source:
 
         def count(chunk: list[T]) -> list[T]:
             self.counts[noun] += len(chunk)
+            if self._told is not None:
+                self._told(noun, self.counts[noun])
             return chunk
 
         return map(count, chunks)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.errors import WRONG_USAGE
-from fcreview.exporters.base import Benchmarks, Content, ExportError, FolderFormat, Format, Sink, Source
+from fcreview.exporters.base import Benchmarks, Content, ExportError, FolderFormat, Format, Sink, Source, Told
 from fcreview.exporters.placing import new_file, new_folder
 from fcreview.exporters.registry import EXPORTERS
 
@@ -38,10 +38,11 @@ def export(
     stdout: Callable[[Content], Sink] = standard_output,
     choice: Choice | None = None,
     benchmarks: Benchmarks | None = None,
+    told: Told | None = None,
 ) -> dict[str, int]:
     """Writes the items that the view selects in the format `name`. Returns how many of what: {"label": 5}. `choice`
     says which labels of these items, and how much of each; all of them, unless it is given. `benchmarks` is needed by
-    formats that write their files.
+    formats that write their files; `told` hears how many there are so far.
 
     `out` is a file or a folder, which is there whole or not at all, or `-` for standard output: `stdout` then gives
     what takes the bytes. ExportError for a place that cannot be written to or that holds something else; FilterError
@@ -50,7 +51,7 @@ def export(
     from fcreview.store.labels.reading import EVERY_LABEL
     from fcreview.store.rows import View
 
-    source = Source(store, view or View(), choice or EVERY_LABEL, benchmarks)
+    source = Source(store, view or View(), choice or EVERY_LABEL, benchmarks, told)
     chosen = _format(name)
     if str(out) == STANDARD_OUTPUT:
         if isinstance(chosen, FolderFormat):

@@ -27,6 +27,12 @@ def test_every_item_and_every_reviewed_target_is_there(store: Store, tmp_path: P
     assert [row["decided_by"] for row in rows] == ["unanimous", "disputed", "unanimous", "unanimous", "official"]
 
 
+def test_it_is_told_how_many_there_are_so_far(store: Store, tmp_path: Path) -> None:
+    told: list[tuple[str, int]] = []
+    export(store, "csv", tmp_path / "labels", told=lambda noun, number: told.append((noun, number)))
+    assert told and told[-1] == ("label", 5)
+
+
 @pytest.mark.parametrize("name", LABELS)
 def test_a_filter_chooses_items(store: Store, tmp_path: Path, name: str) -> None:
     assert export(store, name, tmp_path / "some", View(where="official:fail")) == {"label": 3}

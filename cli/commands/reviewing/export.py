@@ -12,6 +12,7 @@ from fcreview.cli.errors import UsageError
 from fcreview.cli.options import Annotator, Data, ErrataOption, PathArgument, PolicyOption, WhereOption, WorkspaceOption
 from fcreview.cli.output import note, printed
 from fcreview.cli.program import UNWRAPPED
+from fcreview.cli.progress import Progress
 from fcreview.exporters.registry import FORMATS
 from fcreview.text.words import count_of
 
@@ -75,7 +76,20 @@ def export(
     place = Place([path], data, workspace, annotator=annotator, policy=policy, errata=errata)
     with opened(place) as session:
         view = session.view(where, queue=_choosing(queue) or "dataset")
-        counts = exports.export(session.store, format, out, view, printed, choice, lend(place))
+        progress = Progress("exporting", "{:,}".format, quiet=out == exports.STANDARD_OUTPUT)
+        try:
+            counts = exports.export(
+                session.store,
+                format,
+                out,
+                view,
+                printed,
+                choice,
+                lend(place),
+                lambda noun, number: progress(f"{noun}s", number, 0),
+            )
+        finally:
+            progress.close()
         if not any(counts.values()):
             note(f"nothing to export: {_why(session, view, choice)}")
     if format == "native":

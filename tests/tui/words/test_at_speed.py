@@ -47,8 +47,8 @@ class Laden(Session):
 
     dice = random.Random(1)
 
-    async def ask(self, question: Callable[[Store], T]) -> T:
-        answer = await super().ask(question)
+    async def ask(self, question: Callable[[Store], T], *, leavable: bool = False) -> T:
+        answer = await super().ask(question, leavable=leavable)
         await asyncio.sleep(self.dice.choice((0, 0, 0.001, 0.005, 0.02)))
         return answer
 

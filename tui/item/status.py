@@ -10,7 +10,7 @@ from fcreview.review import CORRECT
 from fcreview.sanitise import visible
 from fcreview.targets import ITEM, words
 from fcreview.tui.item.asked import Asked
-from fcreview.tui.text.format import hints_line
+from fcreview.tui.text.format import cut_middle, hints_line
 from fcreview.tui.text.lines import Line, Part, line_width, spread
 
 
@@ -68,8 +68,10 @@ def status_line(
     score: Line = ((f" {digits} on: {visible(asked.scored)} ·", "warn"),) if asked.scored else ()
     there: Part = (f" · {share:3} % ", "dim")
     right: Line = ((" in arguments ·" if inside else "", "dim"), *score, (key, "key"), about, there)
+    bare: Line = (*score, (key, "key"), about)
     text, style = remark
     if not text:
+        right = right if line_width(right) < cells else bare
         return spread(((" " + hints(keys, cells - line_width(right) - 2), "dim"),), right, cells)
     left: Line = ((" " + text, style),)
     own: Part = (f" · {pace}" if pace else "", "dim")
@@ -77,13 +79,22 @@ def status_line(
     if target == ITEM:
         choices = [(*led, *right), (*(led if score else (own,)), *score, there), (*score, there), score]
     elif line_width(right) * 2 > cells:
-        choices = [(*led, *right), right, (*score, (key, "key"), about)]
+        choices = [(*led, *right), right, bare]
         if score and asked.scored.startswith(words(target)):
             choices.append(score)
     else:
         choices = [(*led, *right), right]
     fits = (each for each in choices if line_width(left) + line_width(each) < cells)
-    return spread(left, next(fits, choices[-1]), cells)  # what a verdict or a score is about stays
+    chosen = next(fits, None)
+    if chosen is None:  # what a verdict or a score is about stays; it need not be said twice
+        chosen = (
+            choices[-1]
+            if target == ITEM or score
+            else ((key, "key"), (f"verdict on: {visible(words(target))}", "warn"))
+        )
+        room = cells - line_width(chosen) - 2
+        left = ((" " + cut_middle(text.removesuffix(f" · {visible(words(target))}"), max(room, 1)), style),)
+    return spread(left, chosen, cells)
 
 
 def asked_here(target: str, criterion: str) -> Remark:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fcreview.tui.item.asked import Asked
 from fcreview.tui.item.pace import PAUSE, Pace
 from fcreview.tui.item.status import Remark, status_line
@@ -32,3 +34,34 @@ def test_the_line_shows_it_where_there_is_room_and_never_instead_of_what_was_sai
         assert ("1,482 left" in plain(line)) == (cells >= 80)
     on_part = status_line(saved, Asked("turn:1/call:1"), 40, False, 80, {}, "30 done · 4.1 s each · 1,482 left")
     assert "verdict on: turn 1 call 1" in plain(on_part)
+
+
+@pytest.mark.parametrize(
+    ("says", "asked", "cells", "line"),
+    [
+        (
+            "saved: golden wrong, so hallucinated no · turn 1 call 1 light",
+            Asked("turn:1/call:1/arg:light", "hallucinated"),
+            80,
+            " saved: golden wrong, so hallucinated no      T verdict on: turn 1 call 1 light",
+        ),
+        (
+            "saved: golden wrong, so hallucinated no · turn 1 call 1 light",
+            Asked("turn:1/call:1/arg:light", "hallucinated"),
+            60,
+            " saved: … hallucinated no  T verdict on: turn 1 call 1 light",
+        ),
+    ],
+)
+def test_what_was_said_of_a_part_is_not_cut_where_the_part_is_named_anyway(
+    says: str, asked: Asked, cells: int, line: str
+) -> None:
+    shown = plain(status_line(Remark(says), asked, 40, False, cells, {"item.target": "T"}))
+    assert len(shown) == cells and shown.split() == line.split()
+
+
+def test_before_anything_is_said_all_that_is_asked_is_named_in_60_columns() -> None:
+    keys = {"item.target": "T", "item.score": "0", "item.score_1": "1", "item.score_2": "2"}
+    for target in ("item", "response"):
+        shown = plain(status_line(("", ""), Asked(target, scored="response completeness"), 64, False, 60, keys))
+        assert shown.rstrip().endswith(f"0 1 2 on: response completeness · T verdict on: {target}")

@@ -9,6 +9,7 @@ from typing import Any
 from fcreview.importers.common.jsonl import head
 from fcreview.model import Run
 from fcreview.plan import Found, RunPlan
+from fcreview.values import json_safe
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 HEAD = 8 << 20
@@ -51,6 +52,7 @@ def _plan(path: Path, first: Any) -> RunPlan | None:
     if not isinstance(first, dict):
         return None
     if "fcreview" in first:
+        first = json_safe(first)
         run = Run(
             str(first.get("benchmark") or "generic"),
             str(first.get("generation") or ""),

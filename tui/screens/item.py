@@ -29,6 +29,7 @@ class ItemScreen(Screen[int]):
         self.pane = ItemPane(session, view, partial(ItemScreen, session))
         self.widens = False
         """It gives way to two panes when there is room for them."""
+        self.gave_way = False
 
     def compose(self) -> ComposeResult:
         yield self.pane
@@ -68,6 +69,7 @@ class ItemScreen(Screen[int]):
 
     def on_resize(self) -> None:
         if self.widened and self.pane.in_front:
+            self.gave_way = True
             self.pane.action_back()
 
     def on_item_pane_left(self, left: ItemPane.Left) -> None:

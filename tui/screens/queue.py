@@ -101,7 +101,7 @@ class QueueScreen(Screen[None]):
         self.app.push_screen(screen, partial(self._back_from, screen))
 
     def _back_from(self, screen: ItemScreen, item: int | None) -> None:
-        if screen.widened:
+        if screen.gave_way:  # to two panes, though there may be room for one by now
             self._panes.take_over(screen.pane)
         self._back(item)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from typing import Any
 
 import pytest
+from textual import events
+from textual.geometry import Size
 
 from fcreview.store.rows import View
 from fcreview.tui.screens.item import ItemScreen
@@ -88,3 +92,24 @@ async def test_what_lies_over_the_item_is_answered_first(make_app: Any, settled:
         assert isinstance(pilot.app.screen, QueueScreen) and focused(pilot.app) == "item"
         assert named(pilot.app) == listed(pilot.app) == "simple_0"
         assert [name for name, _ in journal(make_app.stores[0])] == ["simple_0"]
+
+
+@pytest.mark.parametrize("seed", [4, 8, 11])
+async def test_in_a_storm_of_sizes_who_reads_an_item_goes_on_reading_it(make_app: Any, settled: Any, seed: int) -> None:
+    """With the first two, an item that gave way to two panes was lost: by then there was room for one only."""
+    dice = random.Random(seed)
+    async with app_of(make_app).run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await done(pilot, settled, "j", "enter")
+        for _ in range(12):
+            for _ in range(dice.randrange(2, 8)):
+                size = Size(dice.choice([1, 2, 20, 59, 60, 80, 139, 140, 300]), dice.choice([1, 2, 14, 15, 24, 100]))
+                pilot.app._driver._size = size
+                pilot.app.post_message(events.Resize(size, size))
+                await asyncio.sleep(dice.choice([0, 0.001, 0.003, 0.01]))
+            lines = await done(pilot, settled, size=(80, 24))
+            assert any("simple_1" in line and "2/40" in line for line in lines[:3])
+        await done(pilot, settled, "p")
+        assert journal(make_app.stores[0]) == [("simple_1", True)]
+        await done(pilot, settled, "escape")
+        assert listed(pilot.app) == "simple_2"

@@ -189,7 +189,8 @@ class Panes(Horizontal):
             self.item.reviewing.follow()
 
     def take_over(self, pane: ItemPane) -> None:
-        """The screen has widened under an item: that one is shown beside the list, with the focus."""
+        """The screen has widened under an item: that one is shown beside the list, with the focus; in its place, if the
+        screen is narrow again."""
         self._taking = True
         self._take_over(pane)
 
@@ -199,7 +200,10 @@ class Panes(Horizontal):
         if pane.reviewing.begun:
             item.go_on_from(pane)
         self.fit()
-        self.to_item()
+        if not self.to_item():
+            self.query_one("#item-side").display = True
+            self.screen.set_focus(item.text)
+            self.fit()
         self._taking = False
 
     @work(group="item")

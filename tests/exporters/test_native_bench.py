@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples import only_long
 from tests.exporters.rewriting import Key, official_keys, some, written, wrong
 from tests.exporters.test_native import HELD, Opens, namesakes
 from tests.sharing import Imports
@@ -43,7 +44,7 @@ def test_without_reviews_every_file_is_the_original(bench: Path, opened: Opens, 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("place", RUNS)
-@pytest.mark.parametrize("share", [0.2, 0.9])
+@pytest.mark.parametrize("share", [0.2, pytest.param(0.9, marks=only_long)])
 def test_what_people_say_is_official_when_it_is_read_again(
     bench: Path, opened: Opens, imports: Imports, tmp_path: Path, place: str, share: float
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import PROGRAM, Done, in_this_process
+from tests.faults.processes import LONG
 
 ITEM = "special_incomplete_1"
 
@@ -60,7 +61,7 @@ def _limited() -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", KINDS if LONG else KINDS[::2], ids=lambda kind: kind.__name__)
 def test_what_is_no_journal_is_told_and_the_others_count(
     sample: Path, environ: dict[str, str], kind: Callable[[Path], None]
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from fcreview.store.reviews.reader import read_journals
 from fcreview.store.workspace import find_workspace
-from tests.faults.processes import processes_with, times
+from tests.faults.processes import LONG, processes_with, times
 from tests.faults.pty_program import OnTerminal
 from tests.waiting import until
 
@@ -85,7 +85,7 @@ def results_never_end(place: Path) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     "happens",
-    [store_goes, results_change, results_go, results_are_pipes, results_never_end],
+    [store_goes, results_are_pipes, *([results_change, results_go, results_never_end] if LONG else [])],
     ids=lambda each: each.__name__,
 )
 def test_what_is_followed_may_turn_into_anything(

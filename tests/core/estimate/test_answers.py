@@ -156,7 +156,7 @@ def test_needed_is_where_the_variance_of_a_mean_over_what_is_left_is_small_enoug
 
 @pytest.mark.sweep
 def test_the_intervals_hold_as_often_as_they_say() -> None:
-    held, rounds = np.zeros(2), 120
+    held, rounds = np.zeros(2), 60
     for at in range(rounds):
         own, people = map(np.array, scores(at))
         places = sample(60, at)

@@ -72,7 +72,7 @@ def test_parts_reviewed_whole_are_known() -> None:
 
 @pytest.mark.sweep
 def test_the_intervals_hold_as_often_as_they_say() -> None:
-    held, rounds = 0, 120
+    held, rounds = 0, 60
     for at in range(rounds):
         parts = [sampled(500, 2 * at, 60), sampled(200, 2 * at + 1, 40)]
         one = found(*(standings for standings, _ in parts), seed=at)["mean"]

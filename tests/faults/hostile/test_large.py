@@ -32,6 +32,7 @@ ONCE_SLOW = [
     ("bfcl", ("BFCL_v4_simple_python_result.json", "result"), "calls in text"),
 ]
 """What took a minute and more: each argument looked at all others, each call at all before it."""
+TRIED = ONCE_SLOW if LONG else ONCE_SLOW[1:]
 LARGEST = (
     "SELECT run, id FROM items LEFT JOIN (SELECT item, sum(length(arguments)) AS size FROM calls GROUP BY item)"
     " USING (item) ORDER BY size DESC NULLS LAST LIMIT 1"
@@ -70,7 +71,7 @@ def cases(benchmark: str) -> Iterator[tuple[int, dict[tuple[str, ...], str]]]:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize("benchmark", BENCHMARKS if LONG else BENCHMARKS[3:5])
 def test_every_command_ends_in_bounds(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
     for count, large in cases(benchmark):
         print(f"{benchmark}: {count} values, {large}", flush=True)
@@ -93,7 +94,7 @@ def test_every_command_ends_in_bounds(tmp_path: Path, environ: dict[str, str], b
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("benchmark", "field", "form"), ONCE_SLOW, ids=[each[0] for each in ONCE_SLOW])
+@pytest.mark.parametrize(("benchmark", "field", "form"), TRIED, ids=[each[0] for each in TRIED])
 def test_its_screen_answers(
     tmp_path: Path, environ: dict[str, str], benchmark: str, field: tuple[str, ...], form: str
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,33 +31,44 @@ def standard_output(content: Content) -> Sink:  # noqa: ARG001 - bytes are bytes
     return sys.stdout.buffer
 
 
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """By a person, or by nobody."""
+
+    stdout: Callable[[Content], Sink] = standard_output
+    """What takes the bytes that go to standard output."""
+    told: Told | None = None
+    """Hears how many there are so far."""
+
+
+NOBODY = Watched()
+
+
 def export(
     store: Store,
     name: str,
     out: str | Path,
     view: View | None = None,
-    stdout: Callable[[Content], Sink] = standard_output,
+    watched: Watched = NOBODY,
     choice: Choice | None = None,
     benchmarks: Benchmarks | None = None,
-    told: Told | None = None,
 ) -> dict[str, int]:
     """Writes the items that the view selects in the format `name`. Returns how many of what: {"label": 5}. `choice`
     says which labels of these items, and how much of each; all of them, unless it is given. `benchmarks` is needed by
-    formats that write their files; `told` hears how many there are so far.
+    formats that write their files.
 
-    `out` is a file or a folder, which is there whole or not at all, or `-` for standard output: `stdout` then gives
-    what takes the bytes. ExportError for a place that cannot be written to or that holds something else; FilterError
-    and StoreError are the store's own.
+    `out` is a file or a folder, which is there whole or not at all, or `-` for standard output. ExportError for a place
+    that cannot be written to or that holds something else; FilterError and StoreError are the store's own.
     """
     from fcreview.store.labels.reading import EVERY_LABEL
     from fcreview.store.rows import View
 
-    source = Source(store, view or View(), choice or EVERY_LABEL, benchmarks, told)
+    source = Source(store, view or View(), choice or EVERY_LABEL, benchmarks, watched.told)
     chosen = _format(name)
     if str(out) == STANDARD_OUTPUT:
         if isinstance(chosen, FolderFormat):
             raise FormatError(f"{name} makes a folder, which standard output cannot take: name one with -o")
-        sink = stdout(chosen.content)
+        sink = watched.stdout(chosen.content)
         chosen.load()(source, sink)
         sys.stdout.flush()
         return source.counts

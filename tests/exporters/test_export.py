@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fcreview.exporters.csv import cell
-from fcreview.exporters.export import export
+from fcreview.exporters.export import Watched, export
 from fcreview.store.labels.fields import LABEL_FIELDS
 from fcreview.store.rows import View
 from fcreview.store.store import Store
@@ -29,7 +29,7 @@ def test_every_item_and_every_reviewed_target_is_there(store: Store, tmp_path: P
 
 def test_it_is_told_how_many_there_are_so_far(store: Store, tmp_path: Path) -> None:
     told: list[tuple[str, int]] = []
-    export(store, "csv", tmp_path / "labels", told=lambda noun, number: told.append((noun, number)))
+    export(store, "csv", tmp_path / "labels", watched=Watched(told=lambda noun, number: told.append((noun, number))))
     assert told and told[-1] == ("label", 5)
 
 

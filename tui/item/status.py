@@ -78,22 +78,17 @@ def status_line(
     led: Line = (own, (" ·" if pace else "", "dim"))
     if target == ITEM:
         choices = [(*led, *right), (*(led if score else (own,)), *score, there), (*score, there), score]
-    elif line_width(right) * 2 > cells:
+    else:
         choices = [(*led, *right), right, bare]
         if score and asked.scored.startswith(words(target)):
             choices.append(score)
-    else:
-        choices = [(*led, *right), right]
     fits = (each for each in choices if line_width(left) + line_width(each) < cells)
-    chosen = next(fits, None)
-    if chosen is None:  # what a verdict or a score is about stays; it need not be said twice
-        chosen = (
-            choices[-1]
-            if target == ITEM or score
-            else ((key, "key"), (f"verdict on: {visible(words(target))}", "warn"))
-        )
-        room = cells - line_width(chosen) - 2
-        left = ((" " + cut_middle(text.removesuffix(f" · {visible(words(target))}"), max(room, 1)), style),)
+    chosen = next(fits, choices[-1])  # what a verdict or a score is about stays
+    place = f" · {visible(words(target))}"
+    if target != ITEM and text.endswith(place) and line_width(left) + line_width(chosen) >= cells:
+        if not score:  # it need not be said twice
+            chosen = ((key, "key"), (f"verdict on:{place[2:]}", "warn"))
+        left = ((" " + cut_middle(text.removesuffix(place), max(cells - line_width(chosen) - 2, 1)), style),)
     return spread(left, chosen, cells)
 
 

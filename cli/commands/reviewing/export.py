@@ -77,17 +77,9 @@ def export(
     with opened(place) as session:
         view = session.view(where, queue=_choosing(queue) or "dataset")
         progress = Progress("exporting", "{:,}".format, quiet=out == exports.STANDARD_OUTPUT)
+        watched = exports.Watched(printed, lambda noun, number: progress(f"{noun}s", number, 0))
         try:
-            counts = exports.export(
-                session.store,
-                format,
-                out,
-                view,
-                printed,
-                choice,
-                lend(place),
-                lambda noun, number: progress(f"{noun}s", number, 0),
-            )
+            counts = exports.export(session.store, format, out, view, watched, choice, lend(place))
         finally:
             progress.close()
         if not any(counts.values()):

@@ -23,6 +23,9 @@ RUNS = {
     "complexfuncbench": "complexfuncbench",
     "hammerbench/legacy": "hammerbench/legacy",
 }
+ALIKE = ("bfcl_v1_panel", "bfcl_families/v1", "bfcl_families/v3")
+"""Written by the same code as others, and long."""
+SHARES = [pytest.param(place, marks=only_long if place in ALIKE else ()) for place in RUNS]
 TOLD: dict[str, Callable[[Key], bool]] = {
     "it is not known which milestones": lambda key: key[0][2] == "zh" and "process" in key[1] + key[3],
     "the judge's yes to right answers": lambda key: key[3].endswith(" LLM"),
@@ -43,7 +46,7 @@ def test_without_reviews_every_file_is_the_original(bench: Path, opened: Opens, 
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("place", RUNS)
+@pytest.mark.parametrize("place", SHARES)
 @pytest.mark.parametrize("share", [0.2, pytest.param(0.9, marks=only_long)])
 def test_what_people_say_is_official_when_it_is_read_again(
     bench: Path, opened: Opens, imports: Imports, tmp_path: Path, place: str, share: float

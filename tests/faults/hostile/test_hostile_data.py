@@ -20,7 +20,7 @@ from tests.faults.hostile import data as hostile_data
 from tests.faults.hostile.data import BENCHMARKS, SUFFIX, Change
 from tests.faults.hostile.exercise import check, exercise, harmful
 from tests.faults.hostile.large import once
-from tests.faults.processes import times
+from tests.faults.processes import LONG, times
 from tests.faults.pty_program import OnTerminal
 from tests.tui import idle
 
@@ -56,7 +56,7 @@ def changes(benchmark: str) -> Iterator[tuple[str, Change]]:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize("benchmark", BENCHMARKS if LONG else BENCHMARKS[::2])
 def test_no_command_obeys_it_or_fails_of_it(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
     tried = items = 0
     for name, change in changes(benchmark):

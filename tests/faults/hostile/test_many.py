@@ -11,7 +11,7 @@ import pytest
 
 from tests.commands import in_this_process
 from tests.faults.hostile.exercise import check
-from tests.faults.processes import times
+from tests.faults.processes import LONG, times
 
 FEW = 1_000
 MANY = times(4_000, 16_000)
@@ -72,6 +72,7 @@ def seconds(folder: Path, environ: dict[str, str], count: int) -> list[float]:
     return taken
 
 
+@pytest.mark.skipif(not LONG, reason="takes half a minute: make faults")
 @pytest.mark.sweep
 def test_what_grows_with_an_item_grows_no_faster_than_it(tmp_path: Path, environ: dict[str, str]) -> None:
     few = seconds(tmp_path / "few", environ, FEW)

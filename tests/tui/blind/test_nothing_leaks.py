@@ -24,6 +24,7 @@ from fcreview.tui.app import FcreviewApp
 from fcreview.tui.keymap import split
 from fcreview.tui.keytable import ITEM, ITEM_TEXT, QUEUE
 from fcreview.tui.session import Session
+from tests.examples import only_long
 from tests.tui import idle
 from tests.tui.blind.worlds import ONE, OTHER, PLANTED, World, built
 from tests.tui.conftest import screen_lines
@@ -182,7 +183,7 @@ def hidden(of: list[str], world: World) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+@pytest.mark.parametrize("size", [pytest.param((80, 24), marks=only_long), (160, 50)])
 def test_all_that_is_shown_is_the_same_and_no_planted_word(tmp_path: Path, size: tuple[int, int]) -> None:
     one, other = both(tmp_path / "work", lambda workspace: walked(workspace, size))
     same(one, other)

@@ -21,8 +21,9 @@ test: compiled
 	$(PYTEST) -m "not sweep"
 
 # Whole published runs and hundreds of random cases: what takes minutes and seldom finds more than `test` does. CI asks it too.
+# Hostile data in every field is hunted with `make faults` only.
 sweep: compiled
-	$(PYTEST) -m sweep
+	$(PYTEST) -m sweep --ignore=tests/faults/hostile --ignore=tests/faults/kept
 
 # The programs of tests/faults in their long form, one after the other. docs/reliability.md has their counts.
 faults: compiled

@@ -36,7 +36,7 @@ TOLD: dict[str, Callable[[Key], bool]] = {
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("place", RUNS)
+@pytest.mark.parametrize("place", SHARES)
 def test_without_reviews_every_file_is_the_original(bench: Path, opened: Opens, tmp_path: Path, place: str) -> None:
     written(opened([bench / place]), [], [bench / place], tmp_path / "out")
     copies = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]

@@ -10,7 +10,7 @@ from fcreview.review import CORRECT
 from fcreview.sanitise import visible
 from fcreview.targets import ITEM, words
 from fcreview.tui.item.asked import Asked
-from fcreview.tui.text.format import cut_middle, hints_line
+from fcreview.tui.text.format import cut, cut_middle, hints_line
 from fcreview.tui.text.lines import Line, Part, line_width, spread
 
 
@@ -22,6 +22,8 @@ class Remark(NamedTuple):
 
 
 SILENT = Remark("", "")
+FOLLOWS = ", so "
+"""`golden wrong, so pass`: what was asked stands at the end there, else at the beginning."""
 SCORES = ("item.score", "item.score_1", "item.score_2")
 
 
@@ -88,7 +90,8 @@ def status_line(
     if target != ITEM and text.endswith(place) and line_width(left) + line_width(chosen) >= cells:
         if not score:  # it need not be said twice
             chosen = ((key, "key"), (f"verdict on:{place[2:]}", "warn"))
-        left = ((" " + cut_middle(text.removesuffix(place), max(cells - line_width(chosen) - 2, 1)), style),)
+        shorten = cut_middle if FOLLOWS in text else cut
+        left = ((" " + shorten(text.removesuffix(place), max(cells - line_width(chosen) - 2, 1)), style),)
     return spread(left, chosen, cells)
 
 

@@ -65,3 +65,9 @@ def test_before_anything_is_said_all_that_is_asked_is_named_in_60_columns() -> N
     for target in ("item", "response"):
         shown = plain(status_line(("", ""), Asked(target, scored="response completeness"), 64, False, 60, keys))
         assert shown.rstrip().endswith(f"0 1 2 on: response completeness · T verdict on: {target}")
+
+
+def test_what_is_overruled_is_cut_before_what_was_said() -> None:
+    says = Remark("saved: equivalent fail, overrules official rule tier · turn 1 call 1")
+    shown = plain(status_line(says, Asked("turn:1/call:1", "equivalent"), 40, False, 80, {"item.target": "T"}))
+    assert shown.startswith(" saved: equivalent fail, overrules") and shown.endswith("T verdict on: turn 1 call 1")

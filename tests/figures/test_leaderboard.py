@@ -11,6 +11,7 @@ import pytest
 
 from fcreview.cli.reporting.parts import figures_of
 from fcreview.figures import Key
+from tests.examples import only_long
 from tests.figures.reviewed import Reviewed
 
 Opened = Callable[[Sequence[Path]], Reviewed]
@@ -135,7 +136,7 @@ def test_v4_equals_every_column_of_the_leaderboard(bench: Path, opened: Opened, 
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("place", ["bfcl_v1", *(pytest.param(name, marks=pytest.mark.sweep) for name in LARGE)])
+@pytest.mark.parametrize("place", ["bfcl_v1", *(pytest.param(name, marks=only_long) for name in LARGE)])
 def test_every_category_equals_the_header_of_its_score_file(bench: Path, opened: Opened, place: str) -> None:
     """There is no leaderboard file of these generations: what was printed are the headers."""
     runs = opened([bench / place])

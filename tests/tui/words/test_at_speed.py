@@ -25,7 +25,7 @@ from fcreview.tui.app import FcreviewApp
 from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.screens.note import NoteScreen
 from fcreview.tui.session import Session
-from tests.examples import LONG
+from tests.examples import only_long
 from tests.store.factory import Imported
 from tests.tui.at_once import press, until
 from tests.tui.conftest import screen_lines
@@ -101,9 +101,10 @@ class Watched:
         return {*before, *(name for begun, name in self._frames if moment - INSTANT < begun <= moment)}
 
 
+@only_long
 @pytest.mark.sweep
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 12) if LONG else [1])
+@pytest.mark.parametrize("seed", range(1, 12))
 async def test_thirty_items_at_speed(
     seed: int, imported: Imported, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

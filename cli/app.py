@@ -10,6 +10,7 @@ from pathlib import Path
 from fcreview.cli.errors import FAILED, FINE, INTERRUPTED, ReaderGoneError, explain
 from fcreview.cli.output import note
 from fcreview.cli.signals import heed, told_to_end
+from fcreview.sanitise import clip, visible
 
 COMMANDS = {
     "open": "fcreview.cli.commands.opening.open_:open_",
@@ -44,7 +45,7 @@ COMMANDS = {
 A module is loaded when its command, or help on all of them, is asked for."""
 
 LONGEST = 2_000
-"""Characters of a line of an error."""
+"""Cells of a line of an error: what it quotes may be as long as anybody made it."""
 SELDOM = (50_000, 20, 50)
 """Garbage collection. What is loaded at the start stays: looking through it again and again takes 20 ms more."""
 
@@ -95,13 +96,8 @@ def run(arguments: list[str]) -> int:
         if os.environ.get("FCREVIEW_DEBUG") == "1":
             raise
         code, lines = explain(error)
-        note("\n".join(_cut(line) for line in (f"fcreview: {lines[0]}", *lines[1:])))
+        note("\n".join(clip(visible(line), LONGEST) for line in (f"fcreview: {lines[0]}", *lines[1:])))
         return code or FAILED
-
-
-def _cut(line: str) -> str:
-    """What a message quotes may be as long as anybody made it."""
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
 def app() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,14 @@ def imported_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sample(imported_sample: Path, tmp_path: Path) -> Path:
     """The ACEBench sample run, imported; a copy of one's own."""
     return shutil.copytree(imported_sample, tmp_path / "runs")
+
+
+@pytest.fixture
+def screens(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Apps run in this process as they do in the tests of screens."""
+    from tests.tui import idle
+    from tests.tui.plain_terminal import plain_terminal
+
+    with plain_terminal(monkeypatch):
+        idle.instead_of_pauses(monkeypatch)
+        yield

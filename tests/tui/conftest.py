@@ -15,23 +15,17 @@ from fcreview.store.reviews.journal import Journal
 from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.session import Session
-from fcreview.tui.text import theme
 from tests.store.factory import Imported
 from tests.tui import idle
+from tests.tui.plain_terminal import plain_terminal
 
 Rows = list[dict[str, Any]]
 
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The unicode set in colour, whatever terminal the tests run on."""
-    for name in ("NO_COLOR", "LC_ALL", "LC_CTYPE", "FCREVIEW_ASCII"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("LANG", "en_US.UTF-8")
-    monkeypatch.setenv("TERM", "xterm-256color")
-    theme.forget()
-    yield
-    theme.forget()
+    with plain_terminal(monkeypatch):
+        yield
 
 
 @pytest.fixture(autouse=True)

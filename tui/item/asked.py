@@ -18,6 +18,8 @@ from fcreview.targets import ITEM, RESPONSE
 
 SOURCES = ("judge", "official", "rule")
 """Whose verdict is answered where several stand at a target: a judge's first."""
+GOLDEN_WRONG = "golden wrong, so "
+"""Before what that makes of the verdict."""
 
 
 @dataclass(frozen=True, slots=True)

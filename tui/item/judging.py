@@ -14,7 +14,7 @@ from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
 from fcreview.targets import ITEM, RESPONSE, words
 from fcreview.text.words import word
-from fcreview.tui.item.asked import Asked, asked, judged_open
+from fcreview.tui.item.asked import GOLDEN_WRONG, Asked, asked, judged_open
 
 if TYPE_CHECKING:
     from fcreview.review import ItemKey
@@ -121,7 +121,7 @@ class Judging:
             return Outcome(f"name the right labels{keys and ': ' + keys}", style="warn")
         said = answered(value, asked.criterion)
         if key == "golden":
-            said = f"golden wrong, so {said}"
+            said = GOLDEN_WRONG + said
         elif fault is not None:
             said += f", {fault} is wrong"
         review = Said(target=about.target, criterion=asked.criterion, verdict=value, fault=fault)

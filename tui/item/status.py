@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fcreview.review import CORRECT
 from fcreview.sanitise import visible
 from fcreview.targets import ITEM, words
-from fcreview.tui.item.asked import Asked
+from fcreview.tui.item.asked import GOLDEN_WRONG, Asked
 from fcreview.tui.text.format import cut, cut_middle, hints_line
 from fcreview.tui.text.lines import Line, Part, line_width, spread
 
@@ -22,8 +22,6 @@ class Remark(NamedTuple):
 
 
 SILENT = Remark("", "")
-FOLLOWS = ", so "
-"""`golden wrong, so pass`: what was asked stands at the end there, else at the beginning."""
 SCORES = ("item.score", "item.score_1", "item.score_2")
 
 
@@ -90,7 +88,8 @@ def status_line(
     if target != ITEM and text.endswith(place) and line_width(left) + line_width(chosen) >= cells:
         if not score:  # it need not be said twice
             chosen = ((key, "key"), (f"verdict on:{place[2:]}", "warn"))
-        shorten = cut_middle if FOLLOWS in text else cut
+        # what was asked stands at the end there, else at the beginning
+        shorten = cut_middle if GOLDEN_WRONG in text else cut
         left = ((" " + shorten(text.removesuffix(place), max(cells - line_width(chosen) - 2, 1)), style),)
     return spread(left, chosen, cells)
 

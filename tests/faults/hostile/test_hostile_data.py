@@ -14,7 +14,6 @@ from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.session import Session
-from fcreview.tui.text import theme
 from tests.commands import in_this_process
 from tests.faults.hostile import data as hostile_data
 from tests.faults.hostile.data import BENCHMARKS, SUFFIX, Change
@@ -114,17 +113,6 @@ def test_what_is_made_for_programs_is_harmless_on_a_terminal(tmp_path: Path, env
         shown = PROGRESS.sub("", app.bytes.decode().replace("\r\n", "\n"))
         assert len(shown) > 100, words
         assert not harmful(shown), words
-
-
-@pytest.fixture
-def screens(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("NO_COLOR", "LC_ALL", "LC_CTYPE", "FCREVIEW_ASCII"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("LANG", "en_US.UTF-8")
-    theme.forget()
-    idle.instead_of_pauses(monkeypatch)
-    yield
-    theme.forget()
 
 
 @pytest.mark.sweep

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.session import Session
-from fcreview.tui.text import theme
 from tests.commands import environment, in_this_process
 from tests.faults.hostile.exercise import harmful
 from tests.faults.hostile.limits import within
@@ -34,17 +32,6 @@ WANTED = {"filters", "history", "positions", "queues", "first", "rules.jsonl"}
 KEYS = [
     "f", "up", "up", "tab", "escape", "slash", "up", "escape", "o", "escape", "r", "escape", "enter", "]", "q", "u",
 ]  # fmt: skip
-
-
-@pytest.fixture
-def screens(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("NO_COLOR", "LC_ALL", "LC_CTYPE", "FCREVIEW_ASCII"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("LANG", "en_US.UTF-8")
-    theme.forget()
-    idle.instead_of_pauses(monkeypatch)
-    yield
-    theme.forget()
 
 
 async def opened(place: Path, keys: list[str]) -> None:

@@ -14,7 +14,7 @@ from tests.tui.document.test_document_offer import offered as item_offering
 
 
 def shown(here: Under, functions: Any = OFFERED, cells: int = 40) -> list[str]:
-    of = Beside(functions, here)
+    of = Beside(functions, here, cells)
     return [plain(line).rstrip("─ ") for at in range(len(of)) for line in of.lines(at, cells)]
 
 
@@ -28,14 +28,14 @@ def test_goldens_function_then_predicteds() -> None:
 
 def test_the_parameter_under_the_cursor_is_marked_and_comes_into_sight() -> None:
     here = under(scene(item_offering("get_weather")), "turn:1/call:1/arg:city")
-    of = Beside(OFFERED, here)
+    of = Beside(OFFERED, here, 40)
     assert of.marked is not None
     assert plain(of.lines(of.marked, 40)[0]) == f"  {symbols().arrow} city  string"
     assert under(scene(item_offering("get_weather")), "turn:1/call:1").argument == "city", "the first that differs"
 
 
 def test_an_argument_that_the_function_does_not_have_is_said_to_be_none_of_it() -> None:
-    of = Beside(OFFERED, Under(("ls",), "days\x1b[2J"))
+    of = Beside(OFFERED, Under(("ls",), "days\x1b[2J"), 40)
     assert of.marked == len(of) - 1
     assert plain(of.lines(of.marked, 40)[0]) == f"  {symbols().arrow} days\u241b[2J  no such parameter"
 

@@ -47,7 +47,7 @@ def faults(detail: ItemDetail, width: int, height: int) -> Iterator[str]:
 def overlong_documents(detail: ItemDetail, key: str) -> Iterator[str]:
     """Of the functions beside the values."""
     of = scene(detail.item)
-    beside = Beside(detail.item.functions, under(of, key) or offered(of))
+    beside = Beside(detail.item.functions, under(of, key) or offered(of), LEAST_DOCUMENT)
     for at in range(len(beside)):
         wide = next((each for each in beside.lines(at, LEAST_DOCUMENT) if line_width(each) > LEAST_DOCUMENT), None)
         if wide is not None:

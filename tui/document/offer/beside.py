@@ -21,25 +21,28 @@ class Beside:
     functions: Sequence[dict[str, object]]
     """Those on offer."""
     here: Under
-    _parts: list[tuple[str | None, list[Line]]] = field(default_factory=list)
-    _cells: int = 0
+    cells: int
+    """For which it is laid out first."""
+    _parts: list[tuple[str | None, list[Line]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._parts = self._laid_out(self.cells)
 
     def __len__(self) -> int:
-        return len(self._of(self._cells or 40))
+        return len(self._parts)
 
     def lines(self, index: int, cells: int) -> Sequence[Line]:
-        return self._of(cells)[index][1]
+        if cells != self.cells:
+            self.cells, self._parts = cells, self._laid_out(cells)
+        return self._parts[index][1]
 
     @property
     def marked(self) -> int | None:
         """The block of the parameter under the cursor."""
-        parts = self._of(self._cells or 40)
         wanted = self.here.argument
-        return next((at for at, (name, _) in enumerate(parts) if name is not None and name == wanted), None)
+        return next((at for at, (name, _) in enumerate(self._parts) if name is not None and name == wanted), None)
 
-    def _of(self, cells: int) -> list[tuple[str | None, list[Line]]]:
-        if cells == self._cells:
-            return self._parts
+    def _laid_out(self, cells: int) -> list[tuple[str | None, list[Line]]]:
         parts: list[tuple[str | None, list[Line]]] = []
         known = [str(each.get("name")) for each in self.functions]
         for name in self.here.functions:
@@ -49,8 +52,7 @@ class Beside:
             parts += function_parts(name, document, self.here.argument, cells, known)
         if self.here.argument and all(self.here.argument != name for name, _ in parts):
             parts.append((self.here.argument, [_stranger(self.here.argument, cells)]))
-        self._cells, self._parts = cells, parts
-        return self._parts
+        return parts
 
 
 def _stranger(argument: str, cells: int) -> Line:

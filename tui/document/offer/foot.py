@@ -16,7 +16,7 @@ from fcreview.tui.document.offer.function import (
 )
 from fcreview.tui.document.offer.under import under
 from fcreview.tui.document.scene import Scene
-from fcreview.tui.text.lines import BLANK, Line, fit, labelled, rule, wrap_text
+from fcreview.tui.text.lines import Line, fit, labelled, rule, wrap_text
 
 ROWS = 2
 """Rows of the description."""
@@ -24,29 +24,25 @@ VALUES = 200
 """Characters of an enumeration."""
 
 
-def foot_lines(of: Scene, key: str, cells: int, free: int) -> list[Line]:
-    """`key` is that of the block under the cursor; `free`: how many lines there are."""
+def foot_lines(of: Scene, key: str, cells: int, free: int, *, whole: bool = True) -> list[Line]:
+    """`key` is that of the block under the cursor; `free`: how many lines there are. `whole`: the document too, not
+    only its parameter."""
     here = under(of, key)
-    document = function_named(of.item.functions, here.functions[0]) if here.functions else None
-    if document is not None and sum(map(len, parameters_of(document))) < free:
-        lines = [BLANK, *function_lines(here.functions[0], document, here.argument, cells)]
-        if len(lines) <= free:
-            return lines[1:]
-    return parameter_lines(of, key, cells, free)
-
-
-def parameter_lines(of: Scene, key: str, cells: int, free: int) -> list[Line]:  # noqa: ARG001 - it is cut
-    """`── city · string, required · enum: ["a", "b"] · default: "a" ──` and its description, of an argument. Empty for
-    anything else."""
-    here = under(of, key)
-    if not here.functions or here.argument is None or "/arg:" not in key:
+    document = function_named(of.item.functions, here.functions[0]) if here else None
+    if document is None:
         return []
-    name, argument = here.functions[0], here.argument
-    document = function_named(of.item.functions, name)
+    name = here.functions[0]
+    if whole and sum(map(len, parameters_of(document))) < free:
+        lines = function_lines(name, document, here.argument, cells)
+        if len(lines) < free:  # one stays blank
+            return lines
+    return _parameter_lines(name, document, here.argument, cells) if here.argument and "/arg:" in key else []
+
+
+def _parameter_lines(name: str, document: dict[str, Any], argument: str, cells: int) -> list[Line]:
+    """`── city · string, required · enum: ["a", "b"] · default: "a" ──` and its description."""
     schema = schema_of(document, argument)
     if schema is None:
-        if document is None:
-            return []
         stranger = f" · no parameter of {visible(name)}"
         return [rule(((visible(argument), "strong"), (stranger, "warn")), cells)]
     required = argument in parameters_of(document)[0]

@@ -57,7 +57,7 @@ class ItemBody(Horizontal):
         if self._shown[0] is functions and self._shown[1] == here:
             return
         self._shown = (functions, here)
-        beside = Beside(functions, here)
+        beside = Beside(functions, here, self._document.cells)
         self._document.show(beside)
         if beside.marked is not None:
             self._document.reveal(beside.marked)

@@ -16,7 +16,7 @@ from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.document.blocks import Block, BlockSource
 from fcreview.tui.document.document import decisive
-from fcreview.tui.document.offer.foot import foot_lines, parameter_lines
+from fcreview.tui.document.offer.foot import foot_lines
 from fcreview.tui.document.offer.under import Under, offered, under
 from fcreview.tui.document.scene import Scene, scene
 from fcreview.tui.item.cursor import Cursor
@@ -135,8 +135,7 @@ class ItemText(DocumentView):
     def _foot(self, key: str, free: int) -> Sequence[Line]:
         if self.documented:
             return ()
-        shown = parameter_lines if self.reading.options.documents else foot_lines
-        return shown(self._of_item, key, self.cells, free)
+        return foot_lines(self._of_item, key, self.cells, free, whole=not self.reading.options.documents)
 
     @property
     def under(self) -> Under:

@@ -1,0 +1,21 @@
+"""What tests with screens take for their terminal, whatever one they run on: the unicode set, in colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from fcreview.tui.text import theme
+
+
+@contextmanager
+def plain_terminal(patch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("NO_COLOR", "LC_ALL", "LC_CTYPE", "FCREVIEW_ASCII"):
+        patch.delenv(name, raising=False)
+    patch.setenv("LANG", "en_US.UTF-8")
+    patch.setenv("TERM", "xterm-256color")
+    theme.forget()
+    yield
+    theme.forget()

@@ -20,6 +20,8 @@ from statistics import median
 from synthetic import write_run
 from terminal import Terminal
 
+from fcreview.store.workspace import find_workspace
+
 FCREVIEW = str(Path(sys.executable).with_name("fcreview"))
 TIMES = 3
 SCAN = "import duckdb, sys; duckdb.connect(sys.argv[1], read_only=True).execute({query!r}).fetchall()"
@@ -46,9 +48,9 @@ def processor_seconds(command: list[str], times: int = TIMES) -> float:
     return median(taken)
 
 
-def measure(folder: Path, results: Path, items: int) -> None:
+def measure(results: Path, items: int) -> None:
     path = str(results)
-    store = str(folder / ".fcreview" / "store.duckdb")
+    store = str(find_workspace(results).store)
     bare = processor_seconds([sys.executable, "-c", SCAN.format(query=QUERY), store])
     print(f"  bare scan          {bare:6.2f} s")
     for label, arguments in (
@@ -87,7 +89,7 @@ def main() -> None:
             write_runs(folder, asked.runs, asked.items)
         print(f"{asked.runs} runs of {asked.items:,} items")
         print(f"  import             {processor_seconds([FCREVIEW, 'import', str(results)], 1):6.2f} s")
-        measure(folder, results, asked.items)
+        measure(results, asked.items)
         open_it(results)
 
 

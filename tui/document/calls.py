@@ -12,13 +12,16 @@ from fcreview.model import Call, Pair, Side
 from fcreview.sanitise import visible, width
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.changed import ALTERNATIVES, Stretch, marked, shifted, stretches
-from fcreview.tui.text.lines import Line, Part, column, fit, fold_text, line, line_width, rule, wrap
+from fcreview.tui.text.format import cut_middle
+from fcreview.tui.text.lines import RULE, Line, Part, column, fit, fold_text, line, line_width, rule, wrap
 from fcreview.tui.text.theme import STATE_STYLES
 
 COLUMN_ROWS = 3
 """A value that needs more rows of its column than this is shown below its name over the whole width."""
 READABLE = 44
 """Cells between the beginnings of both values, from where on more would only part them; longer values get more."""
+SHORT_NAME = 24
+"""Cells of a function's name that gives way to what is said of its call."""
 ONE_SIDED = {"-": "missing", "+": "extra"}
 UNDECODED_ROWS = 8
 PLAIN_TO_SEE = re.compile(r"value differs: |function differs: |(one|[0-9,]+) places? inside differs?$")
@@ -180,11 +183,13 @@ def around(text: str, at: int, room: int) -> tuple[str, int]:
 def pair_heading(pair: Pair, number: int, count: int, cells: int, also: Sequence[str] = ()) -> Line:
     """`── turn 1 · call 1 of 2 · get_weather · - missing ──`; `also`: what else there is to say of the call."""
     what = f"turn {pair.turn + 1} · call {number} of {count} · "
-    parts: list[Part] = [(what, ""), (visible(pair.name), "strong")]
+    state: list[Part] = []
     if pair.state in ONE_SIDED:
-        parts.append((f" · {pair.state} {ONE_SIDED[pair.state]}", STATE_STYLES[pair.state]))
-    parts += [(f" · {visible(each)}", "dim") for each in also]
-    return rule(tuple(parts), cells)
+        state = [(f" · {pair.state} {ONE_SIDED[pair.state]}", STATE_STYLES[pair.state])]
+    said = [(f" · {visible(each)}", "dim") for each in also]
+    room = cells - RULE - width(what) - line_width(tuple(state))
+    name = cut_middle(visible(pair.name), max(room - line_width(tuple(said)), min(room, SHORT_NAME), 1))
+    return rule(((what, ""), (name, "strong"), *state, *said), cells)
 
 
 def call_text(name: str, call: Call | None) -> str:

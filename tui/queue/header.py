@@ -11,7 +11,7 @@ from fcreview.sanitise import visible, width
 from fcreview.store.rows import CHOOSING, RunRow, View
 from fcreview.text.words import NO_DATASET, count_of
 from fcreview.tui.queue.state import SHUFFLED
-from fcreview.tui.text.format import cut, cut_middle, rate_of, recomputed
+from fcreview.tui.text.format import cut, cut_middle, rate_of, recomputed, waiting_words
 from fcreview.tui.text.lines import Line, Part, line_width, rule, spread
 from fcreview.tui.text.theme import symbols
 
@@ -181,8 +181,7 @@ def view_line(view: View, where: str, search: str, standing: Standing, cells: in
 def looking(runs: Sequence[RunRow] | None, seconds: float, leave: str) -> str:
     """`looking through 1,000,000 items · 2 s · Esc leaves them`"""
     among = f" through {count_of(rates(runs).items, 'item')}" if runs else ""
-    parts = [f"looking{among}", f"{seconds:.0f} s" if seconds >= 1 else "", f"{leave} leaves them" if leave else ""]
-    return f" {symbols().between} ".join(filter(None, parts))
+    return waiting_words(f"looking{among}", seconds, leave)
 
 
 def message_line(message: str, cells: int) -> Line:

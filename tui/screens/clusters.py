@@ -25,6 +25,7 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
     """Gives the filter terms of the group or cluster that was chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(CLUSTERS)
+    DOING = "counting failures"
 
     def __init__(self, load: Callable[[int], Awaitable[Counted]], place: ClusterPlace) -> None:
         super().__init__(load=self._counted)

@@ -15,11 +15,13 @@ from fcreview.text.words import count_of
 from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import PICKER
 from fcreview.tui.text.choices import Choices
+from fcreview.tui.text.format import waiting_words
 from fcreview.tui.text.lines import Line, fit, rule, spread
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.line_list import TextList
 from fcreview.tui.widgets.status import KeyLine
+from fcreview.tui.widgets.waiting import Waiting
 from fcreview.tui.widgets.work import work
 
 T = TypeVar("T")
@@ -30,6 +32,8 @@ class PickScreen(ModalScreen[T | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(PICKER)
     CSS_PATH = "pick.tcss"
+    DOING = "reading"
+    """What is told while choices are waited for."""
 
     def __init__(
         self, choices: Choices[T] | None = None, *, load: Callable[[], Awaitable[Choices[T] | None]] | None = None
@@ -37,6 +41,7 @@ class PickScreen(ModalScreen[T | None]):
         super().__init__(classes="small" if choices and choices.small else None)
         self._choices = choices
         self._load_choices = load
+        self.waiting = Waiting(self, self._say_how_long)
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -62,8 +67,14 @@ class PickScreen(ModalScreen[T | None]):
     @work()
     async def _load(self) -> None:
         if self._load_choices is not None:
+            self.waiting.begin()
             self._choices = await self._load_choices()
+            self.waiting.end()
             self._draw()
+
+    def _say_how_long(self, seconds: float) -> None:
+        said = fit(((f" {waiting_words(self.DOING, seconds)}", "dim"),), self.size.width)
+        self.query_one("#pick-title", LineBar).show(said)
 
     def on_resize(self) -> None:
         self._draw()

@@ -98,3 +98,9 @@ def _gap(hints: Sequence[tuple[str, str]], cells: int) -> int:
     if len(hints) < 2:
         return 3
     return min(3, (cells - 1 - sum(width(key) + 1 + width(says) for key, says in hints)) // (len(hints) - 1))
+
+
+def waiting_words(what: str, seconds: float, leave: str = "") -> str:
+    """`counting failures · 2 s · Esc leaves them`; `leave`: the key that does."""
+    parts = [what, f"{seconds:.0f} s" if seconds >= 1 else "", f"{leave} leaves them" if leave else ""]
+    return f" {symbols().between} ".join(filter(None, parts))

@@ -16,6 +16,8 @@ Part = tuple[str, str]
 Line = tuple[Part, ...]
 
 BLANK: Line = ()
+RULE = 6
+"""Cells of a rule that its text never takes."""
 
 
 def line(text: str, style: str = "") -> Line:
@@ -105,8 +107,7 @@ def labelled(label: str, rows: Sequence[str], style: str = "", label_style: str 
 def rule(parts: Line, cells: int, dash: str = "") -> Line:
     """`── text ─────────` over the whole width; the text is clipped so that two dashes remain at its end."""
     dash = dash or symbols().rule
-    room = max(cells - 6, 1)
-    fitted = fit(parts, room)
+    fitted = fit(parts, max(cells - RULE, 1))
     rest = max(cells - 4 - line_width(fitted), 0)
     return ((dash * 2 + " ", "dim"), *fitted, (" " + dash * rest, "dim"))
 

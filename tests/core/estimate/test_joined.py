@@ -13,6 +13,7 @@ from fcreview.estimate.run import Run
 from fcreview.estimate.standing import Standing
 from fcreview.figures import Figure, Scored
 from tests.core.estimate.test_estimates import drawn_from, made, run_of, settle
+from tests.examples import only_long
 
 
 def mean_of_both(parts: Sequence[Sequence[Scored]]) -> list[Figure]:
@@ -71,6 +72,7 @@ def test_parts_reviewed_whole_are_known() -> None:
 
 
 @pytest.mark.sweep
+@only_long
 def test_the_intervals_hold_as_often_as_they_say() -> None:
     held, rounds = 0, 60
     for at in range(rounds):

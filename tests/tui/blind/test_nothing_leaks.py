@@ -49,9 +49,7 @@ KEY_NAMES = {":": "colon", " ": "space", "-": "minus", "@": "at", '"': "quotatio
 
 
 def _key(char: str) -> str:
-    return {":": "colon", " ": "space", "-": "minus", "@": "at", '"': "quotation_mark", ">": "greater_than_sign"}.get(
-        char, char
-    )
+    return KEY_NAMES.get(char, char)
 
 
 TYPED = [f"f|{text}" for text in ("official:fail", "issues", "stale", "you:none", "zaphod", "annotator:bob", "tag:x")]
@@ -107,7 +105,8 @@ async def walked(workspace: Workspace, size: tuple[int, int]) -> list[str]:
             for keys in steps:
                 for key in keys:
                     await pilot.press(key)
-                    await settle()
+                    await idle.worked(app)
+                await settle()
                 kept.append(f"{' '.join(keys)}\n" + "\n".join(screen_lines(app)))
                 if keys[:1] == ("y",):
                     kept.append(copied.read_text() if copied.exists() else "")
@@ -121,9 +120,10 @@ async def walked(workspace: Workspace, size: tuple[int, int]) -> list[str]:
         await do(*HISTORY_WALK, *palette_walk("fail", *OFFERED), *HISTORY_WALK, *QUEUE_WALK)
         for each in TYPED:
             await do(("f", *(_key(char) for char in each[2:]), "enter"), ("escape", "F"))
-        for _ in range(WALKED):
+        for at in range(WALKED):
             if "enter open" in screen_lines(app)[-1]:
                 await do(("enter",))
+            if at == 0:
                 await do(*palette_walk(*OFFERED[:3], *OFFERED[4:]))
             await do(*ITEM_WALK, ("right_square_bracket",))
         await do(("q",), ("o", "enter"), ("colon",), ("escape",))

@@ -9,7 +9,7 @@ from fcreview.extra import Extra, RecordPlace
 from fcreview.model import Accept, Call, Message, Verdict
 from fcreview.review import Opinion
 from fcreview.sanitise import visible, width
-from fcreview.tui.document.calls import READABLE, around
+from fcreview.tui.document.calls import READABLE, around, pair_heading
 from fcreview.tui.document.changed import changed
 from fcreview.tui.document.header import header_line
 from fcreview.tui.text.lines import plain
@@ -84,6 +84,18 @@ def test_missing_and_extra_calls_say_so() -> None:
     assert lines[5].split() == ["-", "y", "2", "(missing)"]
     extra = text(detail(item([], [predicted("c", z=1)])))
     assert any("c · + extra ─" in line for line in extra)
+
+
+@pytest.mark.parametrize("cells", [30, 60, 80, 160])
+def test_a_long_name_gives_way_to_what_is_said_of_its_call(cells: int) -> None:
+    name = "transport.reservations.cancel_every_booking_of_this_traveller_within"
+    [pair] = detail(item([golden(name, a=1)], [])).item.pairs
+    shown = plain(pair_heading(pair, 1, 1, cells))
+    assert width(shown) == cells
+    assert ("· - missing ─" in shown) == (cells > 30)
+    assert "within" in shown or cells < 80
+    also = plain(pair_heading(pair, 1, 1, cells, ["already called in step 2"]))
+    assert width(also) == cells and ("· already called in step 2 ─" in also) == (cells == 160)
 
 
 def test_many_equal_arguments_are_one_line_and_unfold() -> None:

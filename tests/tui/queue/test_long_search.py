@@ -1,45 +1,112 @@
-"""A search that takes long says so, and can be left: what was shown is there again at once."""
+"""What takes long says so, and can be left: what was shown is there again at once."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import duckdb
 import pytest
+from textual.pilot import Pilot
 
+from fcreview.calls.clusters import Cluster
+from fcreview.store.rows import View
 from fcreview.store.store import Store
+from fcreview.store.told import Told
 from fcreview.tui.queue import loading
 from fcreview.tui.queue.loading import Loaded, Request, load_rows
-from fcreview.tui.screens.panes import queue as pane
+from fcreview.tui.widgets import waiting
 from tests.tui.conftest import screen_lines
+from tests.tui.idle import held_threads
 
 ENDLESS = "SELECT count(*) FROM range(1000000000000) a, range(1000000000000) b WHERE a.range + b.range = -1"
+
+
+@pytest.fixture(autouse=True)
+def told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "LATE", 0.05)
+
+
+class Endless:
+    """Asks a store something that has no end, and remembers that it was broken off."""
+
+    broken_off = 0
+
+    def __call__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        try:
+            connection.execute(ENDLESS)
+        except duckdb.InterruptException:
+            self.broken_off += 1
+            raise
+
+
+async def told(pilot: Pilot[Any], words: str) -> str:
+    """The line that says it, as soon as it is there."""
+    async with asyncio.timeout(30):
+        while not (found := [line for line in screen_lines(pilot.app) if words in line]):
+            await pilot.pause(0.02)
+    return found[0]
 
 
 async def test_a_long_search_tells_how_long_it_takes_and_escape_leaves_it(
     make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken_off = []
+    endless = Endless()
 
     def searched(request: Request, store: Store) -> Loaded:
         if "kangaroo" in request.view.where:
-            try:
-                store.connection.execute(ENDLESS)
-            except duckdb.InterruptException:
-                broken_off.append(request.view.where)
-                raise
+            endless(store.connection)
         return load_rows(request, store)
 
     monkeypatch.setattr(loading, "load_rows", searched)
-    monkeypatch.setattr(pane, "LATE", 0.05)
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
         before = await settled(pilot)
-        await pilot.press("f", *"text:kangaroo", "enter")
-        async with asyncio.timeout(30):
-            while not any("looking through 2 items" in line for line in screen_lines(pilot.app)):
-                await pilot.pause(0.02)
-        assert any("Esc leaves them" in line for line in screen_lines(pilot.app))
-        await pilot.press("escape")
+        with held_threads():
+            await pilot.press("f", *"text:kangaroo", "enter")
+            assert "Esc leaves them" in await told(pilot, "looking through 2 items")
+            await pilot.press("escape")
         assert await settled(pilot) == before
-        assert broken_off == ["text:kangaroo"]
+        assert endless.broken_off == 1
+
+
+async def test_clusters_that_are_long_in_coming_can_be_left(
+    make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endless = Endless()
+
+    def clusters(store: Store, view: View, by: int) -> list[Cluster]:
+        endless(store.connection)
+        return []
+
+    monkeypatch.setattr(Store, "clusters", clusters)
+    async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
+        before = await settled(pilot)
+        with held_threads():
+            await pilot.press("c")
+            await told(pilot, "counting failures")
+            await pilot.press("escape")
+        assert await settled(pilot) == before
+        assert endless.broken_off == 1
+
+
+async def test_a_comparison_that_is_long_in_coming_can_be_left(
+    make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endless = Endless()
+
+    def outcomes(told: Told, view: View, runs: Sequence[int], source: str) -> None:
+        endless(told._connection)
+
+    monkeypatch.setattr(Told, "outcomes", outcomes)
+    async with make_app(runs={"maple-8b": [{}], "birch-7b": [{}]}).run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        with held_threads():
+            await pilot.press("r", "j", "x", "j", "x")
+            await told(pilot, "comparing")
+            await pilot.press("escape")
+        runs = await settled(pilot)
+        assert "2 runs" in runs[0], runs
+        await pilot.press("escape")
+        assert await settled(pilot)
+        assert endless.broken_off == 1

@@ -34,7 +34,7 @@ class AgreementScreen(FiguresScreen, inherit_bindings=False):
         self._cells: dict[Scope, list[Cell]] = {scope: [] for scope in SCOPES}
 
     async def compute(self) -> None:
-        ratings = await self._session.ask(lambda store: store.told.agreement_rows(self._view))
+        ratings = await self._session.ask(lambda store: store.told.agreement_rows(self._view), leavable=True)
         groups = await asyncio.to_thread(_groups, ratings)
         for at, group in enumerate(groups):
             self.show_progress(f"{at} of {len(groups)} groups computed")

@@ -39,7 +39,7 @@ class CalibrationScreen(FiguresScreen, inherit_bindings=False):
         """Whether anything was drawn at random."""
 
     async def compute(self) -> None:
-        cases = await self._session.ask(lambda store: store.told.cases(self._view))
+        cases = await self._session.ask(lambda store: store.told.cases(self._view), leavable=True)
         self._random = any(case.random for case in cases)
         scopes = told_scopes(cases)
         for at, scope in enumerate(scopes):

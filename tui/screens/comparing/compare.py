@@ -25,6 +25,7 @@ class CompareScreen(PickScreen[int | None], inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(COMPARE)
     CSS_PATH = "../pick.tcss"
+    DOING = "comparing"
 
     def __init__(self, session: Session, view: View, runs: tuple[RunRow, RunRow]) -> None:
         super().__init__()
@@ -39,10 +40,13 @@ class CompareScreen(PickScreen[int | None], inherit_bindings=False):
     @work(exclusive=True, group="compare")
     async def _compute(self) -> None:
         (a, first), (b, second) = ((row.run, visible(row.info.model)) for row in self._both)
-        found = await self._session.ask(lambda store: store.told.outcomes(self._view, (a, b), self._source))
+        source = self._source
+        self.waiting.begin()
+        found = await self._session.ask(lambda store: store.told.outcomes(self._view, (a, b), source), leavable=True)
         self._found = await asyncio.to_thread(compared, found[a], found[b])
-        choices = comparison_choices(self._found, self._source)
-        choices.title = f"A {first}, B {second}, {self._source}"
+        self.waiting.end()
+        choices = comparison_choices(self._found, source)
+        choices.title = f"A {first}, B {second}, {source}"
         self._choices = choices
         self._draw()
         self.list.move_cursor(choices.cursor)

@@ -6,14 +6,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
-from textual.timer import Timer
 
 from fcreview.store.filters.language import FilterError
 from fcreview.tui.queue import header
@@ -27,13 +24,12 @@ from fcreview.tui.session import Session, SessionError
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.filter_line import FilterLine
 from fcreview.tui.widgets.queue_list import QueueList
+from fcreview.tui.widgets.waiting import Waiting
 from fcreview.tui.widgets.work import work
 
 if TYPE_CHECKING:
     from fcreview.estimate.share import Share
 
-LATE = 0.5
-"""Seconds after which, and how often, is said what is waited for."""
 RATES = ("runs", "rates")
 """Bars of what only the store knows."""
 
@@ -67,9 +63,8 @@ class QueuePane(Vertical):
         """What is kept for the next start, and shown there until the store is open."""
         self._read = False
         """What is shown is what the store says."""
-        self._waiting: Timer | None = None
-        """Tells how long what is asked for takes."""
-        self._since = 0.0
+        self._waiting = Waiting(self, self._say_how_long)
+        self._leave = ""
         self._whole = False
         """The header, too, is of what was loaded last."""
 
@@ -185,16 +180,13 @@ class QueuePane(Vertical):
     def load(self, standing: Standing, message: str = "", *, leave: str = "") -> None:
         """The view anew, with the cursor on the item if it is in it, else on the line. `leave`: the key that leads
         back to what is shown; it does so at once."""
-        self._wanted = standing
-        if self._waiting is not None:
-            self._waiting.stop()
-        self._since = monotonic()
-        self._waiting = self.set_interval(LATE, partial(self._say_how_long, leave))
+        self._wanted, self._leave = standing, leave
+        self._waiting.begin()
         self._load_view(standing, message)
 
-    def _say_how_long(self, leave: str) -> None:
+    def _say_how_long(self, seconds: float) -> None:
         if self._wanted is not None and self._read:
-            self.say(header.looking(self._choosing.shown_runs, monotonic() - self._since, leave))
+            self.say(header.looking(self._choosing.shown_runs, seconds, self._leave))
 
     @work(exclusive=True, group="view")
     async def _load_view(self, standing: Standing, message: str) -> None:
@@ -222,8 +214,7 @@ class QueuePane(Vertical):
 
     def _show_rows(self, loaded: Loaded, message: str) -> None:
         self._message, self._wanted = message, None
-        if self._waiting is not None:
-            self._waiting.stop()
+        self._waiting.end()
         if not self._read and self._glance is not None and self._glance.loaded != loaded:
             self._glance = None
         if self._read or self._glance is None:

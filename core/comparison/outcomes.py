@@ -27,9 +27,8 @@ class ItemPlace(NamedTuple):
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """An item of a run with one source's verdict."""
+class Outcome(NamedTuple):
+    """An item of a run with one source's verdict. A tuple: of hundreds of runs there are hundreds of thousands."""
 
     item: int
     """Row key in the store."""
@@ -78,18 +77,19 @@ class Aligned:
 def aligned(runs: Sequence[Sequence[Outcome]]) -> Aligned:
     """Items are the same that have the same benchmark, generation, language, category and id, and ask the same
     question. One that stands several times in a run meets the others in order."""
+    places = {each.place for run in runs for each in run}
     generations = tuple(dict.fromkeys(each.place.generation for run in runs for each in run))
-    many = len(generations) > 1
+    keys = {place: place._replace(generation="") if len(generations) > 1 else place for place in places}
     asked: defaultdict[ItemPlace, dict[str, None]] = defaultdict(dict)
     for run in runs:
         for each in run:
             if each.question:
-                asked[_key(each, many)][each.question] = None
+                asked[keys[each.place]][each.question] = None
     cells: dict[tuple[ItemPlace, str, int], list[Outcome | None]] = {}
     for number, run in enumerate(runs):
         seen: defaultdict[tuple[ItemPlace, str], int] = defaultdict(int)
         for each in run:
-            key = _key(each, many)
+            key = keys[each.place]
             # A run without a dataset does not know what was asked: where there is one question only, it was that.
             question = each.question or (next(iter(asked[key])) if len(asked[key]) == 1 else "")
             nth = seen[key, question]
@@ -97,10 +97,6 @@ def aligned(runs: Sequence[Sequence[Outcome]]) -> Aligned:
             cells.setdefault((key, question, nth), [None] * len(runs))[number] = each
     rows = [Row(_first(found).place, tuple(found)) for found in cells.values()]
     return Aligned(rows, generations, sum(len(questions) > 1 for questions in asked.values()))
-
-
-def _key(outcome: Outcome, many: bool) -> ItemPlace:
-    return outcome.place._replace(generation="") if many else outcome.place
 
 
 def _first(outcomes: Iterable[Outcome | None]) -> Outcome:

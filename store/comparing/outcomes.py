@@ -39,9 +39,23 @@ def outcomes(
         f" i.prediction_hash, i.golden_hash {FROM} WHERE {where} ORDER BY i.item",
         params,
     )
-    for run, item, category, name, *rest in rows.fetchall():
-        place = ItemPlace(*dataset_of[run], category, name)
-        group, question, passes, error_type, difference, prediction, golden = rest
+    places: dict[tuple[tuple[str, str, str], str, str], ItemPlace] = {}
+    """One for all runs."""
+    for (
+        run,
+        item,
+        category,
+        name,
+        group,
+        question,
+        passes,
+        error_type,
+        difference,
+        prediction,
+        golden,
+    ) in rows.fetchall():
+        at = (dataset_of[run], category, name)
+        place = places.get(at) or places.setdefault(at, ItemPlace(*dataset_of[run], category, name))
         found[run].append(
             Outcome(item, place, group, question or "", passes, error_type, difference, prediction or "", golden or "")
         )

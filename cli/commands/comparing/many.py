@@ -14,6 +14,8 @@ from fcreview.text.words import count_of, rate
 MARKS = {True: "✓", False: "✗", None: "·"}
 PLAIN_MARKS = {True: "P", False: "F", None: "."}
 """For a locale that has not the others."""
+ENDS = 20
+"""Of more than three times as many runs these many of the best and of the weakest have their marks shown."""
 
 
 def show_many(sides: Sequence[Side], found: Matrix, limit: int | None, *, as_json: bool) -> None:
@@ -83,12 +85,13 @@ def print_items(heading: str, items: Sequence[MatrixItem], limit: int) -> None:
     if not items or not limit:
         return
     emit()
-    emit(heading)
+    left_out = f" ({ENDS} best and {ENDS} weakest; --json has all)" if len(items[0].verdicts) > 3 * ENDS else ""
+    emit(heading + left_out)
     marks = MARKS if (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" else PLAIN_MARKS
     rows = [
         [
             text_of(item.row.place.id), text_of(item.row.place.category), f"{item.passing} of {item.known}",
-            "".join(marks[verdict] for verdict in item.verdicts),
+            _marks([marks[verdict] for verdict in item.verdicts]),
         ]
         for item in items[:limit]
     ]  # fmt: skip
@@ -96,3 +99,7 @@ def print_items(heading: str, items: Sequence[MatrixItem], limit: int) -> None:
         emit(line)
     if len(items) > limit:
         emit(f"… {len(items) - limit:,} more: --limit {len(items)}")
+
+
+def _marks(of: Sequence[str]) -> str:
+    return "".join(of if len(of) <= 3 * ENDS else (*of[:ENDS], " … ", *of[-ENDS:]))

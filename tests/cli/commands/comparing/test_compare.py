@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from fcreview.cli.commands.comparing.many import print_items
+from fcreview.comparison.matrix import matrix
 from tests.cli.conftest import ANSWERS, ERRORS, Cli, write_two
+from tests.core.comparison.made import run
 
 
 @pytest.mark.sweep
@@ -110,3 +113,15 @@ def test_what_cannot_be_compared_is_said(
     assert done.code == code
     assert why in done.err
     assert done.out == ""
+
+
+@pytest.mark.parametrize(("runs", "marks"), [(60, 60), (61, 40), (300, 40)])
+def test_of_many_runs_the_best_and_the_weakest_have_their_marks(
+    capsys: pytest.CaptureFixture[str], runs: int, marks: int
+) -> None:
+    found = matrix([run("F" if at % 3 else "P") for at in range(runs)])
+    print_items("hardest items first", found.items, 5)
+    heading, _, item = capsys.readouterr().out.split("\n")[1:4]
+    assert item.count("✓") + item.count("✗") == marks
+    assert item.split()[-1].endswith("✗") and ("✓ … ✗" in item) == (marks < runs)
+    assert ("20 best and 20 weakest" in heading) == (marks < runs)

@@ -42,7 +42,7 @@ def processor_seconds(command: list[str], times: int = TIMES) -> float:
     taken = []
     for _ in range(times):
         before = os.times()
-        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
         after = os.times()
         taken.append(after.children_user + after.children_system - before.children_user - before.children_system)
     return median(taken)

@@ -61,7 +61,7 @@ def _limited() -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("kind", KINDS if LONG else KINDS[::2], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", KINDS if LONG else [a_device, a_pipe], ids=lambda kind: kind.__name__)
 def test_what_is_no_journal_is_told_and_the_others_count(
     sample: Path, environ: dict[str, str], kind: Callable[[Path], None]
 ) -> None:

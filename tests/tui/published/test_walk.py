@@ -1,5 +1,5 @@
-"""Every item of the published runs on screen: a sample of two benchmarks in `make test`, of all in `make sweep`, every
-single one with FCREVIEW_WALK=all."""
+"""Every item of the published runs on screen: a sample of each in `make sweep`, every single one with
+FCREVIEW_WALK=all."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from fcreview.store.rows import View
 from fcreview.store.store import Store
+from tests.examples import only_long
 from tests.sharing import Imports
 from tests.tui.published.walking import SIZES, faults
 
@@ -23,9 +24,10 @@ NAMED = {
     "confetti": ("conversationsclean_1", "conversationsclean_6", "conversationsclean_137", "dialogacts_10"),
     "hammerbench": ("mQmA_7_2", "IS_0_3"),
 }
-QUICK = ("complexfuncbench", "confetti")
+ALIKE = ("bfcl_families", "bfcl_v1_july")
+"""Told by the same code as the others, and long in importing."""
 OTHERS = ("bfcl_v1", "bfcl_families", "bfcl_v1_july")
-FOLDERS = [pytest.param(name, id=name, marks=[] if name in QUICK else pytest.mark.sweep) for name in (*NAMED, *OTHERS)]
+FOLDERS = [pytest.param(name, id=name, marks=only_long if name in ALIKE else ()) for name in (*NAMED, *OTHERS)]
 
 
 def chosen(store: Store, named: tuple[str, ...]) -> list[int]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fcreview.review import CORRECT
-from fcreview.sanitise import visible
+from fcreview.sanitise import visible, width
 from fcreview.targets import ITEM, words
 from fcreview.tui.item.asked import GOLDEN_WRONG, Asked
-from fcreview.tui.text.format import cut, cut_middle, hints_line
+from fcreview.tui.text.format import cut, hints_line
 from fcreview.tui.text.lines import Line, Part, line_width, spread
+from fcreview.tui.text.theme import symbols
 
 
 class Remark(NamedTuple):
@@ -88,9 +89,11 @@ def status_line(
     if target != ITEM and text.endswith(place) and line_width(left) + line_width(chosen) >= cells:
         if not score:  # it need not be said twice
             chosen = ((key, "key"), (f"verdict on:{place[2:]}", "warn"))
-        # what was asked stands at the end there, else at the beginning
-        shorten = cut_middle if GOLDEN_WRONG in text else cut
-        left = ((" " + shorten(text.removesuffix(place), max(cells - line_width(chosen) - 2, 1)), style),)
+        room, said = max(cells - line_width(chosen) - 2, 1), text.removesuffix(place)
+        for shorter in (f"golden {symbols().failed} ", f"{symbols().ellipsis} "):  # what was asked stands behind it
+            if width(said) > room:
+                said = text.removesuffix(place).replace(GOLDEN_WRONG, shorter)
+        left = ((" " + cut(said, room), style),)
     return spread(left, chosen, cells)
 
 

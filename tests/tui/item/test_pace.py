@@ -51,6 +51,18 @@ def test_the_line_shows_it_where_there_is_room_and_never_instead_of_what_was_sai
             60,
             " saved: … hallucinated no  T verdict on: turn 1 call 1 light",
         ),
+        (
+            "saved: golden wrong, so hallucinated no · response",
+            Asked("response", "hallucinated"),
+            60,
+            " saved: golden ✗ hallucinated no  T verdict on: response",
+        ),
+        (
+            "saved: golden wrong, so dialog_act agent_function_calling · response",
+            Asked("response", "dialog_act"),
+            60,
+            " saved: … dialog_act agent_function…  T verdict on: response",
+        ),
     ],
 )
 def test_what_was_said_of_a_part_is_not_cut_where_the_part_is_named_anyway(

@@ -18,7 +18,7 @@ from statistics import median
 
 import orjson
 from first_paint import FCREVIEW
-from many_runs import processor_seconds, write_runs
+from many_runs import seconds, write_runs
 from synthetic import write_run
 from terminal import Terminal
 
@@ -43,20 +43,17 @@ def run(*arguments: object) -> None:
     subprocess.run([FCREVIEW, *map(str, arguments)], check=True, stdin=subprocess.DEVNULL, capture_output=True)
 
 
-def told(what: str, seconds: float, budget: float, more: str = "") -> None:
-    kept = "kept" if seconds <= budget else "missed"
-    print(
-        f"  {what:<42} {seconds * 1000:8,.0f} ms   of {budget * 1000:8,.0f} ms   {kept}   {more}".rstrip(), flush=True
-    )
+def told(what: str, taken: float, budget: float, more: str = "") -> None:
+    kept = "kept" if taken <= budget else "missed"
+    print(f"  {what:<42} {taken * 1000:8,.0f} ms   of {budget * 1000:8,.0f} ms   {kept}   {more}".rstrip(), flush=True)
 
 
 def command(what: str, budget: float, *arguments: object, beyond: bool = False) -> None:
     """`beyond`: the budget is of what it takes more than a start."""
-    both = [(clocked(lambda: run("--version")), clocked(lambda: run(*arguments))) for _ in range(3)]
-    start, seconds = (median(times) for times in zip(*both, strict=True))
-    start_work, work = processor_seconds([FCREVIEW, "--version"]), processor_seconds([FCREVIEW, *map(str, arguments)])
+    start, start_work = seconds([FCREVIEW, "--version"])
+    clock, work = seconds([FCREVIEW, *map(str, arguments)])
     more = f"processor {work:.2f} s, a start {start_work:.2f} s"
-    told(what, seconds - start if beyond else seconds, budget, more)
+    told(what, clock - start if beyond else clock, budget, more)
 
 
 def observation(folder: Path) -> None:
@@ -74,8 +71,10 @@ def observation(folder: Path) -> None:
     with Terminal([FCREVIEW, "open", str(file)]) as terminal:
         terminal.wait_for("long_3")
         terminal.settle(0.5)
-        first = terminal.press("enter", 0.5).settled
-        terminal.wait_for("verdict on")
+        before = time.perf_counter() - terminal.started
+        terminal.press("enter", 0)
+        first = terminal.wait_for("verdict on") - before
+        terminal.settle(0.5)
         times = sorted(terminal.press("]").settled for _ in range(10))
     told("item with 300 KB of observation, the first", first, 0.1, "modules are loaded for it")
     told("... the next ones", median(times), 0.1, f"worst {times[-1] * 1000:.0f} ms")

@@ -2,8 +2,8 @@
 
 Usage: python benchmarks/many_runs.py [--runs 300] [--items 1600] [--keep FOLDER]
 The runs are copies of one synthetic run under other names, each opened by its path, so that every run's number is in
-what is asked. Every figure is processor seconds of the whole command, and its ratio to a bare scan of the same store
-(counting its items by category in a process of its own); the pseudo-terminal is clocked, as a person would.
+what is asked. Every figure is of the whole command: on the clock, processor seconds, and their ratio to a bare scan of
+the same store (counting its items by category in a process of its own).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from statistics import median
 
@@ -37,33 +38,41 @@ def write_runs(folder: Path, runs: int, items: int) -> Path:
     return folder / "result"
 
 
-def processor_seconds(command: list[str], times: int = TIMES) -> float:
-    """Of a command that succeeds; the median of several."""
-    taken = []
+def seconds(command: list[str], times: int = TIMES) -> tuple[float, float]:
+    """On the clock and of the processor, of a command that succeeds; the medians of several."""
+    clock, processor = [], []
     for _ in range(times):
-        before = os.times()
+        start, before = time.perf_counter(), os.times()
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
         after = os.times()
-        taken.append(after.children_user + after.children_system - before.children_user - before.children_system)
-    return median(taken)
+        clock.append(time.perf_counter() - start)
+        processor.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    return median(clock), median(processor)
+
+
+def told(label: str, taken: tuple[float, float], bare: float | None = None) -> None:
+    clock, processor = taken
+    scans = "" if bare is None else f"   {processor / bare:5.1f} scans"
+    print(f"  {label:<18} {clock:6.2f} s   processor {processor:6.2f} s{scans}", flush=True)
 
 
 def measure(results: Path, items: int) -> None:
     path = str(results)
     store = str(find_workspace(results).store)
-    bare = processor_seconds([sys.executable, "-c", SCAN.format(query=QUERY), store])
-    print(f"  bare scan          {bare:6.2f} s")
+    scan = seconds([sys.executable, "-c", SCAN.format(query=QUERY), store])
+    told("bare scan", scan)
     for label, arguments in (
         ("--version", ["--version"]),
         ("runs", ["runs", path]),
         ("triage", ["triage", path]),
         ("report", ["report", path]),
+        ("compare two", ["compare", path, "synthetic", "synthetic-0001"]),
+        ("compare all", ["compare", path]),
         ("filter: a column", ["items", path, "--where", "effective:fail function:stock.reserve", "--limit", "5"]),
         ("filter: a text", ["items", path, "--where", f"text:A-{items - 1:06d}", "--limit", "5"]),
         ("export, JSON Lines", ["export", path, "--format", "jsonl", "-o", "-"]),
     ):
-        taken = processor_seconds([FCREVIEW, *arguments])
-        print(f"  {label:<18} {taken:6.2f} s   {taken / bare:5.1f} scans", flush=True)
+        told(label, seconds([FCREVIEW, *arguments]), scan[1])
 
 
 def open_it(results: Path) -> None:
@@ -88,7 +97,7 @@ def main() -> None:
         if not results.is_dir():
             write_runs(folder, asked.runs, asked.items)
         print(f"{asked.runs} runs of {asked.items:,} items")
-        print(f"  import             {processor_seconds([FCREVIEW, 'import', str(results)], 1):6.2f} s")
+        told("import", seconds([FCREVIEW, "import", str(results)], 1))
         measure(results, asked.items)
         open_it(results)
 

@@ -129,7 +129,7 @@ def _remark(of: Pressed, event: dict[str, Any]) -> Iterator[str]:
         yield f"overrules {over}"
     about = event["key"]["id"] if event["target"] == ITEM else words(event["target"])
     moved = " · now " in said or "none left" in said or "end of the queue" in said or of.keys[0] in SCORES
-    named = about in said or of.after.rstrip().endswith(f"verdict on: {about}")
+    named = about in said or of.after.rstrip().endswith(f"verdict on: {about}") or f" 2 on: {about} " in of.after
     if not named and "…" not in said and not moved:
         yield "the remark names something else"
 

@@ -66,7 +66,9 @@ def status_line(
     about: Part = (f"verdict on: {visible(on)}", "dim" if target == ITEM else "warn")
     key = f" {keys['item.target']} " if "item.target" in keys else " "
     digits = " ".join(keys[action] for action in SCORES if action in keys)
-    score: Line = ((f" {digits} on: {visible(asked.scored)} ·", "warn"),) if asked.scored else ()
+    scored = f" {digits} on: {visible(asked.scored)}"
+    score: Line = ((f"{scored} ·", "warn"),) if asked.scored else ()
+    alone: Line = ((scored, "warn"),) if asked.scored else ()
     there: Part = (f" · {share:3} % ", "dim")
     right: Line = ((" in arguments ·" if inside else "", "dim"), *score, (key, "key"), about, there)
     bare: Line = (*score, (key, "key"), about)
@@ -78,11 +80,11 @@ def status_line(
     own: Part = (f" · {pace}" if pace else "", "dim")
     led: Line = (own, (" ·" if pace else "", "dim"))
     if target == ITEM:
-        choices = [(*led, *right), (*(led if score else (own,)), *score, there), (*score, there), score]
+        choices = [(*led, *right), (*(led if score else (own,)), *alone, there), (*alone, there), alone]
     else:
         choices = [(*led, *right), right, bare]
         if score and asked.scored.startswith(words(target)):
-            choices.append(score)
+            choices.append(alone)
     fits = (each for each in choices if line_width(left) + line_width(each) < cells)
     chosen = next(fits, choices[-1])  # what a verdict or a score is about stays
     place = f" · {visible(words(target))}"

@@ -213,5 +213,6 @@ def nothing_found(place: Place, summary: ImportSummary) -> str:
     if summary.runs:
         return f"no run could be imported from {where}"
     errors = [issue for issue in summary.issues if issue["severity"] != "notice"]
-    why = f": {errors[0]['file']}: {errors[0]['what']}" if errors else ""
+    of = f"{errors[0]['file']}: " if errors and errors[0]["file"] != where else ""
+    why = f": {of}{errors[0]['what']}" if errors else ""
     return f"no runs found in {where}{why} (fcreview doctor says what was looked at)"

@@ -166,7 +166,7 @@ def _unclaimed(files: Sequence[Path], found: Found) -> None:
 def _nothing(paths: Sequence[Path], importers: Sequence[Importer]) -> ImportIssue:
     looked = "; ".join(f"{importer.title}: {importer.looks_for}" for importer in importers)
     where = ", ".join(str(path) for path in paths)
-    return ImportIssue(where, None, f"no benchmark run found. Looked for {looked}", severity="error")
+    return ImportIssue(where, None, f"nothing that a benchmark writes. Looked for {looked}", severity="error")
 
 
 def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:

@@ -20,7 +20,7 @@ PLUGINS = (
         "bfcl",
         "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
-        version=4,
+        version=5,
         counts=True,
         mends=True,
         equates=True,

@@ -12,7 +12,7 @@ from fcreview.figures import SOURCES
 from fcreview.reporting.blocks import Page, Section, Table, TableRow, Text
 from fcreview.sanitise import visible
 
-LEGEND = "".join(f'<span class="key {source}"></span> {source} ' for source in SOURCES)
+LEGEND = " ".join(f'<span class="key {source}"></span> {source}' for source in SOURCES)
 DEEPEST = 4
 """Levels of indentation that the style knows."""
 MOST_NUMBERS = 5

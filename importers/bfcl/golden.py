@@ -10,7 +10,7 @@ from fcreview.importers.bfcl.decode.call_text import parse_call_text
 from fcreview.importers.common.guard import names_of
 from fcreview.model import Accept, Call, Fields
 
-SUFFIX = re.compile(r"_\d+\Z")
+_NUMBER = re.compile(r"[_ ]\d+\Z")
 
 
 def golden_calls(answer: Any, category: str, generation: str, functions: Sequence[dict[str, Any]]) -> list[Call]:  # noqa: ARG001
@@ -23,7 +23,7 @@ def golden_calls(answer: Any, category: str, generation: str, functions: Sequenc
         return []
     if isinstance(answer, dict):
         names = names_of(functions)
-        parsed = [_from_answer(_declared(name, names), values) for name, values in answer.items()]
+        parsed = [_from_answer(declared(name, names), values) for name, values in answer.items()]
     elif isinstance(answer, list) and answer and all(isinstance(part, list) for part in answer):
         return [call for turn, texts in enumerate(answer) for call in _numbered(_from_texts(texts, functions), turn)]
     elif isinstance(answer, str):
@@ -43,11 +43,12 @@ def _numbered(calls: list[Call], turn: int) -> list[Call]:
     return calls
 
 
-def _declared(name: str, names: set[Any]) -> str:
-    """V1 tells repeated functions apart by `_1`, `_2`: stripped where what remains is a declared function."""
+def declared(name: str, names: set[Any]) -> str:
+    """V1 tells repeated functions apart by `_1`, `_2` (in some items ` 1`, ` 2`): stripped where what remains is a
+    declared function."""
     if name in names:
         return name
-    stripped = SUFFIX.sub("", name)
+    stripped = _NUMBER.sub("", name)
     return stripped if stripped in names else name
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fcreview.importers.bfcl import files
 from fcreview.importers.bfcl.decode.call_text import parse_call_text
-from fcreview.importers.bfcl.golden import SUFFIX
+from fcreview.importers.bfcl.golden import declared
 from fcreview.importers.bfcl.locate import Categories
 from fcreview.importers.common.guard import names_of
 from fcreview.importers.common.writing.records import Fixes, Json, fields_replaced, only_fields, with_golden, wrong_call
@@ -39,7 +39,7 @@ def _accepting(truth: Any, item: Item, *, old: bool) -> str | None:
     if old:
         names = names_of(item.functions)
         parts: list[Any] = list(truth.items()) if isinstance(truth, dict) else []
-        calls = [(name if name in names else SUFFIX.sub("", name), given) for name, given in parts]
+        calls = [(declared(name, names), given) for name, given in parts]
     else:
         parts = truth if isinstance(truth, list) else []
         calls = [next(iter(each.items())) for each in parts if isinstance(each, dict) and len(each) == 1]

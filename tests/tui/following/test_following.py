@@ -201,6 +201,27 @@ async def test_filters_by_number_and_levels_find_the_same_items(following: Follo
         assert cursor_line(lines)[1] == "d" and "5/5" in lines[2]
 
 
+async def test_items_behind_a_figure_stay_those_items(following: Following, settled: Any) -> None:
+    """They are named by numbers alone: whatever has these numbers now is something else."""
+    app, source = following(rows_of("a", "b", "c", "d"), view=View(queue="dataset"))
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("j", "enter", "f", "f", "q", "C")
+        await settled(pilot)
+        await pilot.press("enter")
+        before = await settled(pilot)
+        assert "of a figure 2 items" in before[2] and before[5].endswith("city of b")
+        source.write(rows_of("new", "a", "b", "c", "d"))
+        lines = await until(pilot, lambda lines: "1 new item" in lines[3])
+        assert lines[5:] == before[5:]
+        await pilot.press("enter")
+        assert "b   1/2" in (await settled(pilot))[0]
+        source.write(rows_of("newer", "new", "a", "b", "c", "d"))
+        await until(pilot, lambda lines: "1 new item" in lines[-2])
+        await pilot.press("right_square_bracket")
+        assert "c   2/2" in (await settled(pilot))[0]
+
+
 @pytest.mark.sweep
 async def test_a_blind_session_follows_without_telling_verdicts(following: Following, settled: Any) -> None:
     app, source = following(rows_of("a", "b"), blind=True)

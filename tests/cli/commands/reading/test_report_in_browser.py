@@ -3,14 +3,14 @@ on a phone, on a desk and on paper."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fcreview.exporters.page.html import html
 from fcreview.reporting.blocks import Bar, Page, Section, Table, TableRow, Text, table
-from tests.chromium import Browser, browsing, chromium
+from tests.chromium import Browser
+from tests.cli.commands.reading.browsed import fits
 from tests.cli.conftest import Cli
 
 pytestmark = [pytest.mark.slow, pytest.mark.process]
@@ -20,21 +20,10 @@ PAPER = 680
 """CSS pixels between the margins of A4."""
 SMALLEST = 11
 """CSS pixels: no text may be smaller."""
-WIDEST = """Math.max(...[...document.querySelectorAll('body *')].filter(each => !each.closest('thead'))
-    .map(each => each.getBoundingClientRect().right))"""
 FONTS = """Math.min(...[...document.querySelectorAll('td, th, p, li')]
     .map(each => parseFloat(getComputedStyle(each).fontSize)))"""
 LONG = "parallel_multiple_function_" * 20
 POLICY = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    program = chromium()
-    if program is None:
-        pytest.skip("no Chromium: the page is not looked at in a browser")
-    with browsing(program, tmp_path_factory.mktemp("profile")) as found:
-        yield found
 
 
 @pytest.fixture
@@ -71,12 +60,6 @@ def hostile(folder: Path) -> Path:
     target = folder / "hostile.html"
     target.write_text(html(Page(LONG, texts, [Section(LONG, blocks, [Section(texts[1], blocks)])])))
     return target
-
-
-def fits(browser: Browser, width: int) -> bool:
-    """Nothing to scroll to sideways, and nothing cut off."""
-    scrolled = browser.value("Math.max(document.documentElement.scrollWidth, innerWidth)")
-    return bool(scrolled == width and browser.value(WIDEST) <= width + 0.5)
 
 
 def test_it_asks_for_nothing_but_itself_and_complains_of_nothing(

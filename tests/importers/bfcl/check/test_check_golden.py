@@ -35,6 +35,8 @@ def test_v1_suffixes_are_stripped_where_a_declared_function_remains() -> None:
         {"play_1": {"song": ["a"]}, "play_2": {"song": ["b"]}, "top_10": {}}, "parallel_function", "V1", PLAY
     )
     assert [(call.name, call.index) for call in calls] == [("play", 0), ("play", 1), ("top_10", 2)]
+    calls = golden_calls({"play 1": {}, "play 2": {}, "top 10": {}}, "parallel_function", "V1", PLAY)
+    assert [call.name for call in calls] == ["play", "play", "top 10"]
 
 
 def test_v1_objects_directly_in_objects() -> None:

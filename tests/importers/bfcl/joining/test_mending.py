@@ -12,6 +12,7 @@ import pytest
 
 from fcreview.errata.entry import Entry, question_hash
 from fcreview.errata.file import Errata, read_errata, write_errata
+from fcreview.importers.bfcl.writing.golden import problem
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model import ImportIssue, Item
 from fcreview.plan import RunPlan
@@ -58,6 +59,12 @@ def corrections(bench: Path, july: list[RunPlan]) -> Errata:
         for id in TEN  # noqa: A001
     ]
     return read_errata(write_errata(entries, [], "2026-01-01", "tester"), "ten.jsonl")
+
+
+def test_the_maintainers_own_corrections_can_be_said(bench: Path, july: list[RunPlan]) -> None:
+    """As a review's golden fix, in each form that the dataset itself has."""
+    new, shown = answers(bench / "bfcl_v1/data"), items(july[0])
+    assert {name: problem(july[0].run, shown[name], {"ground_truth": new[name]}) for name in TEN} == dict.fromkeys(TEN)
 
 
 def test_ten_corrections_give_the_verdicts_of_the_later_dataset(

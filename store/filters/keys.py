@@ -80,7 +80,9 @@ def any_of(term: Term, one: Callable[[Value], Sql]) -> Sql:
 
 def value_key(column: str) -> Callable[[Term], Sql]:
     """JSON as it reads: `golden_value:km` also finds `"km"`; in quotation marks, those of the JSON are a part of it."""
-    return lambda term: any_of(term, lambda value: match(column if value.quoted or value.digest else f"trim({column}, '\"')", value))
+    return lambda term: any_of(
+        term, lambda value: match(column if value.quoted or value.digest else f"trim({column}, '\"')", value)
+    )
 
 
 def text_key(column: str) -> Callable[[Term], Sql]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fcreview.model import ImportIssue
 from fcreview.sanitise import visible
-from fcreview.store.filters.language import only
+from fcreview.store.filters.words import only
 from fcreview.tui.queue.state import QueueState, orders
 from fcreview.tui.text.choices import Choices
 from fcreview.tui.text.format import cut_middle

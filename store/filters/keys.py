@@ -46,8 +46,8 @@ DISAGREE = (
 
 
 def match(column: str, value: Value) -> Sql:
-    """Quoted: exactly; a digest likewise. `none`: empty. Else without regard to case, `*` for any characters, and up to the next colon
-    (`value_error` also finds `value_error:string`)."""
+    """Quoted: exactly; a digest likewise. `none`: empty. Else without regard to case, `*` for any characters, and up to
+    the next colon (`value_error` also finds `value_error:string`)."""
     if value.quoted:
         return f"{column} = ?", [value.text]
     if value.digest:
@@ -80,9 +80,8 @@ def any_of(term: Term, one: Callable[[Value], Sql]) -> Sql:
 
 def value_key(column: str) -> Callable[[Term], Sql]:
     """JSON as it reads: `golden_value:km` also finds `"km"`; in quotation marks, those of the JSON are a part of it."""
-    return lambda term: any_of(
-        term, lambda value: match(column if value.quoted or value.digest else f"trim({column}, '\"')", value)
-    )
+    bare = f"trim({column}, '\"')"
+    return lambda term: any_of(term, lambda value: match(column if value.quoted or value.digest else bare, value))
 
 
 def text_key(column: str) -> Callable[[Term], Sql]:

@@ -114,7 +114,7 @@ def quote(text: str) -> str:
 
 
 def only(text: str) -> str:
-    """The same, however long the text is: of a long one `md5:` and 32 hex digits, so that a filter of it may be read."""
+    """As `quote`; of a long text `md5:` and 32 hex digits, so that no filter of one value is too long."""
     if len(text) <= LONG:
         return quote(text)
     return f"md5:{md5(text.encode(), usedforsecurity=False).hexdigest()}"

@@ -31,9 +31,16 @@ def write_object(file: Path, value: Any) -> None:
 def write_whole(file: Path, content: bytes) -> None:
     """As `write_object`, of any content."""
     fresh = file.with_suffix(f".{os.getpid()}.tmp")
-    fresh.write_bytes(content)
+    with open_fresh(fresh) as made:
+        made.write(content)
     share(fresh)
     fresh.replace(file)
+
+
+def open_fresh(path: Path) -> BinaryIO:
+    """To write into a file of one's own. What stands there, and may be a link to elsewhere or a pipe, is taken away."""
+    path.unlink(missing_ok=True)
+    return path.open("xb")
 
 
 def open_source(path: Path) -> BinaryIO:

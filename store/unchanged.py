@@ -29,7 +29,7 @@ def _journals(workspace: Workspace) -> Iterator[Path]:
 
 
 def _line(root: Path, file: Path) -> list[str | int]:
-    name = os.fsencode(file.relative_to(root)).decode("utf-8", "backslashreplace")  # one that is no text can be kept too
+    name = os.fsencode(file.relative_to(root)).decode("utf-8", "backslashreplace")  # may be no text
     try:
         found = file.stat()
     except OSError:

@@ -23,7 +23,7 @@ from fcreview.errors import FcreviewError
 from fcreview.opinions import last_act, retractions
 from fcreview.review import PARTS, Event, ItemKey, Said
 from fcreview.store.annotators import check_annotator, same_file
-from fcreview.store.kept import check_file, read_source
+from fcreview.store.kept import check_file, open_fresh, read_source
 from fcreview.store.modes import make_folder, share
 from fcreview.store.reviews.lines import LineError, parse_line, seal
 from fcreview.store.reviews.reader import JournalReader, torn_file
@@ -196,7 +196,7 @@ class Journal:
             if read_source(file) == fragment:
                 return
         fresh = file.with_suffix(f".{os.getpid()}.tmp")  # whatever stands there is not written into
-        with fresh.open("wb") as copy:
+        with open_fresh(fresh) as copy:
             copy.write(fragment)
             copy.flush()
             os.fsync(copy.fileno())

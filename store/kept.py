@@ -13,11 +13,14 @@ import orjson
 
 from fcreview.store.modes import share
 
+LARGEST = 300_000_000
+"""Bytes of a file that is read whole, by whomever it was written."""
+
 
 def read_object(file: Path) -> dict[str, Any]:
     """The JSON object in the file; an empty one if there is none that can be read."""
     try:
-        kept = orjson.loads(read_source(file))
+        kept = orjson.loads(read_small(file))
     except (OSError, ValueError):
         return {}
     return kept if isinstance(kept, dict) else {}
@@ -66,4 +69,12 @@ def check_file(descriptor: int, name: str) -> None:
 
 def read_source(path: Path) -> bytes:
     with open_source(path) as file:
+        return file.read()
+
+
+def read_small(path: Path) -> bytes:
+    """OSError for more than `LARGEST` bytes: a file with a hole in it may say a thousand gigabytes."""
+    with open_source(path) as file:
+        if os.fstat(file.fileno()).st_size > LARGEST:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
         return file.read()

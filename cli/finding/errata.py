@@ -57,10 +57,10 @@ def read_file(path: Path) -> Errata:
 
 def content(path: Path) -> bytes:
     """CommandError, which names it, for what cannot be read: of two files the other may still be."""
-    from fcreview.store.kept import read_source
+    from fcreview.store.kept import read_small
 
     try:
-        return read_source(path)
+        return read_small(path)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror or error}") from error
 

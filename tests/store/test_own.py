@@ -42,3 +42,11 @@ def test_what_somebody_put_where_it_is_made_is_not_written_into(tmp_path: Path, 
     assert Own(tmp_path, "alice").read("first") == {"a": 1}
     assert not (tmp_path / "first" / "alice.json").is_symlink()
     assert other.read_text() == "theirs"
+
+
+def test_a_file_of_a_thousand_gigabytes_is_none(tmp_path: Path) -> None:
+    """It takes no room on the disk."""
+    own = Own(tmp_path, "alice")
+    own.write("first", {"a": 1})
+    os.truncate(tmp_path / "first" / "alice.json", 1 << 40)
+    assert own.read("first") == {}

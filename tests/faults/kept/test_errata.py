@@ -4,6 +4,7 @@ say or refused in a line; never waited for, never obeyed, and no review is lost 
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 from collections.abc import Iterator
@@ -198,8 +199,15 @@ def written(content: bytes, file: Path) -> None:
     file.write_bytes(content)
 
 
+def huge(file: Path) -> None:
+    """With a hole in it."""
+    file.write_bytes(b"{")
+    os.truncate(file, 1 << 40)
+
+
 NO_ERRATA = {
     **{kind.__name__: kind for kind in KINDS},
+    "huge": huge,
     "noise": partial(written, bytes(range(256)) * 20),
     "empty": partial(written, b""),
     "zeros": partial(written, b"\0" * 1000),

@@ -15,6 +15,8 @@ from fcreview.store.modes import share
 
 LARGEST = 300_000_000
 """Bytes of a file that is read whole, by whomever it was written."""
+LARGEST_JOURNAL = 4_000_000_000
+"""Bytes: some six million acts of one annotator."""
 
 
 def read_object(file: Path) -> dict[str, Any]:
@@ -73,8 +75,13 @@ def read_source(path: Path) -> bytes:
 
 
 def read_small(path: Path) -> bytes:
-    """OSError for more than `LARGEST` bytes: a file with a hole in it may say a thousand gigabytes."""
+    """OSError for more than `LARGEST` bytes."""
     with open_source(path) as file:
-        if os.fstat(file.fileno()).st_size > LARGEST:
-            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        check_size(file.fileno(), str(path), LARGEST)
         return file.read()
+
+
+def check_size(descriptor: int, name: str, most: int) -> None:
+    """OSError for more bytes than that: a file with a hole in it may say that it has a thousand gigabytes."""
+    if os.fstat(descriptor).st_size > most:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)

@@ -102,7 +102,7 @@ def _checked(file: Path, read: dict[str, Any]) -> Config:
         raise CommandError(f"{file}: data must be a list of folders")
     keys = _keys(file, read.get("keys", {}))
     decoders = _decoders(file, read.get("decoders", {}))
-    folders = [file.parent / Path(each).expanduser() for each in data]
+    folders = [file.parent / os.path.expanduser(each) for each in data]  # noqa: PTH111 - `~x` may be nobody
     tags, reasons = (_words(file, name, read.get(name, [])) for name in ("tags", "reasons"))
     colours, follow = _colours(file, read.get("colours")), _follow(file, read.get("follow", FOLLOW))
     return Config(file, annotator, folders, keys, decoders, tags, reasons, colours, follow)

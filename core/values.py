@@ -7,6 +7,7 @@ ones may hold `Accept` and `Fields`. Data is hostile: nesting is followed to `MA
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from json.encoder import encode_basestring
 from types import EllipsisType
 from typing import Any
@@ -25,6 +26,18 @@ def to_json_text(value: Any) -> str:
     The text is not safe to draw before `sanitise.visible`.
     """
     return _text(value, 0)
+
+
+def deeper_than(value: Any, levels: int) -> bool:
+    """Whether JSON is nested in more levels than that."""
+    layer = [value]
+    for _ in range(levels + 1):
+        layer = [part for one in layer if isinstance(one, (dict, list)) for part in _parts(one)]
+    return bool(layer)
+
+
+def _parts(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
 
 
 def brief(value: Any, limit: int = 60) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from fcreview.figures import Figure, RunItems, Scored, by_category, tag_counts
 from fcreview.importers.base import Importer, Plugin
-from fcreview.importers.common.gather import gather
+from fcreview.importers.common.gather import NO_TEXT, as_text, gather, is_text
 from fcreview.importers.common.guard import UNFORESEEN
 from fcreview.importers.taxonomy import TAGS
 from fcreview.model import ImportIssue, Item, Run
@@ -123,8 +123,10 @@ def _folders(data: Sequence[Path], issues: list[ImportIssue]) -> list[Path]:
     """The dataset folders that exist, as absolute paths."""
     found = []
     for folder in data:
-        path = Path(os.path.abspath(folder.expanduser()))  # noqa: PTH100
-        if path.is_dir():
+        path = Path(os.path.abspath(os.path.expanduser(folder)))  # noqa: PTH100, PTH111 - `~x` may be nobody
+        if not is_text(str(path)):
+            issues.append(ImportIssue(as_text(str(path)), None, NO_TEXT, severity="error"))
+        elif path.is_dir():
             found.append(path)
         else:
             issues.append(ImportIssue(str(path), None, "no such dataset folder", severity="error"))

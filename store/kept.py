@@ -13,11 +13,16 @@ import orjson
 
 from fcreview.store.modes import share
 
+LARGEST = 300_000_000
+"""Bytes of a file that is read whole, by whomever it was written."""
+LARGEST_JOURNAL = 4_000_000_000
+"""Bytes: some six million acts of one annotator."""
+
 
 def read_object(file: Path) -> dict[str, Any]:
     """The JSON object in the file; an empty one if there is none that can be read."""
     try:
-        kept = orjson.loads(read_source(file))
+        kept = orjson.loads(read_small(file))
     except (OSError, ValueError):
         return {}
     return kept if isinstance(kept, dict) else {}
@@ -31,9 +36,16 @@ def write_object(file: Path, value: Any) -> None:
 def write_whole(file: Path, content: bytes) -> None:
     """As `write_object`, of any content."""
     fresh = file.with_suffix(f".{os.getpid()}.tmp")
-    fresh.write_bytes(content)
+    with open_fresh(fresh) as made:
+        made.write(content)
     share(fresh)
     fresh.replace(file)
+
+
+def open_fresh(path: Path) -> BinaryIO:
+    """To write into a file of one's own. What stands there, and may be a link to elsewhere or a pipe, is taken away."""
+    path.unlink(missing_ok=True)
+    return path.open("xb")
 
 
 def open_source(path: Path) -> BinaryIO:
@@ -60,3 +72,16 @@ def check_file(descriptor: int, name: str) -> None:
 def read_source(path: Path) -> bytes:
     with open_source(path) as file:
         return file.read()
+
+
+def read_small(path: Path) -> bytes:
+    """OSError for more than `LARGEST` bytes."""
+    with open_source(path) as file:
+        check_size(file.fileno(), str(path), LARGEST)
+        return file.read()
+
+
+def check_size(descriptor: int, name: str, most: int) -> None:
+    """OSError for more bytes than that: a file with a hole in it may say that it has a thousand gigabytes."""
+    if os.fstat(descriptor).st_size > most:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)

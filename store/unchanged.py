@@ -29,8 +29,9 @@ def _journals(workspace: Workspace) -> Iterator[Path]:
 
 
 def _line(root: Path, file: Path) -> list[str | int]:
+    name = os.fsencode(file.relative_to(root)).decode("utf-8", "backslashreplace")  # may be no text
     try:
         found = file.stat()
     except OSError:
-        return [os.fspath(file.relative_to(root)), -1, 0]
-    return [os.fspath(file.relative_to(root)), found.st_size, found.st_mtime_ns]
+        return [name, -1, 0]
+    return [name, found.st_size, found.st_mtime_ns]

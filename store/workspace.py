@@ -86,12 +86,12 @@ def find_workspace(path: Path, override: Path | None = None, *, create: bool = T
         if not _is_text(each):
             raise WorkspaceError(f"{str(each)!a}: the path is not UTF-8: rename it")
     if override is not None:
-        folder = override.expanduser().absolute()
+        folder = at_home(override).absolute()
         root = folder if folder.name == FOLDER else folder / FOLDER
         if not root.is_dir() and not create:
             raise WorkspaceError(f"no workspace at {root}: import a run first (fcreview import PATH --workspace DIR)")
         return _make(root) if create else Workspace(root)
-    start = path.expanduser().resolve()
+    start = _resolved(path)
     if not start.exists():
         raise WorkspaceError(f"no such file or folder: {path}")
     if start.name == FOLDER and start.is_dir():
@@ -105,10 +105,20 @@ def find_workspace(path: Path, override: Path | None = None, *, create: bool = T
     return _make(folder / FOLDER)
 
 
+def _resolved(path: Path) -> Path:
+    """Also of a link that leads to itself, which is then not there."""
+    return Path(os.path.realpath(at_home(path)))
+
+
+def at_home(path: Path) -> Path:
+    """`~/x` and `~alice/x` in the home folder; `~x` as it stands where nobody is called that."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111
+
+
 def _is_text(path: Path) -> bool:
     """Python keeps bytes of a name that are no text as lone surrogates, which no table can hold."""
     try:
-        os.fspath(path.expanduser().resolve()).encode()
+        os.fspath(_resolved(path)).encode()
     except UnicodeEncodeError:
         return False
     return True

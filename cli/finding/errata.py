@@ -24,7 +24,7 @@ NONE = "none"
 def read_with(plans: Iterable[RunPlan], named: str | None, workspace: Workspace) -> None:
     """Sets `errata` of the plans. `named` is that of --errata. CommandError for a file that is not there, or of which
     nothing can be applied; ErrataError for one that is no errata or was changed."""
-    from fcreview.store.kept import read_source, write_whole
+    from fcreview.store.kept import write_whole
 
     if named == NONE:
         workspace.errata.unlink(missing_ok=True)
@@ -33,7 +33,7 @@ def read_with(plans: Iterable[RunPlan], named: str | None, workspace: Workspace)
         if not path.is_file():
             raise CommandError(f"no such file: --errata {named}")
         _check_use(read_file(path), named)
-        write_whole(workspace.errata, read_source(path))
+        write_whole(workspace.errata, content(path))
     errata = applied(workspace)
     for plan in plans:
         plan.errata = of_importer(errata, plan.importer)
@@ -51,9 +51,18 @@ def applied(workspace: Workspace) -> Errata | None:
 
 def read_file(path: Path) -> Errata:
     from fcreview.errata.file import read_errata
-    from fcreview.store.kept import read_source
 
-    return read_errata(read_source(path), str(path))
+    return read_errata(content(path), str(path))
+
+
+def content(path: Path) -> bytes:
+    """CommandError, which names it, for what cannot be read: of two files the other may still be."""
+    from fcreview.store.kept import read_small
+
+    try:
+        return read_small(path)
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror or error}") from error
 
 
 def _check_use(errata: Errata, named: str) -> None:

@@ -16,6 +16,7 @@ import orjson
 
 from fcreview.errata.entry import Entry, ErrataError, Key
 from fcreview.errata.rules import Rule
+from fcreview.values import MAX_DEPTH, deeper_than
 
 FORMAT, VERSION = "fcreview-errata", 1
 
@@ -121,6 +122,8 @@ def _object(line: bytes, where: str) -> dict[str, Any]:
         raise ErrataError(f"{where}: no JSON") from None
     if not isinstance(value, dict):
         raise ErrataError(f"{where}: no JSON object")
+    if deeper_than(value, MAX_DEPTH):
+        raise ErrataError(f"{where}: nested deeper than {MAX_DEPTH} levels")
     return value
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import Any
 
 from fcreview.errata.entry import ErrataError
 
@@ -75,14 +75,14 @@ class Rule:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Rule:
         kind = raw.get("rule")
-        if kind not in MEANS:
+        if not isinstance(kind, str) or kind not in MEANS:
             raise ErrataError(f"no rule {kind!r}: there are {', '.join(MEANS)}")
         scope = {name: raw.get(name, "") for name in (*_SCOPE.values(), "who", "date")}
         if not all(isinstance(name, str) for name in scope.values()):
             raise ErrataError("benchmark, function, argument, who and date of a rule are texts")
         if kind == "accept" and not {"given", "wanted"} <= raw.keys():
             raise ErrataError("a rule 'accept' has given and wanted")
-        return cls(cast(str, kind), **scope, given=raw.get("given"), wanted=raw.get("wanted"))
+        return cls(kind, **scope, given=raw.get("given"), wanted=raw.get("wanted"))
 
 
 def parse_rule(text: str) -> Rule:

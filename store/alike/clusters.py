@@ -10,7 +10,7 @@ from fcreview.calls.clusters import ARGUMENT, CATEGORY, FUNCTION, GROUPINGS, VAL
 from fcreview.calls.clusters import ERROR as ERROR_TYPE
 from fcreview.store.filters.keys import ERROR
 from fcreview.store.filters.narrowing import FAILING, exactly, narrowed
-from fcreview.store.filters.words import quote
+from fcreview.store.filters.words import only
 from fcreview.store.queries.pages import FROM, condition
 from fcreview.store.reviews.effective import EFFECTIVE
 
@@ -110,4 +110,4 @@ def _term(place: int, kind: int, found: _Found, others: dict[int, set[str | None
 
 def _quoted(value: str | None) -> str:
     """Values that are not told may be written almost alike: always exactly this one."""
-    return "none" if value is None else quote(value)
+    return "none" if value is None else only(value)

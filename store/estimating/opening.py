@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.review import CORRECT
 from fcreview.store.filters.narrowing import narrowed
-from fcreview.store.filters.words import quote
+from fcreview.store.filters.words import only
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -42,7 +42,7 @@ def where_of(connection: DuckDBPyConnection, base: str, wanted: Wanted) -> str |
     if by_value and isinstance(wanted.said, bool) and isinstance(wanted.settled, bool):
         terms = [f"{wanted.source}:{_WORDS[wanted.said]}", f"human:{_WORDS[wanted.settled]}"]
         if wanted.name is not None:
-            terms.append(f"{_TERMS[wanted.scope]}:{quote(wanted.name)}")
+            terms.append(f"{_TERMS[wanted.scope]}:{only(wanted.name)}")
         return narrowed(base, *terms)
     if len(wanted.items) > MOST:
         return None
@@ -50,6 +50,6 @@ def where_of(connection: DuckDBPyConnection, base: str, wanted: Wanted) -> str |
     rows = connection.execute(f"SELECT run, id FROM item_rows WHERE item IN ({numbers}) ORDER BY item").fetchall()
     runs: defaultdict[int, list[str]] = defaultdict(list)
     for run, name in rows:
-        runs[run].append(quote(name))
+        runs[run].append(only(name))
     parts = [f"run:{run} id:{'|'.join(dict.fromkeys(names))}" for run, names in runs.items()]
     return parts[0] if len(parts) == 1 else " OR ".join(f"({part})" for part in parts)

@@ -46,10 +46,12 @@ DISAGREE = (
 
 
 def match(column: str, value: Value) -> Sql:
-    """Quoted: exactly. `none`: empty. Else without regard to case, `*` for any characters, and up to the next colon
-    (`value_error` also finds `value_error:string`)."""
+    """Quoted: exactly; a digest likewise. `none`: empty. Else without regard to case, `*` for any characters, and up to
+    the next colon (`value_error` also finds `value_error:string`)."""
     if value.quoted:
         return f"{column} = ?", [value.text]
+    if value.digest:
+        return f"md5({column}) = ?", [value.digest]
     if value.text.lower() == "none":
         return f"({column} IS NULL OR {column} = '')", []
     if "*" in value.text:
@@ -59,7 +61,7 @@ def match(column: str, value: Value) -> Sql:
 
 def beginning(column: str, value: Value) -> Sql:
     """As `match`, and up to the next sign that is no letter or digit: `live` also finds `live_simple`."""
-    if value.quoted or "*" in value.text or value.text.lower() == "none":
+    if value.quoted or value.digest or "*" in value.text or value.text.lower() == "none":
         return match(column, value)
     rest = f"substr({column}, {len(value.text) + 1})"
     return f"(starts_with(lower({column}), lower(?)) AND NOT regexp_matches({rest}, '^[A-Za-z0-9]'))", [value.text]
@@ -78,7 +80,8 @@ def any_of(term: Term, one: Callable[[Value], Sql]) -> Sql:
 
 def value_key(column: str) -> Callable[[Term], Sql]:
     """JSON as it reads: `golden_value:km` also finds `"km"`; in quotation marks, those of the JSON are a part of it."""
-    return lambda term: any_of(term, lambda value: match(column if value.quoted else f"trim({column}, '\"')", value))
+    bare = f"trim({column}, '\"')"
+    return lambda term: any_of(term, lambda value: match(column if value.quoted or value.digest else bare, value))
 
 
 def text_key(column: str) -> Callable[[Term], Sql]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from fcreview.store.filters.words import Mark, quote, words
+from fcreview.store.filters.words import DIGEST, LONG, Mark, only, words
 
 FAILING = "effective:fail"
 _BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
@@ -20,11 +20,11 @@ def exactly(key: str, value: str | None, others: Iterable[str | None] = (), end:
     if value is None:
         return f"{key}:none"
     low = value.lower()
-    bare = _BARE.fullmatch(value) and low != "none"
+    bare = len(value) <= LONG and _BARE.fullmatch(value) and low != "none" and not DIGEST.fullmatch(value)
     also = (other.lower() for other in others if other is not None and other != value)
     if bare and not any(other == low or other.startswith(low + end) for other in also):
         return f"{key}:{value}"
-    return f"{key}:{quote(value)}"
+    return f"{key}:{only(value)}"
 
 
 def narrowed(base: str, *terms: str) -> str:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from hashlib import md5
 
 from fcreview.errors import WRONG_USAGE, FcreviewError
 
 LONGEST = 10_000
 """Characters of a filter."""
+LONG = 200
+"""Characters of a value that a made filter has as it is."""
 
 
 class FilterError(FcreviewError):
@@ -44,6 +47,12 @@ class Value:
     """Then it stands for itself: exactly this, no `*`, no `none`."""
     position: int
 
+    @property
+    def digest(self) -> str | None:
+        """Of the text that it stands for, if it is one that `only` made."""
+        found = None if self.quoted else DIGEST.fullmatch(self.text)
+        return found and found[1]
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -64,6 +73,7 @@ class Mark:
     position: int
 
 
+DIGEST = re.compile("md5:([0-9a-f]{32})")
 _KEY = re.compile(r"([A-Za-z_]+)(>=|<=|!=|:|=|>|<)")
 _OPERATOR = re.compile(r">=|<=|!=|>|<|=")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
@@ -101,6 +111,13 @@ def words(text: str) -> list[Term | Mark]:
 def quote(text: str) -> str:
     """A value that stands for exactly `text`."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def only(text: str) -> str:
+    """As `quote`; of a long text `md5:` and 32 hex digits, so that no filter of one value is too long."""
+    if len(text) <= LONG:
+        return quote(text)
+    return f"md5:{md5(text.encode(), usedforsecurity=False).hexdigest()}"
 
 
 def _word(text: str, at: int) -> tuple[Term | Mark, int]:

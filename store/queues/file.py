@@ -21,7 +21,7 @@ from fcreview.sampling.shares import Share
 from fcreview.sampling.strata import Stratum
 from fcreview.store import modes
 from fcreview.store.annotators import safe_annotator, same_file
-from fcreview.store.kept import read_source
+from fcreview.store.kept import open_fresh, read_small
 from fcreview.store.rows import QUEUES
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
 
 def read_file(path: Path) -> QueueFile:
     try:
-        content = orjson.loads(read_source(path))
+        content = orjson.loads(read_small(path))
         found = _queue(content)
     except OSError as error:
         raise QueueError(f"{path}: {error.strerror or error}") from error
@@ -140,7 +140,7 @@ def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
     fresh = path.with_suffix(f".{os.getpid()}.tmp")
     try:
         modes.make_folder(workspace.queues)
-        with fresh.open("wb") as file:
+        with open_fresh(fresh) as file:
             file.write(orjson.dumps(_content(queue), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
             file.flush()
             os.fsync(file.fileno())

@@ -9,6 +9,7 @@ from fcreview.store.annotators import same_file
 from fcreview.store.queues.file import (
     QueueError,
     QueueFile,
+    check_name,
     queue_names,
     read_queue,
     read_queues,
@@ -42,6 +43,10 @@ def merge_queues(workspace: Workspace, other: Workspace) -> list[MergedQueue]:
 def _taken(workspace: Workspace, found: QueueFile | QueueError) -> MergedQueue:
     if isinstance(found, QueueError):
         return MergedQueue("", "unreadable", why=str(found))
+    try:
+        check_name(found.name)
+    except QueueError as error:  # the others are taken all the same
+        return MergedQueue(found.name, "unreadable", why=str(error))
     here = {name: name for name in queue_names(workspace)}
     same = next((name for name in here if same_file(name, found.name)), None)
     if same is None:

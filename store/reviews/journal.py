@@ -23,7 +23,7 @@ from fcreview.errors import FcreviewError
 from fcreview.opinions import last_act, retractions
 from fcreview.review import PARTS, Event, ItemKey, Said
 from fcreview.store.annotators import check_annotator, same_file
-from fcreview.store.kept import check_file, read_source
+from fcreview.store.kept import LARGEST_JOURNAL, check_file, check_size, open_fresh, read_source
 from fcreview.store.modes import make_folder, share
 from fcreview.store.reviews.lines import LineError, parse_line, seal
 from fcreview.store.reviews.reader import JournalReader, torn_file
@@ -170,6 +170,7 @@ class Journal:
         descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             check_file(descriptor, str(self.path))  # a device would take it and keep nothing
+            check_size(descriptor, str(self.path), LARGEST_JOURNAL)  # what nobody reads is not written either
             with _turn(descriptor):
                 size = os.fstat(descriptor).st_size
                 if size == 0:
@@ -196,7 +197,7 @@ class Journal:
             if read_source(file) == fragment:
                 return
         fresh = file.with_suffix(f".{os.getpid()}.tmp")  # whatever stands there is not written into
-        with fresh.open("wb") as copy:
+        with open_fresh(fresh) as copy:
             copy.write(fragment)
             copy.flush()
             os.fsync(copy.fileno())

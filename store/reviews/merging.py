@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fcreview.errors import FcreviewError
 from fcreview.review import Event
 from fcreview.store.annotators import same_file
-from fcreview.store.kept import read_source
+from fcreview.store.kept import LARGEST_JOURNAL, check_size, open_source
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.lines import LineError, parse_line
 from fcreview.store.reviews.reader import journal_files, read_journals
@@ -89,7 +89,9 @@ def _read(path: Path, told: list[str]) -> list[_Line]:
     """The lines that are whole and as they were written; of the others is told."""
     found = []
     try:
-        lines = read_source(path).split(b"\n")
+        with open_source(path) as file:
+            check_size(file.fileno(), str(path), LARGEST_JOURNAL)
+            lines = file.read().split(b"\n")
     except OSError as error:
         told.append(f"{path.name}: cannot be read: {error.strerror or error}")
         return []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.opinions import retractions
 from fcreview.review import Event
-from fcreview.store.kept import open_source, read_source
+from fcreview.store.kept import LARGEST_JOURNAL, check_size, open_source, read_source
 from fcreview.store.reviews.lines import LineError, in_chain_order, known_line, parse_line, stated_hash
 from fcreview.store.reviews.verified import Verified, beginning, digest_of
 
@@ -238,6 +238,7 @@ class _File:
 
     def _rest(self) -> bytes:
         with open_source(self.path) as file:
+            check_size(file.fileno(), str(self.path), LARGEST_JOURNAL)
             state = os.fstat(file.fileno())
             if self.offset and state.st_size == self.offset:
                 return b""

@@ -49,7 +49,13 @@ def noise(place: Path) -> None:
     place.write_bytes(os.urandom(300_000))
 
 
-KINDS = [a_device, nothing_kept, a_pipe, a_link_to_a_pipe, a_link_to_itself, a_folder, memory, noise]
+def a_hole(place: Path) -> None:
+    """It says that it has a thousand gigabytes, and takes no room."""
+    place.write_bytes(b"{")
+    os.truncate(place, 1 << 40)
+
+
+KINDS = [a_device, nothing_kept, a_pipe, a_link_to_a_pipe, a_link_to_itself, a_folder, memory, noise, a_hole]
 COMMANDS = [
     ["items", "--json"], ["doctor"], ["report"], ["agreement"], ["audit", ITEM, "--run", "1"],
     ["label", ITEM, "--run", "1", "--verdict", "fail"],

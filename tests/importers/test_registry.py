@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from fcreview.figures import Scored
 from fcreview.importers import registry
+from fcreview.importers.common.gather import NO_TEXT
 from fcreview.importers.registry import IMPORTERS, discover, figures, read_plan
 from fcreview.model import ImportIssue, Item, Run
 from fcreview.plan import Found, RunPlan
@@ -88,6 +90,16 @@ def test_a_missing_data_folder_is_told(run: Path) -> None:
     found = discover([run], data=[run / "no"])
     assert any(issue.what == "no such dataset folder" for issue in found.issues)
     assert len(found.plans) == 1
+
+
+def test_a_data_folder_whose_name_is_no_text_is_told(run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"d\xff")
+    folder.mkdir()
+    found = discover([run], data=[folder, Path("~no-such-user/data")])
+    told = [issue for issue in found.issues if issue.severity == "error"]
+    assert [issue.what for issue in told] == [NO_TEXT, "no such dataset folder"]
+    assert told[0].file.encode()
+    assert [plan.data for plan in found.plans] == [plan.data for plan in discover([run]).plans]
 
 
 def test_plans_can_be_sent_to_another_process(run: Path) -> None:

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -27,3 +28,25 @@ def test_without_a_workspace_nothing_is_kept() -> None:
     assert own.read("first") == {}
     with pytest.raises(OSError, match="no workspace"):
         own.write("first", {})
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_what_somebody_put_where_it_is_made_is_not_written_into(tmp_path: Path, kind: str) -> None:
+    """In a folder that a group may write to, the name of the file in the making can be guessed."""
+    other = tmp_path / "other"
+    other.write_text("theirs")
+    trap = tmp_path / "first" / f"alice.{os.getpid()}.tmp"
+    trap.parent.mkdir()
+    trap.symlink_to(other) if kind == "link" else os.mkfifo(trap)
+    Own(tmp_path, "alice").write("first", {"a": 1})
+    assert Own(tmp_path, "alice").read("first") == {"a": 1}
+    assert not (tmp_path / "first" / "alice.json").is_symlink()
+    assert other.read_text() == "theirs"
+
+
+def test_a_file_of_a_thousand_gigabytes_is_none(tmp_path: Path) -> None:
+    """It takes no room on the disk."""
+    own = Own(tmp_path, "alice")
+    own.write("first", {"a": 1})
+    os.truncate(tmp_path / "first" / "alice.json", 1 << 40)
+    assert own.read("first") == {}

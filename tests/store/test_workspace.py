@@ -51,6 +51,16 @@ def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         find_workspace(tmp_path / "gone")
 
 
+def test_nobodys_home_and_a_link_to_itself_are_folders_that_are_not_there(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "runs").mkdir()
+    for path in (Path("~nobody-of-this-name/runs"), tmp_path / "loop"):
+        with pytest.raises(WorkspaceError, match="no such"):
+            find_workspace(path)
+        with pytest.raises(WorkspaceError, match="no workspace at"):
+            find_workspace(tmp_path / "runs", path, create=False)
+
+
 def test_a_place_that_cannot_be_written_to_names_the_option(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")

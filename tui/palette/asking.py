@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.errors import FcreviewError
+from fcreview.store.workspace import at_home
 from fcreview.text.words import count_of
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ def queue_files(store: Store) -> QueueFiles:
 
 
 def is_there(path: str) -> bool:
-    return bool(path) and Path(path).expanduser().exists()
+    return bool(path) and os.path.exists(at_home(Path(path)))  # noqa: PTH110 - a name may be too long
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def write(store: Store, wanted: Export, lent: Lent | None) -> str:
     benchmarks = lent.benchmarks(told.append) if lent is not None else None
     whole = wanted.format in WHOLE_RUNS
     view = replace(wanted.view, where="", queue="dataset", share=False) if whole else wanted.view
-    path = Path(wanted.path).expanduser()
+    path = at_home(Path(wanted.path))
     try:
         counts = export(store, wanted.format, path, view, benchmarks=benchmarks)
     except ExportError as error:  # the reason first: the line may be short

@@ -9,6 +9,10 @@ WHOLE, START, WORD, INSIDE, ACROSS, SAID = 1000, 300, 100, 50, 20, 5
 come one after the other in it; they stand in what is said of it."""
 
 
+LONGEST = 300
+"""Letters of a name that are looked at: what it takes grows with their square, and this is done at each key."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fit:
     score: int
@@ -20,6 +24,7 @@ class Fit:
 
 def fit(name: str, typed: str, says: str = "") -> Fit | None:
     """None where some word that was typed is in neither text. Every word counts, in whatever order they stand."""
+    name = name[:LONGEST]
     low, parts = name.lower(), typed.lower().split()
     if len(low) != len(name):  # a letter that becomes two: places would be off
         low = name

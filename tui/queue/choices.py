@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fcreview.model import ImportIssue
 from fcreview.sanitise import visible
-from fcreview.store.filters.language import quote
+from fcreview.store.filters.words import only
 from fcreview.tui.queue.state import QueueState, orders
 from fcreview.tui.text.choices import Choices
 from fcreview.tui.text.format import cut_middle
@@ -40,7 +40,7 @@ def issue_choices(issues: Sequence[ImportIssue]) -> Choices[str]:
             Column("where", cut=cut_middle, least=16),
         ),
         rows=[_issue_row(issue) for issue in issues],
-        values=[f"id:{quote(issue.item)}" if issue.item else "" for issue in issues],
+        values=[f"id:{only(issue.item)}" if issue.item else "" for issue in issues],
         empty="everything could be read",
     )
 

@@ -48,12 +48,12 @@ def merge_errata(workspace: Workspace, other: Workspace) -> Iterator[Merged]:
 
 
 def _take_errata(workspace: Workspace, other: Workspace) -> Merged:
-    from fcreview.cli.finding.errata import applied, read_file
+    from fcreview.cli.finding.errata import applied, content, read_file
     from fcreview.errata.file import Errata
     from fcreview.errata.merging import united
-    from fcreview.store.kept import read_source, write_whole
+    from fcreview.store.kept import write_whole
 
-    raw, there, here = read_source(other.errata), read_file(other.errata), applied(workspace)
+    raw, there, here = content(other.errata), read_file(other.errata), applied(workspace)
     found = united(here or Errata(), there)
     kept = ""
     if found.conflicts:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 def rules_of(workspace: Workspace) -> list[Rule]:
     """In the order in which they were accepted. ErrataError for a line that is no rule."""
-    from fcreview.store.kept import read_source
+    from fcreview.cli.finding.errata import content
 
-    return read_rules(read_source(workspace.rules), str(workspace.rules)) if workspace.rules.exists() else []
+    return read_rules(content(workspace.rules), str(workspace.rules)) if workspace.rules.exists() else []
 
 
 def keep_rules(workspace: Workspace, rules: Sequence[Rule]) -> None:

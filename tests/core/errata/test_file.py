@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 
 from fcreview.errata.entry import Entry, ErrataError, Evidence, question_hash
-from fcreview.errata.file import read_errata, write_errata
+from fcreview.errata.file import _digest, read_errata, write_errata
 from fcreview.errata.rules import Rule
 from fcreview.model import Message
 
@@ -43,6 +44,31 @@ def test_what_was_changed_is_refused(changed: bytes) -> None:
 def test_other_files_are_refused(raw: bytes) -> None:
     with pytest.raises(ErrataError, match=r"e\.jsonl:1: "):
         read_errata(raw, "e.jsonl")
+
+
+DEEP = f"{'[' * 200}{']' * 200}"
+
+
+@pytest.mark.parametrize(
+    ("was", "is_", "why"),
+    [
+        (b'"rule":"accept"', b'"rule":["accept"]', "3: no rule"),
+        (b'"rule":"accept"', b'"rule":{}', "3: no rule"),
+        (b'"given":5.0', f'"given":{DEEP}'.encode(), "3: nested deeper"),
+        (b'"old":[{"f":{"a":[1]}}]', f'"old":{DEEP}'.encode(), "2: nested deeper"),
+        (b'"who":"ann"', f'"who":{DEEP}'.encode(), "1: nested deeper"),
+    ],
+)
+def test_others_may_seal_anything(was: bytes, is_: bytes, why: str) -> None:
+    head, body = RAW.split(b"\n", 1)
+    changed = (head.replace(was, is_, 1) + b"\n" + body) if was in head else head + b"\n" + body.replace(was, is_, 1)
+    head, body = changed.split(b"\n", 1)
+    given = orjson.loads(head)
+    stated = given.pop("digest")
+    sealed = changed.replace(stated.encode(), _digest(given, body).encode()) if DEEP not in head.decode() else changed
+    assert sealed != RAW
+    with pytest.raises(ErrataError, match=rf"e\.jsonl:{why}"):
+        read_errata(sealed, "e.jsonl")
 
 
 def test_an_item_stands_once() -> None:

@@ -87,7 +87,7 @@ def test_what_once_failed_is_told_in_a_line(
     place = hostile_data.made(benchmark, tmp_path / "runs", once(field, raw))
     for row in in_this_process(["items", place, "--json"], tmp_path, environ).objects[:8]:
         said = ["--run", str(row["run"]), "--verdict", "fail" if row["official"] else "pass"]
-        check(["label"], in_this_process(["label", place, row["id"], *said], tmp_path, environ))
+        check(["label"], in_this_process(["label", place, *said, "--", row["id"]], tmp_path, environ))
     done = in_this_process([place if word == "PLACE" else word for word in words], tmp_path, environ)
     check(words, done)
     assert done.code == 0, done.err
@@ -129,7 +129,7 @@ async def test_no_screen_shows_it_raw(tmp_path: Path, environ: dict[str, str], b
         rows = in_this_process(["items", place, "--json"], tmp_path, environ).objects
         for annotator, verdict in (("carol", "pass"), ("bob", "fail")) if rows else ():
             words = ["--run", str(rows[0]["run"]), "--annotator", annotator, "--verdict", verdict, "--note", SUFFIX]
-            check(["label"], in_this_process(["label", place, rows[0]["id"], *words], tmp_path, environ))
+            check(["label"], in_this_process(["label", place, *words, "--", rows[0]["id"]], tmp_path, environ))
         if rows:
             await walk(place)
 

@@ -86,6 +86,22 @@ def test_values_and_categories_that_are_written_alike_are_told_apart(
         assert len(check(store, state, by)) > 3
 
 
+def test_names_and_values_longer_than_a_filter_may_be_are_entered_too(tmp_path: Path) -> None:
+    """A model may write a whole page as a function's name, and a golden value may be a page."""
+    long = ["x" * 20_000 + end for end in ("y", "Y", '"\\', "z" * 9)]
+    workspace = find_workspace(tmp_path)
+
+    def items(plan: RunPlan) -> Iterator[Item]:
+        for n, text in enumerate(long * 2 + ["x", "md5:" + "0" * 32]):
+            names = {"error_type": text, "category": text, "diff_function": text, "diff_argument": text}
+            yield make_item(n, **names, diff_golden=f'"{text}"', diff_predicted=text)
+
+    import_runs(workspace, [write_run(tmp_path / "a", [{}])], items)
+    with Store.open(workspace, "alice") as store:
+        for by in BY:
+            assert len(check(store, QueueState(), by)) == 6
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", SAMPLES)
 def test_clusters_of_the_sample_runs_hold_what_they_say(name: str, imports: Imports, samples: Path) -> None:

@@ -20,6 +20,8 @@ from fcreview.store.filters.narrowing import exactly, narrowed
         ("a*", [], 'error:"a*"'),
         (">1", [], 'error:">1"'),
         ("", [], 'error:""'),
+        ("a" * 201, [], "error:md5:15936442c22dab9b685de350bfe75971"),
+        ("md5:" + "0" * 32, [], 'error:"md5:' + "0" * 32 + '"'),
     ],
 )
 def test_a_value_is_quoted_only_where_it_has_to_be(value: str | None, others: list[str | None], term: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 from fcreview.review import Said
 from fcreview.sampling.shares import Sharing
 from fcreview.store.queues.creating import Wanted
-from fcreview.store.queues.file import QueueError, QueueFile, queue_path, read_queue, write_queue
+from fcreview.store.queues.file import QueueError, QueueFile, queue_names, queue_path, read_queue, write_queue
 from fcreview.store.queues.merging import merge_queues
 from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
@@ -174,6 +174,20 @@ def test_an_item_that_is_not_in_the_store_is_missing(store: Store, workspace: Wo
     write_queue(workspace, replace(queue, name="later", items=[gone, *queue.items[1:]]))
     assert sum(each.missing for each in store.progress("later")) >= 1
     assert store.count(View(queue="later")) == 17
+
+
+def test_a_queue_whose_name_cannot_be_one_here_is_told_and_the_others_are_taken(
+    store: Store, workspace: Workspace
+) -> None:
+    other = Workspace(workspace.root.parent / "there")
+    pilot = read_queue(workspace, "pilot")
+    write_queue(other, replace(pilot, name="zebra"))
+    for name in ("-rf", " ", "dataset"):
+        text = queue_path(other, "zebra").read_text().replace('"zebra"', json.dumps(name))
+        (other.queues / f"{name}.json").write_text(text)
+    found = [(each.queue, each.state) for each in merge_queues(workspace, other)]
+    assert found == [(" ", "unreadable"), ("-rf", "unreadable"), ("dataset", "unreadable"), ("zebra", "new")]
+    assert sorted(queue_names(workspace)) == ["pilot", "zebra"]
 
 
 def test_merging_takes_what_is_new_and_keeps_both_of_what_differs(store: Store, workspace: Workspace) -> None:

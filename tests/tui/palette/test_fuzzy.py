@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from fcreview.sanitise import width
@@ -55,6 +57,15 @@ def test_letters_that_change_their_length_do_no_harm(name: str) -> None:
     for typed in ("i", "filter", "İ", "b", "京"):
         fitted = fit(name, typed)
         assert fitted is None or all(0 <= at < len(name) for at in fitted.marks)
+
+
+def test_a_name_of_a_million_letters_does_not_hold_up_the_keys() -> None:
+    """A model may be called so, and every name is looked at for every letter that is typed."""
+    begun = time.process_time()
+    for name in ("a " * 500_000, "ab " * 300_000, "a" * 1_000_000):
+        for typed in ("ab", "acd", "x", "a a a"):
+            fit(name, typed)
+    assert time.process_time() - begun < 1
 
 
 EXPORT = Entry("export", "export csv", "a table", value="csv", wants="FILE")

@@ -222,6 +222,17 @@ async def test_a_filter_is_saved_listed_taken_and_forgotten(make_app: Any, settl
         assert json.loads(file.read_text()) == {}
 
 
+@pytest.mark.parametrize("file", ["~no-such-user/x.csv", "x" * 300, "/dev/null/x"])
+async def test_where_no_file_can_be_it_says_so(make_app: Any, settled: Any, file: str) -> None:
+    app: FcreviewApp = make_app(some())
+    async with app.run_test(size=(100, 24)) as pilot:
+        await settled(pilot)
+        await typed(pilot, settled, "export csv ")
+        app.screen.query_one(PaletteInput).value += file
+        await pilot.press("enter")
+        assert "not written" in "\n".join(await settled(pilot))
+
+
 async def test_blind_it_offers_nothing_that_tells(make_app: Any, settled: Any) -> None:
     app: FcreviewApp = make_app(some(), blind=True)
     filters = make_app.stores[-1].workspace.root / "filters"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -47,6 +48,18 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
 def app(workspace: Workspace, **more: Any) -> FcreviewApp:
     return FcreviewApp(Session(workspace, "alice", **more), resume=True)
+
+
+async def test_files_of_others_whose_names_are_no_text_do_not_end_it(workspace: Workspace) -> None:
+    """A queue file that somebody sent in an archive made elsewhere."""
+    for folder in (workspace.queues, workspace.reviews):
+        folder.mkdir(exist_ok=True)
+        (folder / os.fsdecode(b"pil\xf6t.json")).write_text("{}")
+    one = app(workspace)
+    async with one.run_test(size=SIZE) as pilot:
+        await idle.worked(one)
+        await pilot.press("down", "ctrl+q")
+    assert json.loads((workspace.root / "first" / "alice.json").read_text())["total"] == 600
 
 
 async def left_at(workspace: Workspace, settled: Callable[..., Any], *keys: str, **more: Any) -> list[str]:

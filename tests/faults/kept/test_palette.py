@@ -1,0 +1,113 @@
+"""The palette among names that others chose: of items, models, queue files and saved filters; and whatever is typed
+behind a word that wants a file or a name. Nothing is obeyed, nothing ends the app, nothing is waited for."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fcreview.cli.common import Place, opened
+from fcreview.cli.finding.lending import lend_screens
+from fcreview.store.rows import View
+from fcreview.store.workspace import find_workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.session import Session
+from tests.commands import in_this_process
+from tests.faults.hostile import data as hostile_data
+from tests.faults.hostile.data import SUFFIX
+from tests.faults.hostile.exercise import check, harmful
+from tests.faults.hostile.limits import within
+from tests.faults.hostile.test_run_folders import HOSTILE_NAMES
+from tests.faults.processes import times
+from tests.tui import idle
+
+NAMED = [name for name in HOSTILE_NAMES if b"/" not in name]
+TYPED = [
+    "export csv ~no-such/x", "export csv " + "a" * 300, "export csv /dev/full", "export csv /proc/self/x",
+    "export csv -", "export jsonl ../../../../x/y", "export csv FOLDER", "export csv LOOP", "export csv  ",
+    "export csv \u202e\u0301\u0301", "export native /dev/null/x", "export golden-patch PIPE", "export parquet DEVICE",
+    "save filter ../x", "save filter @@", "save filter " + "n" * 300, "save filter a[red]b", "save filter \u202e",
+    "queue", "order", "@", "forget @", "run", "all runs", "maple", "a\u0301\u0301\u0301", "[/red]", "\\", "x" * 2_000,
+    "simple",
+]  # fmt: skip
+
+
+@pytest.fixture
+def named(tmp_path: Path, environ: dict[str, str]) -> Path:
+    """A workspace full of them."""
+    place = hostile_data.made("bfcl", tmp_path / "runs", hostile_data.suffixed)
+    (model,) = (each for each in (place / "result").iterdir() if each.name == "maple-8b")
+    for name in NAMED[: times(3, len(NAMED))]:
+        shutil.copytree(model, place / "result" / os.fsdecode(name), dirs_exist_ok=True)
+    words = ["--name", "pilot", "--annotators", "tester,bob"]
+    check(["queue"], in_this_process(["queue", "create", place, *words], tmp_path, environ))
+    queues = place / ".fcreview" / "queues"
+    text = (queues / "pilot.json").read_text()
+    for name in NAMED:
+        file = queues / os.fsdecode(name + b".json")
+        file.write_text(text.replace('"pilot"', json.dumps(file.stem)), errors="replace")
+    hostile = {os.fsdecode(name): "official:fail" for name in NAMED}
+    odd = {
+        "esc": f'text:"{SUFFIX}"',
+        "deep": "(" * 500,
+        "long": "a" * 20_000,
+        "none": "",
+        "red": "[red]",
+        "a.b-c": "@esc",
+    }
+    (place / ".fcreview" / "filters").mkdir()
+    kept = json.dumps({**hostile, **odd, "list": [1], "x" * 300: "rule:pass"})
+    (place / ".fcreview" / "filters" / "tester.json").write_text(kept)
+    (tmp_path / "FOLDER").mkdir()
+    (tmp_path / "LOOP").symlink_to("LOOP")
+    (tmp_path / "DEVICE").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "PIPE")
+    return place
+
+
+@pytest.mark.sweep
+@pytest.mark.usefixtures("screens")
+async def test_whatever_is_called_anything_is_found_and_taken(
+    named: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outside = {each.name for each in tmp_path.iterdir()}
+    seed = random.randrange(1 << 30)
+    chance = random.Random(seed)
+    with opened(Place([named])) as place:
+        lent = lend_screens(place)
+    session = Session(find_workspace(named, create=False), "tester", lent=lent)
+    names = [name.decode(errors="replace") for name in NAMED]
+    rows = [*TYPED, *(f"{head}{name}" for name in names for head in ("", "queue ", "@", "forget @"))]
+    wanted = chance.sample(rows, times(3, len(rows)))
+    async with FcreviewApp(session, View()).run_test(size=(100, 30)) as pilot:
+
+        async def press(*keys: str) -> None:
+            with within(30):
+                await pilot.press(*keys)
+                for _ in range(2):
+                    await idle.worked(pilot.app)
+                    await pilot.pause()
+            shown = "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+            assert shown.strip(), (seed, keys)
+            assert not harmful(shown), (seed, keys, ascii(shown))
+
+        await press("f", *"turns>=0", "enter")
+        for text in wanted:
+            print(f"{seed}: {text[:60]!a}", flush=True)
+            await press("colon")
+            for letter in text[:40]:
+                await press(letter)
+            pilot.app.screen.query_one("PaletteInput").value = text  # pasted
+            await press(*chance.choice(([], ["down"], ["tab"], ["pagedown"])))
+            await press("enter")
+            await press("enter")
+            while len(pilot.app.screen_stack) > 1:
+                await press("escape")
+        await press("ctrl+q")
+    assert {each.name for each in tmp_path.iterdir()} - outside <= {"x", "\u202e\u0301\u0301"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.chromium import Browser
-from tests.cli.commands.reading.browsed import fits
+from tests.cli.commands.reading.browser.fitting import fits
 from tests.cli.conftest import Cli
 
 pytestmark = [pytest.mark.slow, pytest.mark.process]

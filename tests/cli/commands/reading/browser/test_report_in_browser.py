@@ -10,7 +10,7 @@ import pytest
 from fcreview.exporters.page.html import html
 from fcreview.reporting.blocks import Bar, Page, Section, Table, TableRow, Text, table
 from tests.chromium import Browser
-from tests.cli.commands.reading.browsed import fits
+from tests.cli.commands.reading.browser.fitting import fits
 from tests.cli.conftest import Cli
 
 pytestmark = [pytest.mark.slow, pytest.mark.process]

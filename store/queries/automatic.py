@@ -13,11 +13,9 @@ from fcreview.rollup import SCORING, alike
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_VERDICTS = (
-    'SELECT item, v.target, v.criterion, v.source, v."by", CAST(v."value" AS VARCHAR)'
-    " FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN (SELECT unnest($1::BIGINT[])))"
-)
-_OWN = f"SELECT item, {', '.join(SCORING)} FROM item_rows WHERE item IN (SELECT unnest($1::BIGINT[]))"
+_AUTOMATIC = f"SELECT item, {', '.join(SCORING)}, verdicts FROM item_rows WHERE "
+_ONE, _SEVERAL = "item = $1", "item IN (SELECT unnest($1::BIGINT[]))"
+"""A join reads the whole column of items: of one, which is what a key asks, that is several times as slow."""
 _JUDGED = """
 SELECT item, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"
 FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items})) WHERE v.source = 'judge'
@@ -27,15 +25,17 @@ FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}))
 def overruled(connection: DuckDBPyConnection, asked: Sequence[tuple[int, Said]]) -> list[dict[str, Any] | None]:
     """For each (item, what is said of it) {source, by, value} of the automatic verdict that counts on it (the first of
     `SCORING` that says something), if that is another; None if it says the same, if there is none, and of "unsure"."""
-    items = sorted({item for item, said in asked if said.verdict not in (None, UNSURE)})
+    items = list({item for item, said in asked if said.verdict not in (None, UNSURE)})
     if not items:
         return [None] * len(asked)
     found: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
-    for item, *own in connection.execute(_OWN, [items]).fetchall():
+    which, bound = (_ONE, items[0]) if len(items) == 1 else (_SEVERAL, items)
+    for item, *own, verdicts in connection.execute(_AUTOMATIC + which, [bound]).fetchall():
         found[item, *OWN] = {source: {"by": None, "value": value} for source, value in zip(SCORING, own, strict=True)}
-    for item, target, criterion, source, by, value in connection.execute(_VERDICTS, [items]).fetchall():
-        about = found.setdefault((item, target, criterion), {})
-        about[source] = {"by": by, "value": orjson.loads(value) if value is not None else None}
+        for each in verdicts or ():
+            value = None if each["value"] is None else orjson.loads(each["value"])
+            about = found.setdefault((item, each["target"], each["criterion"]), {})
+            about[each["source"]] = {"by": each["by"], "value": value}
     return [_contradicted(found.get((item, said.target, said.criterion), {}), said) for item, said in asked]
 
 

@@ -6,6 +6,8 @@ Its parts: `QueueState` is what the person set, `QueuePane` shows it, `Choosing`
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
+from threading import Thread
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
@@ -30,6 +32,9 @@ from fcreview.tui.widgets.status import KeyLine
 if TYPE_CHECKING:
     from fcreview.tui.screens.item import ItemScreen
 
+ITEM = "fcreview.tui.screens.item"
+AT_REST = 0.3
+"""Seconds behind the first rows after which what shows an item is imported, so that the first one opens like any."""
 ACTIONS = {action.does.partition("(")[0] for action in QUEUE}
 
 
@@ -56,6 +61,7 @@ class QueueScreen(Screen[None]):
         self._choosing = Choosing(session, state, self._levels)
         self._pane = QueuePane(session, state, self._choosing)
         self._panes = Panes(session, state, self._pane)
+        self._imported = False
         self._beginning = (position.standing if position else Standing(), open_item, message)
 
     def compose(self) -> ComposeResult:
@@ -87,6 +93,12 @@ class QueueScreen(Screen[None]):
 
     def on_line_list_chosen(self) -> None:
         self.action_open()
+
+    def on_queue_pane_rows(self) -> None:
+        if not self._imported:
+            self._imported = True
+            ahead = Thread(target=import_module, args=(ITEM,), name="ahead", daemon=True)
+            self.set_timer(AT_REST, ahead.start)
 
     def on_queue_pane_found(self, found: QueuePane.Found) -> None:
         row = self.list.row_at(self.list.cursor)

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from fcreview.store.rows import View
 
-CHUNK = 10_000
+CHUNK = 5_000
+"""Of twice as many the labels sometimes take more memory than a statement may, and are read once more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from fcreview.reporting.calibrated import Calibrated, calibration_section
 from fcreview.reporting.failing import CLUSTERS, Example, Failing, failing_section
 from fcreview.reporting.lines import Interval, Intervals, figure_table
 from fcreview.reporting.people import Drawn, RunProgress, agreement_section, chosen_section, progress_section
+from fcreview.reporting.standing import RunStanding, standing_section
 from fcreview.reporting.suspected import suspects_section
 from fcreview.rollup import UNANIMOUS
 from fcreview.text.words import NO_DATASET, count_of
@@ -49,6 +50,7 @@ def page_of(session: Opened, run: str | None) -> Page:
         "Report on function-calling runs",
         lead,
         [
+            *([standing_section([_standing(row) for row in rows])] if len(rows) > 1 else []),
             Section("Figures", sections=[_figures(each, _intervals(session, each, queues)) for each in found]),
             failing_section(failing(session, view, rows)),
             suspects_section(ranked(session, "" if run is None else f"run:{session.run(run)}")),
@@ -100,9 +102,7 @@ def failing(session: Opened, view: View, rows: Sequence[RunRow]) -> list[Failing
     """By dataset: failures alike, over all of its runs."""
     datasets: dict[str, list[RunRow]] = {}
     for row in rows:
-        info = row.info
-        kind = kind_of({"benchmark": info.benchmark, "generation": info.generation, "language": info.language})
-        datasets.setdefault(kind, []).append(row)
+        datasets.setdefault(kind_of(asdict(row.info)), []).append(row)
     parts = []
     for kind, of in datasets.items():
         runs = tuple(row.run for row in of)
@@ -137,8 +137,24 @@ def agreement(session: Opened, view: View) -> Section:
     return agreement_section({how: list(figures(said, ["overall"], how)) for how, said in apart(ratings).items()})
 
 
+def _standing(row: RunRow) -> RunStanding:
+    return RunStanding(
+        _name(row),
+        kind_of(asdict(row.info)),
+        row.n_items,
+        (row.official_pass, row.official_known),
+        (row.rule_pass, row.rule_known),
+        (row.effective_pass, row.effective_known),
+        (row.stated_pass, row.stated_of),
+    )
+
+
+def _name(row: RunRow) -> str:
+    return f"run {row.run}: {row.info.model}"
+
+
 def _progress(row: RunRow) -> RunProgress:
-    return RunProgress(f"run {row.run}: {row.info.model}", row.n_items, row.reviewed, row.in_part)
+    return RunProgress(_name(row), row.n_items, row.reviewed, row.in_part)
 
 
 def drawn(session: Opened) -> list[Drawn]:

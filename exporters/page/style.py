@@ -39,9 +39,10 @@ td:last-child:not(.right) { font-size: .9em; }
   .figures td:first-child { min-width: 17rem; }
 }
 @media screen and (max-width: 900px) {
-  .cards thead { position: absolute; clip-path: inset(50%); height: 1px; width: 1px; overflow: hidden; }
-  .cards, .cards :is(tbody, tr, td) { display: block; width: 100%; }
-  .cards tr { border: 1px solid var(--line); border-radius: .4rem; margin: 0 0 .5rem; padding: .3rem .2rem; }
+  .cards, .cards :is(thead, tbody, tr, td, th:first-child) { display: block; width: 100%; }
+  .cards th:not(:first-child) { position: absolute; clip-path: inset(50%); height: 1px; width: 1px; overflow: hidden; }
+  .cards th { border: 0; padding: .2rem 0; font-size: 1rem; }
+  .cards tbody tr { border: 1px solid var(--line); border-radius: .4rem; margin: 0 0 .5rem; padding: .3rem .2rem; }
   .cards td { border: 0; padding: .1rem .5rem; text-align: left; }
   .cards td:first-child { font-weight: 600; }
   .cards td[data-head]:not([data-head=""])::before {

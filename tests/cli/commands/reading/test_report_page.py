@@ -24,7 +24,8 @@ def test_the_page_holds_the_whole_report(cli: Cli, two_known_runs: Path, tmp_pat
     assert (done.code, done.out) == (0, ""), done.err
     found = read(target.read_text())
     assert found.faults == []
-    titles = ("Figures", "Why items fail", "How far annotators agree", "How far reviewing is", "How items were chosen")
+    titles = ("Items that pass", "Figures")
+    titles += ("Why items fail", "How far annotators agree", "How far reviewing is", "How items were chosen")
     assert set(titles) <= set(found.texts)
     assert {"run 1: birch", "run 2: maple", "simple_python_2", 'city "Paris" (golden "Oslo")', "pilot"} <= set(
         found.texts
@@ -58,6 +59,7 @@ def test_one_run_alone(cli: Cli, two_known_runs: Path) -> None:
     out = cli("report", two_known_runs, "--run", "2", "--markdown").out
     assert "### run 2: maple" in out
     assert "birch" not in out
+    assert "Items that pass" not in out, "there is nothing to lay it beside"
     assert "5 items failing" in out
 
 

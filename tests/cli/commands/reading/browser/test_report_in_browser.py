@@ -104,6 +104,19 @@ def test_on_a_phone_rows_are_cards_and_few_numbers_stay_a_table(browser: Browser
     assert browser.value(shown.format(".figures tbody td")) == "table-cell"
 
 
+def test_on_a_phone_every_table_has_its_name(browser: Browser, report: Path) -> None:
+    """Tables of one section stand below each other there: without it nobody knows where the next one begins."""
+    browser.open(report)
+    browser.look(390, phone=True)
+    names = """[...document.querySelectorAll('table.figures')].map(table => {
+        const head = table.querySelector('th'), box = head.getBoundingClientRect();
+        return [head.textContent, box.width > 100 && box.height > 10 && box.left >= 0];
+    })"""
+    found = browser.value(names)
+    assert {"accuracy", "bfcl V4 en"} <= {name for name, _ in found}
+    assert all(there for _, there in found), found
+
+
 def test_numbers_are_never_broken(browser: Browser, report: Path) -> None:
     """But before an interval: a number takes the height of one line."""
     lines = """[...document.querySelectorAll('td.right')].filter(each => !each.textContent.includes('['))

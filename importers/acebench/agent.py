@@ -17,6 +17,7 @@ from fcreview.importers.acebench.figures.rates import MILESTONES, PROCESS
 from fcreview.importers.acebench.history import read_history
 from fcreview.importers.acebench.milestones import best_sequence, in_words, met, pairs_of
 from fcreview.importers.acebench.states import state_differences
+from fcreview.importers.common.asked import question_line
 from fcreview.importers.common.jsonl import read_file
 from fcreview.model import Accept, Call, ImportIssue, Item, Message, Verdict
 from fcreview.values import json_safe
@@ -33,7 +34,7 @@ def fill(
     history: Path | None,
 ) -> None:
     text = str((question or {}).get("question", ""))
-    item.question = " ".join(text.split())[:400]
+    item.question = question_line(text)
     simulated = item.category == "agent_multi_turn"
     item.messages = [Message(0, -1, "system", text, INSTRUCTION) if simulated else Message(0, -1, "user", text)]
     if initial := (question or {}).get("initial_config"):

@@ -18,13 +18,11 @@ import orjson
 from fcreview.importers.bfcl.case import Case
 from fcreview.importers.bfcl.cases import KEPT, Cases
 from fcreview.importers.bfcl.golden import golden_calls
+from fcreview.importers.common.asked import question_line
 from fcreview.importers.common.jsonl import Record, records, reread
 from fcreview.model import ImportIssue, Message, Repeated
 from fcreview.text.redact import redact
 from fcreview.values import json_safe
-
-QUESTION_LENGTH = 240
-"""Characters of `Case.question`."""
 
 _DOCUMENTS = {
     "TwitterAPI": "posting_api", "TravelAPI": "travel_booking", "TradingBot": "trading_bot",
@@ -174,7 +172,7 @@ def make_case(
         if truth is None or "ground_truth" in answer:
             extra.update((key, value) for key, value in answer.items() if key not in _OWN_FIELDS)
     turns = as_turns(record.get("question"))
-    case = Case(item, category, turns, documents, truth, question=one_line(turns), extra=extra)
+    case = Case(item, category, turns, documents, truth, question=_asked(turns), extra=extra)
     if not category.startswith(("memory", "web_search")):
         case.golden = Repeated(golden_calls(truth, category, generation, documents))
     if truth is not None:
@@ -246,12 +244,12 @@ def as_json(value: Any) -> str:
         return orjson.dumps(json_safe(value)).decode()
 
 
-def one_line(turns: list[list[dict[str, Any]]]) -> str:
-    """The first turn's last user message on one line: what lists show of an item."""
+def _asked(turns: list[list[dict[str, Any]]]) -> str:
+    """The first turn's last user message."""
     for turn in turns:
         for part in reversed(turn):
             if part.get("role") == "user" and part.get("content"):
-                return " ".join(text_of(part["content"])[: QUESTION_LENGTH * 4].split())[:QUESTION_LENGTH]
+                return question_line(text_of(part["content"]))
     return ""
 
 

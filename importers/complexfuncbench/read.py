@@ -8,6 +8,7 @@ from typing import Any
 
 from fcreview.calls.diff import diff_call
 from fcreview.calls.first_difference import first_difference
+from fcreview.importers.common.asked import question_line
 from fcreview.importers.common.guard import digest, documents, guarded
 from fcreview.importers.common.jsonl import Record, read_file, records
 from fcreview.importers.complexfuncbench.calls import CallVerdict, judge_calls, uncovered
@@ -80,7 +81,7 @@ def _fill(item: Item, record: dict[str, Any], known: dict[str, Any] | None, log:
     item.messages, item.golden = ours.messages, golden.calls
     item.predicted = [call for step in ours.steps for call in step]
     item.functions = documents((known or {}).get("functions"))
-    item.question = _question(item)
+    item.question = question_line(next((each.content for each in item.messages if each.role == "user"), ""))
     item.n_steps = len(ours.steps)
     verdicts = judge_calls(ours, golden, item.functions, log)
     item.pairs = pairs_of(verdicts, golden)
@@ -131,12 +132,7 @@ def _fill_from_log(item: Item, known: dict[str, Any] | None, log: Log | None) ->
         by_address = addresses(item.pairs, verdicts)
         item.verdicts = _call_verdicts(by_address)
         _for_figures(item, by_address)
-    item.question = _question(item)
-
-
-def _question(item: Item) -> str:
-    first = next((message.content for message in item.messages if message.role == "user"), "")
-    return " ".join(first.split())[:400]
+    item.question = question_line(next((each.content for each in item.messages if each.role == "user"), ""))
 
 
 def _log(file: Path | None, item: Item) -> Log | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,18 +14,22 @@ from fcreview.store.importing.datasets import Remembered, supplying
 Folders = tuple[Path, ...]
 Search = Callable[[Folders], Found]
 """The runs with the datasets that are found when these folders are looked at first."""
+Names = tuple[str, ...]
+"""Of a run: benchmark, generation, language, model, path."""
 
 
 def with_datasets(search: Search, named: Folders, remembered: Remembered) -> Found:
     """The runs. `named` are the folders of --data. Mostly one search: as many as there are different datasets."""
-    finder = _Finder(cache(search), named, remembered, _there(remembered.usual))
-    found = finder.search(named or finder.usual)
+    once, usual = cache(search), _there(remembered.usual)
+    finder = _Finder(cache(lambda folders: _by_names(once(folders).plans)), named, remembered, usual)
+    found = once(named or usual)
     return replace(found, plans=[finder.with_its_own(plan) for plan in found.plans])
 
 
 @dataclass(frozen=True, slots=True)
 class _Finder:
-    search: Search
+    plans: Callable[[Folders], Mapping[Names, RunPlan]]
+    """As they are with the datasets of these folders."""
     named: Folders
     remembered: Remembered
     usual: Folders
@@ -47,10 +51,17 @@ class _Finder:
         return usual if usual.data else own
 
     def _searched(self, folders: Folders, plan: RunPlan) -> RunPlan:
-        return next((other for other in self.search(folders).plans if _names(other) == _names(plan)), plan)
+        return self.plans(folders).get(_names(plan), plan)
 
 
-def _names(plan: RunPlan) -> tuple[str, ...]:
+def _by_names(plans: Iterable[RunPlan]) -> dict[Names, RunPlan]:
+    found: dict[Names, RunPlan] = {}
+    for plan in plans:
+        found.setdefault(_names(plan), plan)
+    return found
+
+
+def _names(plan: RunPlan) -> Names:
     run = plan.run
     return run.benchmark, run.generation, run.language, run.model, run.path
 

@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from fcreview.sanitise import width
 from fcreview.tui.text.layout import START, Layout, Source, Spot
-from fcreview.tui.text.lines import Line
+from fcreview.tui.text.lines import Line, fit
 from fcreview.tui.text.theme import style, symbols
 from fcreview.tui.widgets.still import Still
 
@@ -74,7 +74,7 @@ class LineBar(Widget):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        return strip_of(self._line if y == 0 else (), self.size.width, self.rich_style)
+        return strip_of(fit(self._line, self.size.width) if y == 0 else (), self.size.width, self.rich_style)
 
 
 class DocumentView(Still, can_focus=True):

@@ -133,7 +133,7 @@ class ItemText(DocumentView):
         self._moved(remark)
 
     def _show_extent(self) -> None:
-        """What a verdict at the cursor rests on, as far as it fits below the cursor's block: a judge is not answered on a
+        """What a verdict at the cursor rests on, as far as it fits below the cursor's block: no judge is answered on a
         reply that lies below the screen."""
         at = self.reading.at
         until = extent(self.reading.blocks, at)

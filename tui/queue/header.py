@@ -190,11 +190,13 @@ def message_line(message: str, cells: int) -> Line:
     return rule(((visible(message), "warn"),), cells, line) if message else ((line * cells, "dim"),)
 
 
-def nothing_line(where: str, done: int) -> Line:
+def nothing_line(where: str, search: str, done: int) -> Line:
     """In the place of rows. `done`: items reviewed in this session."""
     if done and any(term in where.split() for term in UNREVIEWED):
         return ((f" all {done:,} done: fcreview export writes the labels, fcreview report the figures", "good"),)
-    return ((" no item matches the filter", "warn"),)
+    if not search:
+        return ((" no item matches the filter", "warn"),)
+    return ((" no item holds what is searched" + (" and matches the filter" if where else ""), "warn"),)
 
 
 def order_name(view: View) -> str:

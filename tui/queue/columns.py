@@ -88,7 +88,7 @@ def _cell(row: QueueRow, name: str, size: int, question: bool) -> Part:
         case "item":
             return filled(cut_middle(visible(row.id), size), size), ""
         case "model":
-            return filled(cut_middle(visible(row.model), size, 1 / 2), size), "dim"
+            return filled(cut_middle(visible(row.run_name), size, 1 / 2), size), "dim"
         case "category":
             return filled(cut_middle(visible(row.category), size), size), "dim"
         case "error":

@@ -90,4 +90,4 @@ def _cells(each: Elsewhere, first: bool, common: str) -> list[Part]:
         calls = symbols().ellipsis + calls[len(common) - LEFT :]
     marks: list[Part] = [(symbols().verdict(each), verdict_style(each)) for each in (row.official, row.rule, row.you)]
     alike: Part = (f"{each.alike}", "strong") if first else ("", "")
-    return [alike, (visible(row.run_name), ""), *marks, (visible(calls), "" if first else "dim")]
+    return [alike, (visible(row.run_name or row.model), ""), *marks, (visible(calls), "" if first else "dim")]

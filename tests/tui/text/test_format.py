@@ -235,6 +235,13 @@ def test_the_run_line_fits_and_keeps_the_count_of_reviews(cells, runs):
         assert plain(line).endswith(f" · 0 of {4 * len(runs)} reviewed ({len(runs)} by all) ")
 
 
+def test_the_run_line_names_languages_behind_what_is_common():
+    runs = [run_row(), run_row("b")]
+    kind = runs[0].info.kind
+    runs[1].info.language = "zh"
+    assert f"{kind} en, zh  " in plain(header.run_line(runs, "alice", 80))
+
+
 def test_the_run_line_counts_what_the_annotator_reviewed_and_others_only_where_they_did_more():
     mine = dataclasses.replace(run_row(), yours=1)
     assert plain(header.run_line([mine], "alice", 80)).endswith("alice · 1 of 4 reviewed ")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 from duckdb import DuckDBPyConnection
 
+from fcreview.model import Run
 from fcreview.sanitise import width
 from fcreview.store.rows import Extent
 
@@ -26,8 +30,24 @@ _TELLING = {
 }
 
 
+def names_of(runs: Mapping[int, Run]) -> dict[int, str]:
+    """The model of each run, and what tells it from the benchmark's other runs of that model: generation, language,
+    else its number. Ids may be the same in all of them."""
+    names = {run: info.model for run, info in runs.items()}
+    of = {run: (info.benchmark, info.model) for run, info in runs.items()}
+    for said in ("generation", "language"):
+        values: dict[tuple[str, str], set[str]] = {}
+        for run, info in runs.items():
+            values.setdefault(of[run], set()).add(getattr(info, said))
+        for run, info in runs.items():
+            if len(values[of[run]]) > 1:
+                names[run] += f" {getattr(info, said)}"
+    times = Counter((info.benchmark, names[run]) for run, info in runs.items())
+    return {run: f"{name} #{run}" if times[runs[run].benchmark, name] > 1 else name for run, name in names.items()}
+
+
 def extent(connection: DuckDBPyConnection, table: str, models: dict[int, str], *, blind: bool) -> Extent:
-    """Of the items in the table of an order; in blind mode nothing that tells of verdicts."""
+    """Of the items in the table of an order; in blind mode nothing that tells of verdicts. `models`: names of runs."""
     asked = _OPEN if blind else _OPEN | _TELLING
     found = connection.execute(
         f"SELECT {', '.join(asked.values())} FROM {table} t JOIN item_rows i ON i.item = t.item"

@@ -82,6 +82,8 @@ class QueueRow:
     group: str | None = field(default=None, metadata=column('i."group"'))
     model: str = ""
     """Of the run."""
+    run_name: str = ""
+    """The model with what tells the run from others of that model, for lists: `synth-good zh`."""
     official: bool | None = field(default=None, metadata=column("i.official", telling=True))
     rule: bool | None = field(default=None, metadata=column("i.rule", telling=True))
     judge: bool | None = field(default=None, metadata=column("i.judge", telling=True))

@@ -15,7 +15,7 @@ from fcreview.review import ItemKey, Said
 from fcreview.rollup import UNANIMOUS, Policy
 from fcreview.store.alike.clusters import clusters
 from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
-from fcreview.store.extent import extent
+from fcreview.store.extent import extent, names_of
 from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
 from fcreview.store.queries.detail import find_items, hide_from, like, raw_record, read_issues, read_items, score_record
 from fcreview.store.queries.limited import close
@@ -73,7 +73,7 @@ class Store:
         self._suspected = SuspectPlaces(connection)
         self._orders = Orders(connection, self._places, self._suspected, annotator, blind=blind)
         self._runs = run_infos(connection, workspace)
-        self._models = {run: info.model for run, info in self._runs.items()}
+        self._names = names_of(self._runs)
 
     @classmethod
     def open(
@@ -121,7 +121,7 @@ class Store:
 
     def extent(self, view: View) -> Extent:
         """What room the view's rows need."""
-        return self._do(lambda: extent(self.connection, self._orders.of(view).table, self._models, blind=self.blind))
+        return self._do(lambda: extent(self.connection, self._orders.of(view).table, self._names, blind=self.blind))
 
     def row(self, item: int) -> QueueRow | None:
         return self._do(lambda: next(iter(self._rows([item])), None))
@@ -263,7 +263,7 @@ class Store:
 
     def _rows(self, items: Sequence[int]) -> list[QueueRow]:
         wanted = list(dict.fromkeys(map(item_of, items)))
-        found = {row.item: row for row in rows_of(self.connection, wanted, self._models, blind=self.blind)}
+        found = {row.item: row for row in rows_of(self.connection, wanted, self._runs, self._names, blind=self.blind)}
         there = [number for number in items if item_of(number) in found]
         return [second.row_of(found[item_of(number)], number, self.reviews, blind=self.blind) for number in there]
 

@@ -52,7 +52,7 @@ def first_difference(
     """Of the first pair that is neither `=` nor `~`; an empty one if there is none.
 
     Texts read `location "Hangzhou, CN" (golden "Hangzhou, China")`, `days 3 (not in golden)`, `get_weather not called`,
-    `get_news called (golden get_weather)`.
+    `get_news called (golden get_weather)`, `a call that cannot be decoded (golden get_weather)`.
     Not safe to draw before `sanitise.visible`.
     """
     for pair in pairs:
@@ -77,7 +77,10 @@ def _inside(pair: Pair, golden: Call | None, predicted: Call | None, rules: Rule
         return Difference(pair.name)
     if not place.path:
         other = golden is not None and predicted is not None and golden.name != predicted.name
-        called = f"{predicted.name} called (golden {golden.name})" if other and predicted and golden else place.reason
+        called = place.reason
+        if other and predicted and golden:
+            called = f"{predicted.name} called" if predicted.name else "a call that cannot be decoded"
+            called += f" (golden {golden.name})"
         return Difference(pair.name, None, called)
     wanted = (golden.arguments if golden else None) or {}
     given = (predicted.arguments if predicted else None) or {}

@@ -108,7 +108,8 @@ def _decoded(reply: Any) -> tuple[list[CallTuple] | None, str | None]:
 
 
 def golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: int = 0) -> list[Call]:
-    """`{name or name_N: {argument: value}}` as calls. An argument that the schema does not require may be left out."""
+    """`{name or name_N: {argument: value}}` as calls. An argument that the schema does not require may be left out;
+    without a schema none is known to."""
     declared = {document.get("name"): document for document in functions}
     calls = []
     for index, (key, arguments) in enumerate(answer.items()):
@@ -116,7 +117,8 @@ def golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: 
         schema = declared.get(name, {}).get("parameters") or {}
         required = schema.get("required") or [] if isinstance(schema, dict) else []
         given = arguments if isinstance(arguments, dict) else {}
-        accepts = {one: Accept([value], one not in required) for one, value in given.items()}
+        optional = set(given) - set(required) if name in declared else set()
+        accepts = {one: Accept([value], one in optional) for one, value in given.items()}
         calls.append(Call("golden", name, accepts, turn, 0, index))
     return calls
 

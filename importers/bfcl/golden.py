@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -54,7 +55,8 @@ def declared(name: str, names: set[Any]) -> str:
 
 def _from_answer(name: str, values: Any) -> Call:
     if not isinstance(values, dict):
-        return Call("golden", str(name), None, decode_error="the golden answer has no arguments object")
+        raw = json.dumps({name: values}, ensure_ascii=False, default=str)
+        return Call("golden", str(name), None, raw=raw, decode_error="the golden answer has no arguments object")
     return Call("golden", str(name), {key: accept(alternatives) for key, alternatives in values.items()})
 
 

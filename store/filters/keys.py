@@ -37,8 +37,8 @@ class Key:
     """The values that it may have, where that is fixed."""
 
 
-ERROR = "coalesce(i.error_type, CASE WHEN i.official IS NULL THEN i.rule_error_type END)"
-"""The official error type, or the rule's where there is no official verdict."""
+ERROR = "coalesce(nullif(i.error_type, ''), CASE WHEN i.official IS NOT TRUE THEN i.rule_error_type END)"
+"""The official error type, or the rule's where the benchmark does not pass the item and gives none."""
 DISAGREE = (
     "((i.official IS NOT NULL AND i.rule IS NOT NULL AND i.official <> i.rule)"
     " OR (i.judge IS NOT NULL AND i.judge <> coalesce(i.official, i.rule)))"
@@ -240,7 +240,7 @@ KEYS: dict[str, Key] = {
         True,
         (*_BOOLEANS, "disputed"),
     ),
-    "error": Key(text_key(ERROR), "official error type", verdict=True),
+    "error": Key(text_key(ERROR), "error type: official, else recomputed", verdict=True),
     "rule_error": Key(text_key("i.rule_error_type"), "recomputed error type", verdict=True),
     "function": Key(text_key("i.diff_function"), "function of the first difference", verdict=True),
     "argument": Key(text_key("i.diff_argument"), "argument of the first difference", verdict=True),

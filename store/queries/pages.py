@@ -8,13 +8,14 @@ is until the order is made anew (`Orders.forget`). The values in the rows are al
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from duckdb import DuckDBPyConnection
 
+from fcreview.model import Run
 from fcreview.store.filters.judged import JUDGED, NEAR_MISS
 from fcreview.store.filters.keys import DISAGREE
 from fcreview.store.filters.language import parse
@@ -150,14 +151,19 @@ def condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
 
 
 def rows_of(
-    connection: DuckDBPyConnection, items: Sequence[int], models: dict[int, str], *, blind: bool
+    connection: DuckDBPyConnection,
+    items: Sequence[int],
+    runs: Mapping[int, Run],
+    names: Mapping[int, str],
+    *,
+    blind: bool,
 ) -> list[QueueRow]:
     """Rows of the items, in the order given; items that are not there are left out."""
     if not items:
         return []
     marks = ", ".join("?" * len(items))
     found = connection.execute(f"SELECT {_SELECT} {FROM} WHERE i.item IN ({marks})", list(items)).fetchall()
-    rows = {values[0]: _row(values, models) for values in found}
+    rows = {values[0]: _row(values, runs, names) for values in found}
     for row in rows.values() if blind else ():
         hide(row)
     return [rows[item] for item in items if item in rows]
@@ -172,9 +178,10 @@ def hide(row: QueueRow) -> None:
         row.n_issues = 0
 
 
-def _row(values: tuple[Any, ...], models: dict[int, str]) -> QueueRow:
+def _row(values: tuple[Any, ...], runs: Mapping[int, Run], names: Mapping[int, str]) -> QueueRow:
     row = QueueRow(**dict(zip(_COLUMNS, values, strict=True)))
-    row.model = models.get(row.run, "")
+    if row.run in runs:
+        row.model, row.run_name = runs[row.run].model, names[row.run]
     for name in _JSON:
         text = getattr(row, name)
         if text is not None:

@@ -19,7 +19,7 @@ from fcreview.importers.acebench.check_normal import check
 from fcreview.importers.acebench.decode import Undecodable, decode
 from fcreview.importers.acebench.figures import figures
 from fcreview.importers.acebench.history import read_history
-from fcreview.importers.acebench.normal import messages
+from fcreview.importers.acebench.normal import golden_calls, messages
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model import Item
 from fcreview.plan import RunPlan
@@ -183,6 +183,14 @@ def test_transcript_splits_at_prefixed_lines_only() -> None:
         (0, "assistant", "d"),
         (1, "user", "e"),
     ]
+
+
+def test_without_a_schema_no_argument_may_be_left_out() -> None:
+    """Without the questions a missing argument was shown as an optional one, equal."""
+    schema = {"name": "f", "parameters": {"required": ["a"]}}
+    for functions, optional in (([], set()), ([schema], {"b"})):
+        (call,) = golden_calls({"f": {"a": 1, "b": 2}}, functions)
+        assert {name for name, accept in (call.arguments or {}).items() if accept.optional} == optional
 
 
 def test_score_ids_of_agent_items_are_line_numbers(tmp_path: Path) -> None:

@@ -48,8 +48,9 @@ def _part(part: Part, told: bool) -> list[Cell]:
     counts = part.counts
     name = "all items" if part.category is None else visible(part.category)
     sure = f"{difference_of(part)}  p {p_value(part.difference.p)}" if told and counts.n else symbols().none
-    both = f"both pass {counts.both_pass:,}, fail {counts.both_fail:,}; only A {counts.only_a:,}, B {counts.only_b:,}"
-    return [(name, "strong"), (count_of(counts.n, "item"), "dim"), (f"{sure}  {both}", "")]
+    both = f"both pass {counts.both_pass:,}, fail {counts.both_fail:,} of {count_of(counts.n, 'item')}"
+    only = f"only A {counts.only_a:,}, B {counts.only_b:,}"
+    return [(name, "strong"), (only, "strong"), (f"{sure}  {both}", "")]
 
 
 def _flip(flip: Flip) -> list[Cell]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from fcreview.store.rows import ItemDetail
-from fcreview.targets import ITEM, is_address
+from fcreview.targets import ITEM, is_address, part_of
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.extra import extra_blocks
 from fcreview.tui.document.header import about_line
@@ -73,6 +73,22 @@ def decisive(blocks: Sequence[Block], at: int) -> int:
     inside = f"{blocks[at].key}/"
     arguments = (n for n in range(at + 1, len(blocks)) if blocks[n].key.startswith(inside) and blocks[n].argument)
     return next((n for n in arguments if blocks[n].differs), at)
+
+
+def extent(blocks: Sequence[Block], at: int) -> int:
+    """The last block of what a verdict at this one rests on: a call's arguments and what was said of it, the text of a
+    reply and what judges said of that. Of a turn, and of what has none, the block itself."""
+    head = blocks[at].key
+    part = part_of(head)
+    if blocks[at].target is None or (part is not None and part.call is None):
+        return at
+    until = at
+    for n in range(at + 1, len(blocks)):
+        if blocks[n].key.startswith((f"{head}/", f"judge:{head}")):
+            until = n
+        elif blocks[n].stop:
+            break
+    return until
 
 
 def first_difference(blocks: Sequence[Block]) -> int | None:

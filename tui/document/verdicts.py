@@ -82,6 +82,8 @@ def verdict_lines(item: Item, most: int, cells: int) -> list[Line]:
 def reason_of(verdict: Verdict | None, error_type: str | None) -> str:
     error = (verdict.error_type if verdict else None) or error_type
     rationale = verdict.rationale if verdict else None
+    if error and rationale and rationale.startswith(f"{error}:"):
+        return rationale
     return ": ".join(part for part in (error, rationale) if part)
 
 

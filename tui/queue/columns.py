@@ -13,6 +13,7 @@ from fcreview.tui.text.theme import symbols, verdict_style
 
 VERDICTS = (("official", "off"), ("rule", "rule"), ("judge", "judge"), ("you", "you"))
 DIFFERENCE = "first difference"
+ALIKE = "calls are equal"
 LEAST_DIFFERENCE = 20
 COMFORTABLE_DIFFERENCE = 24
 """Cells it keeps when the category, which ids mostly begin with, wants room."""
@@ -67,6 +68,11 @@ def error_of(row: QueueRow) -> str:
     return row.error_type or (row.rule_error_type or "" if row.rule is False else "")
 
 
+def fails_alike(row: QueueRow) -> bool:
+    """Calls were made, none differs from its golden one, and the benchmark fails the item all the same."""
+    return row.official is False and row.n_golden > 0 and row.n_predicted > 0
+
+
 def queue_heading(columns: QueueColumns) -> Line:
     titles = {**dict(VERDICTS), "difference": "question" if columns.question else DIFFERENCE}
     cells = "".join(" " + filled(cut(titles.get(name, name), size), size) for name, size in columns.columns)
@@ -88,7 +94,7 @@ def _cell(row: QueueRow, name: str, size: int, question: bool) -> Part:
         case "item":
             return filled(cut_middle(visible(row.id), size), size), ""
         case "model":
-            return filled(cut_middle(visible(row.model), size, 1 / 2), size), "dim"
+            return filled(cut_middle(visible(row.run_name or row.model), size, 1 / 2), size), "dim"
         case "category":
             return filled(cut_middle(visible(row.category), size), size), "dim"
         case "error":
@@ -96,6 +102,8 @@ def _cell(row: QueueRow, name: str, size: int, question: bool) -> Part:
         case "difference":
             if question:
                 return filled(cut(visible(row.question), size), size), "dim"
+            if row.first_difference is None and fails_alike(row):
+                return filled(cut(ALIKE, size), size), "dim"
             return filled(cut_difference(visible(row.first_difference or ""), size), size), ""
         case _:
             value = getattr(row, name)

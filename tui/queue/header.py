@@ -63,6 +63,15 @@ def run_title(run: RunRow) -> str:
     return visible(run.info.kind)
 
 
+def titles_of(runs: Sequence[RunRow]) -> str:
+    """`ACEBench v1 en, zh`: what they have in common is said once."""
+    languages = {run.info.language for run in runs}
+    common = {run_title(run).removesuffix(f" {visible(run.info.language)}") for run in runs}
+    if len(common) == 1 and len(languages) > 1:
+        return f"{common.pop()} {visible(', '.join(sorted(languages)))}"
+    return ", ".join(sorted({run_title(run) for run in runs}))
+
+
 def run_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind: bool = False) -> Line:
     """`runs/gpt4o   BFCL V4   gpt-4o   ...   alice · 12 of 640 reviewed (40 by all)`: what this annotator reviewed and,
     where others did more, what everybody did. The path only where there is room for it."""
@@ -79,9 +88,8 @@ def run_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind
     if not runs:
         return spread(((" no run", "warn"),), right, cells)
     if len(runs) > 1:
-        titles = {run_title(run) for run in runs}
         benchmarks = len({run.info.benchmark for run in runs})
-        shown = ", ".join(sorted(titles)) if benchmarks == 1 else count_of(benchmarks, "benchmark")
+        shown = titles_of(runs) if benchmarks == 1 else count_of(benchmarks, "benchmark")
         several: Line = ((" " + count_of(len(runs), "run"), "strong"), GAP, (cut(shown, max(room - 12, 4)), ""))
         return spread(several, right, cells)
     run = runs[0]
@@ -190,11 +198,13 @@ def message_line(message: str, cells: int) -> Line:
     return rule(((visible(message), "warn"),), cells, line) if message else ((line * cells, "dim"),)
 
 
-def nothing_line(where: str, done: int) -> Line:
+def nothing_line(where: str, search: str, done: int) -> Line:
     """In the place of rows. `done`: items reviewed in this session."""
     if done and any(term in where.split() for term in UNREVIEWED):
         return ((f" all {done:,} done: fcreview export writes the labels, fcreview report the figures", "good"),)
-    return ((" no item matches the filter", "warn"),)
+    if not search:
+        return ((" no item matches the filter", "warn"),)
+    return ((" no item holds what is searched" + (" and matches the filter" if where else ""), "warn"),)
 
 
 def order_name(view: View) -> str:

@@ -88,10 +88,10 @@ class QueueState:
         return bool(self.where or self.search or self.items)
 
     def combined(self) -> str:
-        """Filter and search as one filter: both must hold."""
+        """Filter and search as one filter: both must hold. A search finds texts and ids."""
         if not self.search:
             return self.where
-        searched = "text:" + quote(self.search)
+        searched = f"(text:{quote(self.search)} OR {quote(self.search)})"
         return f"({self.where}) {searched}" if self.where else searched
 
     def check(self, where: str) -> Filter:

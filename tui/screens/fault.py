@@ -13,14 +13,14 @@ from fcreview.tui.keys import bindings, key_hints
 from fcreview.tui.keytable import FAULT
 from fcreview.tui.text.format import cut_middle, hints_line
 from fcreview.tui.text.lines import Line, line_width
-from fcreview.tui.widgets.document import LineBar
+from fcreview.tui.widgets.line_block import LineBlock
 
 
 class FaultScreen(ModalScreen[Fault | None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(FAULT)
     CSS = """
     FaultScreen { background: transparent; align: left bottom; }
-    FaultScreen LineBar { background: ansi_default; }
+    FaultScreen LineBlock { background: ansi_default; }
     """
 
     def __init__(self, name: str = "") -> None:
@@ -29,11 +29,20 @@ class FaultScreen(ModalScreen[Fault | None]):
         self._about = name
 
     def compose(self) -> ComposeResult:
-        yield LineBar(id="fault")
+        yield LineBlock(id="fault")
 
     def on_mount(self) -> None:
+        self.query_one(LineBlock).show(self._lines(key_hints(self), self.app.size.width))
+
+    def on_resize(self) -> None:
+        self.on_mount()
+
+    def _lines(self, hints: list[tuple[str, str]], cells: int) -> list[Line]:
+        """Every letter there is, on one line with the question or, where that is too little room, on a second one."""
         who: Line = ((" who?", "strong"), (f" {cut_middle(self._about, 30)}" if self._about else "", "warn"))
-        self.query_one(LineBar).show((*who, *hints_line(key_hints(self), self.app.size.width - line_width(who), 1)))
+        room = cells - line_width(who)
+        letters = hints_line(hints, room, len(hints))
+        return [(*who, *letters)] if line_width(letters) <= room else [who, hints_line(hints, cells, 0)]
 
     def action_take(self, fault: Fault) -> None:
         self.dismiss(fault)

@@ -11,9 +11,14 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from fcreview.sanitise import width
 from fcreview.tui.keys import bindings, key_names, keys_of
 from fcreview.tui.keytable import NOTE
+from fcreview.tui.text.format import cut_middle
 from fcreview.tui.widgets.typed_lines import SafeTextArea
+
+LEAST_NAME = 5
+"""Cells of what a note is on, however little room there is."""
 
 
 class NoteBox(SafeTextArea):
@@ -52,15 +57,21 @@ class NoteScreen(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static(self._hint(), markup=False)
+            yield Static(self._hint(self.app.size.width), markup=False)
             box = NoteBox(self._note, soft_wrap=True, show_line_numbers=False, tab_behavior="indent", compact=True)
             box.cursor_blink = False
             yield box
 
-    def _hint(self) -> str:
+    def _hint(self, cells: int) -> str:
+        """What it is on is cut for the keys' sake."""
         keys = key_names(self.app)
         what = {"note.save": "{} saves", "note.line": "{}: new line", "note.cancel": "{} cancels"}
-        return "   ".join([f" note on {self._about}", *(what[id_].format(keys[id_]) for id_ in what if id_ in keys)])
+        said = "".join("   " + what[id_].format(keys[id_]) for id_ in what if id_ in keys)
+        before = " note on "
+        return before + cut_middle(self._about, max(cells - len(before) - width(said), LEAST_NAME)) + said
+
+    def on_resize(self) -> None:
+        self.query_one(Static).update(self._hint(self.app.size.width))
 
     def on_mount(self) -> None:
         self._box.move_cursor(self._box.document.end)

@@ -113,14 +113,18 @@ def rule(parts: Line, cells: int, dash: str = "") -> Line:
 
 
 def fit(parts: Line, cells: int) -> Line:
-    """The parts cut to `cells`, with `…` where something was cut."""
+    """The parts cut to `cells`, with `…` where something was cut; blanks at the end are nothing to cut."""
+    if line_width(parts) <= cells:
+        return parts
+    short = list(parts)
+    while short and not short[-1][0].strip(" "):
+        short.pop()
+    short[-1:] = [(text.rstrip(" "), style) for text, style in short[-1:]]
     fitted: list[Part] = []
-    left = cells
-    for text, style in parts:
-        w = width(text)
-        if w > left:
-            if left > 0:
-                fitted.append((clip(text, left), style))
+    left = cells - (1 if line_width(tuple(short)) > cells else 0)
+    for text, style in short:
+        if (w := width(text)) > left:
+            fitted += [(clip(text + "  ", left + 1), style)] if left >= 0 else []
             break
         fitted.append((text, style))
         left -= w

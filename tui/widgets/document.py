@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from fcreview.sanitise import width
 from fcreview.tui.text.layout import START, Layout, Source, Spot
-from fcreview.tui.text.lines import Line
+from fcreview.tui.text.lines import Line, fit
 from fcreview.tui.text.theme import style, symbols
 from fcreview.tui.widgets.still import Still
 
@@ -74,7 +74,7 @@ class LineBar(Widget):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        return strip_of(self._line if y == 0 else (), self.size.width, self.rich_style)
+        return strip_of(fit(self._line, self.size.width) if y == 0 else (), self.size.width, self.rich_style)
 
 
 class DocumentView(Still, can_focus=True):
@@ -97,7 +97,7 @@ class DocumentView(Still, can_focus=True):
         self._rows: list[Strip] = []
         self._fitted = Size(0, 0)
         self._wanted: list[tuple[int, int, bool]] = []
-        """What was revealed last; while there is no size, all that was."""
+        """What was revealed last, and what with it; while there is no size, all that was."""
 
     @property
     def cells(self) -> int:
@@ -113,9 +113,10 @@ class DocumentView(Still, can_focus=True):
         self.cursor, self._wanted = cursor, []
         self.redraw()
 
-    def reveal(self, index: int, row: int = 0, *, whole: bool = True) -> None:
-        """Brings a row on screen; it stays there when the size changes. See `Layout.reveal`."""
-        self._wanted = [*([] if self.size else self._wanted), (index, row, whole)]
+    def reveal(self, index: int, row: int = 0, *, whole: bool = True, also: bool = False) -> None:
+        """Brings a row on screen; it stays there when the size changes, and with `also` so does what was revealed just
+        before, as far as both fit. See `Layout.reveal`."""
+        self._wanted = [*(self._wanted if not self.size else self._wanted[-1:] if also else []), (index, row, whole)]
         if self.size and self.layout_ is not None:
             self.layout_.reveal(index, row, whole=whole)
             self.redraw()
@@ -140,7 +141,7 @@ class DocumentView(Still, can_focus=True):
             self.layout_.resize(self.cells, max(self.size.height, 1))
             for index, row, whole in self._wanted:
                 self.layout_.reveal(index, row, whole=whole)
-            self._wanted = self._wanted[-1:]
+            self._wanted = self._wanted[-2:]
         self._rows = self._draw()
 
     def _draw(self) -> list[Strip]:

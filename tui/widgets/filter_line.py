@@ -33,7 +33,7 @@ class FilterLine(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = bindings(FILTER)
 
     FILTER = ' such as official:fail -reviewed error:value_error text:"celsius"'
-    SEARCH = " items whose texts contain these words"
+    SEARCH = " items whose id or texts hold this"
     """What is said until something is typed."""
     NAMING = " a name to keep this filter under: letters, digits and _ . -"
 

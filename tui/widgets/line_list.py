@@ -16,15 +16,16 @@ from textual.strip import Strip
 
 from fcreview.tui.keys import bindings
 from fcreview.tui.keytable import MOVE
-from fcreview.tui.text.lines import Line
+from fcreview.tui.text.lines import Line, fit
 from fcreview.tui.text.theme import style, symbols
 from fcreview.tui.widgets.still import Still
 
 
 def strip_of(line: Line, cells: int, *, reverse: bool = False) -> Strip:
-    """A line as it is drawn, filled to the width; `reverse` marks the line under the cursor."""
+    """A line as it is drawn, filled to the width or cut with a sign; `reverse` marks the line under the cursor."""
     over = style("cursor") if reverse else None
-    segments = [Segment(text, style(name) + over if over else style(name)) for text, name in line if text]
+    fitted = fit(line, cells) if sum(len(text) for text, _ in line) * 2 > cells else line
+    segments = [Segment(text, style(name) + over if over else style(name)) for text, name in fitted if text]
     return Strip(segments).adjust_cell_length(cells, over)
 
 

@@ -89,8 +89,8 @@ def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, 
     if rows:
         table = [
             [
-                text_of(f"{row['benchmark']} {row['generation']}".strip()), text_of(row["model"]), f"{row['items']:,}",
-                _official(row), f"{row['issues']:,}", row["status"],
+                text_of(" ".join(row[name] for name in ("benchmark", "generation", "language") if row[name])),
+                text_of(row["model"]), f"{row['items']:,}", _official(row), f"{row['issues']:,}", row["status"],
             ]
             for row in rows
         ]  # fmt: skip

@@ -90,7 +90,7 @@ def fields_of(row: QueueRow, run: RunRow) -> dict[str, Any]:
     """The JSON object of an item: the fields of `QueueRow` and of its run. Verdicts are true, false or null; `human`
     may be "disputed" or "unsure"."""
     fields = asdict(row)
-    for internal in ("item", "seq"):
+    for internal in ("item", "seq", "run_name"):
         del fields[internal]
     info = run.info
     names = {"benchmark": info.benchmark, "generation": info.generation, "language": info.language}

@@ -68,7 +68,7 @@ def adjudicate(
             if as_json:
                 emit_json(as_object(detail, each.dispute))
                 continue
-            for line in lines_of(detail, each.dispute, path, cells()):
+            for line in lines_of(detail, each.dispute, path, cells(), workspace):
                 emit(line)
             emit()
     if not as_json or not found:
@@ -102,7 +102,9 @@ def as_object(detail: ItemDetail, dispute: Dispute) -> dict[str, Any]:
     }
 
 
-def lines_of(detail: ItemDetail, dispute: Dispute, path: Path, width: int) -> Iterator[str]:
+def lines_of(
+    detail: ItemDetail, dispute: Dispute, path: Path, width: int, workspace: Path | None = None
+) -> Iterator[str]:
     """One dispute as lines of safe text."""
     key, item = detail.key, detail.item
     about = [visible(key.id), words(visible(dispute.target)), visible(dispute.criterion)]
@@ -119,7 +121,7 @@ def lines_of(detail: ItemDetail, dispute: Dispute, path: Path, width: int) -> It
     for v in told_of(item, dispute):
         yield from labelled(v.source, verdict_text(v, dispute.criterion), width)
     yield from labelled("majority", majority_text(dispute), width)
-    yield f"  {visible(settling(detail, dispute, path))}"
+    yield f"  {visible(settling(detail, dispute, path, workspace))}"
 
 
 def compared(item: Item, target: str) -> tuple[str, str, str]:
@@ -151,11 +153,12 @@ def calls_text(calls: Sequence[Call]) -> str:
     return "\n".join([*lines, *([f"and {len(calls) - CALLS} more"] if len(calls) > CALLS else [])])
 
 
-def settling(detail: ItemDetail, dispute: Dispute, path: Path) -> str:
-    """The command that settles it."""
+def settling(detail: ItemDetail, dispute: Dispute, path: Path, workspace: Path | None) -> str:
+    """The command that settles it, in the workspace that was named."""
     named = ["--run", str(detail.row.run)]
     named += ["--target", dispute.target] if dispute.target != ITEM else []
     named += ["--criterion", dispute.criterion] if dispute.criterion != CORRECT else []
+    named += ["--workspace", str(workspace)] if workspace is not None else []
     return f"{shlex.join(['fcreview', 'label', str(path), detail.key.id, *named, '--adjudicate'])} --verdict ..."
 
 

@@ -86,6 +86,9 @@ def show_flips(found: Sequence[Flip], *, as_json: bool) -> None:
         for flip in ordered:
             emit_json(flip.as_json())
         return
+    if not found:
+        emit("no verdict by rule would change; where the dataset is missing there is none: fcreview doctor says so")
+        return
     gained = sum(flip.passes for flip in found)
     items, runs = len({(flip.category, flip.id) for flip in found}), len({id(flip.run) for flip in found})
     emit(

@@ -262,6 +262,7 @@ def test_a_row_for_the_call_as_a_whole() -> None:
         (golden(a={"b": [1]}), predicted(a={"b": [2]}), ("f", "a.b[0]", "a.b[0] 2 (golden 1)", "1", "2")),
         (golden(a=[1, 2]), predicted(a=[1]), ("f", "a", "a length 1, golden 2", "[1, 2]", "[1]")),
         (golden(), predicted("g"), ("f", None, "g called (golden f)", None, None)),
+        (golden(), Call("predicted", "", None), ("f", None, "a call that cannot be decoded (golden f)", None, None)),
         (golden(a=1), None, ("f", None, "f not called", None, None)),
         (None, predicted("g"), ("g", None, "g called, not in golden", None, None)),
         (golden(a=1), predicted(a=1), (None,) * 5),

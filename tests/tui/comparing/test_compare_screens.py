@@ -50,7 +50,7 @@ def at(lines: list[str], text: str) -> int:
 async def comparing(person: Adjudicator) -> list[str]:
     """Marks the first run, then the second."""
     lines = await person.press("r", "j", "x")
-    assert "A: run 1" in lines[0]
+    assert "A: run 1 maple; x on another compares" in lines[0]
     return await person.press("j", "x")
 
 
@@ -60,13 +60,20 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
         assert isinstance(person.app.screen, CompareScreen)
         assert "A maple, B birch, official · 3 flips" in lines[0]
         whole = lines[at(lines, "all items")]
-        assert "both pass 0, fail 1; only A 1, B 2" in whole
+        assert "only A 1, B 2" in whole and "both pass 0, fail 1 of 4 items" in whole
         assert "-25.0 [" in whole and "p 1.000" in whole
         assert "only A" in lines[at(lines, "simple_2")]
         assert FAILS in lines[at(lines, "simple_0")]
         assert "effective" in (await person.press("tab", "tab"))[0]
         await person.press("escape", "escape")
         assert isinstance(person.app.screen, QueueScreen)
+
+
+async def test_at_80_columns_it_says_how_many_only_one_passes(workspace: Workspace) -> None:
+    async with opened(workspace, (80, 24)) as person:
+        lines = await comparing(person)
+        whole = lines[at(lines, "all items")]
+        assert "only A 1, B 2" in whole and "-25.0 [" in whole and "p 1.000" in whole, whole
 
 
 async def test_flips_are_walked_with_both_predictions_and_the_golden_answer(workspace: Workspace) -> None:

@@ -124,6 +124,12 @@ def test_official_and_rule_that_differ_are_both_told() -> None:
     assert "  rule      passes" in lines
 
 
+def test_a_reason_that_begins_with_its_error_type_says_it_once() -> None:
+    of = item([golden("f")], [predicted("f")], official=False, error_type="stop_early")
+    of.verdicts = [Verdict("official", False, error_type="stop_early", rationale="stop_early: Stop early.")]
+    assert "  stop_early: Stop early." in text(detail(of))
+
+
 def test_a_rule_that_was_not_computed_says_why() -> None:
     of = item([], [], official=True, rule_note="multi-turn verdicts are imported, not recomputed")
     assert "  rule: multi-turn verdicts are imported, not recomputed" in text(detail(of))

@@ -86,6 +86,18 @@ async def test_search_looks_into_the_texts_and_keeps_the_filter(make_app, settle
         assert "filter official:fail   search city 7?" in lines[2]
 
 
+async def test_search_finds_an_id_and_says_where_it_found_nothing(make_app, settled):
+    async with make_app(some()).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("slash", *"simple_7", "enter")
+        assert items(await settled(pilot)) == ["simple_7"]
+        await pilot.press("f", *"official:fail", "enter")
+        await settled(pilot)
+        await pilot.press("slash", *"_77", "enter")
+        shown = "\n".join(await settled(pilot))
+        assert "no item holds what is searched and matches the filter" in shown
+
+
 async def test_quotation_marks_can_be_searched_for(make_app, settled):
     rows = [{}, {"question": 'say "hi" (now) \\ OR'}]
     rows[1]["messages"] = []

@@ -144,6 +144,20 @@ def test_narrow_drops_the_category_first_and_then_the_error():
     assert wide["difference"] == ROW.first_difference
 
 
+def test_a_failure_whose_calls_are_equal_says_so():
+    """The benchmark may be wrong about it: an empty cell would say nothing."""
+    alike = dataclasses.replace(ROW, first_difference=None)
+    assert difference_beside(alike) == "calls are equal"
+    assert not difference_beside(dataclasses.replace(alike, official=True))
+    assert not difference_beside(dataclasses.replace(alike, n_predicted=0))
+
+
+def difference_beside(row: QueueRow) -> str:
+    """Where other rows have a first difference."""
+    columns = QueueColumns.fitted(80, extent_of(row, ROW))
+    return plain(queue_line(row, columns)[-1:]).strip()
+
+
 def test_a_column_without_content_is_left_out():
     assert "judge" not in cells(ROW, 160)
     assert cells(dataclasses.replace(ROW, judge=False), 160)["judge"] == "✗"
@@ -219,6 +233,13 @@ def test_the_run_line_fits_and_keeps_the_count_of_reviews(cells, runs):
     assert line_width(line) <= cells
     if runs:
         assert plain(line).endswith(f" · 0 of {4 * len(runs)} reviewed ({len(runs)} by all) ")
+
+
+def test_the_run_line_names_languages_behind_what_is_common():
+    runs = [run_row(), run_row("b")]
+    kind = runs[0].info.kind
+    runs[1].info.language = "zh"
+    assert f"{kind} en, zh  " in plain(header.run_line(runs, "alice", 80))
 
 
 def test_the_run_line_counts_what_the_annotator_reviewed_and_others_only_where_they_did_more():

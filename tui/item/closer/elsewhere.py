@@ -14,6 +14,7 @@ from fcreview.store.rows import QueueRow
 from fcreview.text.words import count_of
 from fcreview.tui.document.changed import agree
 from fcreview.tui.text.choices import Choices
+from fcreview.tui.text.format import cut_middle
 from fcreview.tui.text.lines import Part
 from fcreview.tui.text.table import Column
 from fcreview.tui.text.theme import symbols, verdict_style
@@ -55,7 +56,7 @@ def headline(runs: Sequence[Elsewhere]) -> str:
     """`9 of 12 fail · 7 give the same`; of verdicts nothing where they are hidden."""
     known = [verdict for each in runs if (verdict := automatic(each.row)) is not None]
     most = max(each.alike for each in runs)
-    same = f"{most} give the same" if most > 1 else "all give something else"
+    same = f"{most} give the same" if most > 1 else "no two alike"
     return f"{known.count(False)} of {count_of(len(known), 'run')} fail · {same}" if known else same
 
 
@@ -71,7 +72,7 @@ def choices(runs: Sequence[Elsewhere], item: int) -> Choices[int]:
         noun="run",
         columns=(
             Column("alike", right=True),
-            Column("model", least=12),
+            Column("model", cut=cut_middle, least=12),
             *(Column(name) for name in ("off", "rule", "you")),
             Column("prediction", least=30),
         ),
@@ -89,4 +90,4 @@ def _cells(each: Elsewhere, first: bool, common: str) -> list[Part]:
         calls = symbols().ellipsis + calls[len(common) - LEFT :]
     marks: list[Part] = [(symbols().verdict(each), verdict_style(each)) for each in (row.official, row.rule, row.you)]
     alike: Part = (f"{each.alike}", "strong") if first else ("", "")
-    return [alike, (visible(row.model), ""), *marks, (visible(calls), "" if first else "dim")]
+    return [alike, (visible(row.run_name or row.model), ""), *marks, (visible(calls), "" if first else "dim")]

@@ -11,6 +11,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
+from fcreview.sanitise import visible
 from fcreview.store.comparing.run_lists import GROUPED_BY
 from fcreview.store.rows import RunRow
 from fcreview.tui.keys import bindings
@@ -19,6 +20,7 @@ from fcreview.tui.queue.state import ALL_RUNS
 from fcreview.tui.runs.columns import run_choices
 from fcreview.tui.runs.listing import RunsPlace
 from fcreview.tui.screens.pick import PickScreen
+from fcreview.tui.text.format import cut_middle
 from fcreview.tui.widgets.typed import SafeInput
 
 
@@ -71,7 +73,8 @@ class RunsScreen(PickScreen["int | str"], inherit_bindings=False):
         blind = self._compare is None
         made = run_choices(self._runs, self._place, self.size.width, blind=blind)
         if self._marked is not None:
-            made.note = f"A: run {self._marked}; x on another compares"
+            model = next((visible(run.info.model) for run in self._runs if run.run == self._marked), "")
+            made.note = f"A: run {self._marked} {cut_middle(model, 30)}; x on another compares"
         if at not in made.values:
             at = next((GROUPED_BY[self._place.by](run) for run in self._runs if self._place.by and run.run == at), None)
         made.cursor = made.values.index(at) if at in made.values else 0

@@ -226,7 +226,7 @@ class QueuePane(Vertical):
 
     def _show_list(self, loaded: Loaded) -> None:
         self._shown, self._wanted = loaded, None
-        self.list.empty = header.nothing_line(self._state.where, self._session.reviewed)
+        self.list.empty = header.nothing_line(self._state.where, self._state.search, self._session.reviewed)
         self.list.reset(loaded.total, loaded.cursor, loaded.extent)
         self.list.fill(loaded.window, self.list.age, loaded.rows)
 

@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from fcreview.sanitise import visible
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.document.blocks import Block, BlockSource
-from fcreview.tui.document.document import decisive
+from fcreview.tui.document.document import decisive, extent
 from fcreview.tui.document.offer.foot import foot_lines
 from fcreview.tui.document.offer.under import Under, offered, under
 from fcreview.tui.document.scene import Scene, scene
@@ -132,6 +132,15 @@ class ItemText(DocumentView):
         self.reveal(self.cursor, row, whole=row == 0)
         self._moved(remark)
 
+    def _show_extent(self) -> None:
+        """What a verdict at the cursor rests on, as far as it fits below the cursor's block: no judge is answered on a
+        reply that lies below the screen."""
+        at = self.reading.at
+        until = extent(self.reading.blocks, at)
+        if until > at:
+            self.reveal(until)
+            self.reveal(at, also=True)
+
     def _foot(self, key: str, free: int) -> Sequence[Line]:
         if self.documented:
             return ()
@@ -162,6 +171,7 @@ class ItemText(DocumentView):
         found = self.reading.to(target)
         self.show(BlockSource(self.reading.blocks), cursor=self.reading.at)
         self._go()
+        self._show_extent()
         return found
 
     def action_move(self, step: int) -> None:
@@ -172,6 +182,7 @@ class ItemText(DocumentView):
                 self._redraw_from(before, SILENT)
             else:
                 self._go(remark=SILENT)
+            self._show_extent()
         else:
             self.scroll_rows(step * 3)
             self._moved(SILENT)

@@ -139,6 +139,12 @@ def test_the_text_shows_both_sides_and_the_command_that_settles(cli: Cli, disput
     assert ("1", "item", "correct") not in listed(cli, disputed)
 
 
+def test_the_command_names_the_workspace_that_was_named(cli: Cli, disputed: Path) -> None:
+    told = cli("adjudicate", disputed, "--workspace", disputed).out
+    command = shlex.split(next(line for line in told.splitlines() if "--adjudicate" in line))
+    assert command[command.index("--workspace") + 1] == str(disputed)
+
+
 @pytest.mark.sweep
 def test_what_is_settled_comes_back_only_when_the_answer_changes(cli: Cli, disputed: Path) -> None:
     for number, said in ((1, ["--verdict", "fail"]), (2, ["--fault", "golden"])):

@@ -30,6 +30,11 @@ def test_objects_hold_alternatives_again() -> None:
     }
 
 
+def test_what_has_no_arguments_is_shown_as_it_is() -> None:
+    (call,) = golden_calls({"deck": [[], ""]}, "parallel_multiple_function", "V1", [])
+    assert call.decode_error and call.raw == '{"deck": [[], ""]}'
+
+
 def test_v1_suffixes_are_stripped_where_a_declared_function_remains() -> None:
     calls = golden_calls(
         {"play_1": {"song": ["a"]}, "play_2": {"song": ["b"]}, "top_10": {}}, "parallel_function", "V1", PLAY

@@ -10,10 +10,13 @@ import pytest
 from fcreview.model import Item, Run
 from fcreview.plan import RunPlan
 from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.rows import QueueRow
 from fcreview.store.workspace import Workspace, find_workspace
+from fcreview.tui.item.closer.elsewhere import Elsewhere, choices
 from fcreview.tui.screens.item import ItemScreen
 from fcreview.tui.screens.pick import PickScreen
 from fcreview.tui.text.lines import plain
+from fcreview.tui.text.table import table
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.line_list import TextList
 from tests.tui.screens.conftest import simple
@@ -101,3 +104,14 @@ async def test_an_item_of_one_run_says_so(workspace: Workspace) -> None:
     async with opened(workspace) as (app, pilot):
         await pilot.press("m")
         assert "no other run here has this item" in bar(app, "status")
+
+
+def test_a_name_that_is_cut_keeps_its_end() -> None:
+    """`-FC` tells two runs apart."""
+    names = [f"a-model-of-a-long-name-2024-07-18{end}" for end in ("", "-FC")]
+    rows = [
+        QueueRow(item=n, run=n, seq=0, id="a", category="c", model=name, run_name=name) for n, name in enumerate(names)
+    ]
+    made = choices([Elsewhere(row, "f(" + "x" * 60 + ")", 1) for row in rows], 0)
+    _, lines = table(made.columns, made.rows, 60)
+    assert ["-FC" in plain(line) for line in lines] == [False, True], [plain(line) for line in lines]

@@ -1,0 +1,74 @@
+"""Runs of one model are told apart in lists; what fails without a reason of the benchmark's is found by the rule's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.model import Item, Run
+from fcreview.plan import RunPlan
+from fcreview.store.extent import names_of
+from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace, find_workspace
+from fcreview.tui.queue.columns import QueueColumns, queue_line
+from fcreview.tui.text.lines import plain
+from tests.store.factory import make_item
+
+
+def test_what_tells_runs_of_a_model_apart() -> None:
+    def run(benchmark: str, generation: str, language: str, model: str) -> Run:
+        return Run(benchmark, generation, language, model, "/r")
+
+    runs = {
+        1: run("acebench", "v1", "en", "oak"),
+        2: run("acebench", "v1", "zh", "oak"),
+        3: run("bfcl", "V4", "en", "oak"),
+        4: run("hammerbench", "flat", "en", "elm"),
+        5: run("hammerbench", "conversation", "en", "elm"),
+        6: run("confetti", "v1", "en", "fir"),
+        7: run("confetti", "v1", "en", "fir"),
+    }
+    assert list(names_of(runs).values()) == [
+        "oak en", "oak zh", "oak", "elm flat", "elm conversation", "fir #6", "fir #7",
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def languages(tmp_path: Path) -> Workspace:
+    """Two runs of one model with items of the same ids; the benchmark fails them and does not say why."""
+    workspace = find_workspace(tmp_path, tmp_path)
+    plans = []
+    for language in ("en", "zh"):
+        file = tmp_path / language / "result.jsonl"
+        file.parent.mkdir()
+        file.write_text("{}\n")
+        plans.append(RunPlan(Run("acebench", "v1", language, "oak", str(file.parent)), [file]))
+
+    def read(plan: RunPlan) -> Any:
+        item: Item = make_item(0, error_type=None, rule_error_type="wrong_value")
+        item.file, item.line, item.length = str(plan.results[0]), 1, 3
+        yield item
+
+    import_runs(workspace, plans, read, jobs=1)
+    return workspace
+
+
+def test_rows_of_the_queue_name_the_run(languages: Workspace) -> None:
+    with Store.open(languages, "alice") as store:
+        view = View(queue="dataset")
+        columns = QueueColumns.fitted(80, store.extent(view))
+        rows = store.page(view, 0, 10)
+        assert [row.model for row in rows] == ["oak", "oak"]
+        assert ["oak en" in plain(queue_line(row, columns)) for row in rows] == [True, False]
+        assert ["oak zh" in plain(queue_line(row, columns)) for row in rows] == [False, True]
+
+
+def test_failures_without_a_reason_are_found_and_counted_by_the_recomputed_one(languages: Workspace) -> None:
+    with Store.open(languages, "alice") as store:
+        assert len(store.page(View(where="error:wrong_value"), 0, 10)) == 2
+        assert not store.page(View(where="error:none"), 0, 10)
+        assert store.facets(View())["error"] == [("wrong_value", 2)]

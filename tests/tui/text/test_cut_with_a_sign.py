@@ -1,0 +1,59 @@
+"""What is cut says so: lines at the edges, rows of lists, and prompts, which keep all their keys."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fcreview.sanitise import visible, width
+from fcreview.tui.screens.fault import FaultScreen
+from fcreview.tui.screens.note import NoteScreen
+from fcreview.tui.text.lines import fit, line, line_width, plain
+from fcreview.tui.widgets.document import LineBar
+from fcreview.tui.widgets.line_list import strip_of
+from tests.tui.conftest import MakeApp, screen_lines
+
+PARTS = st.lists(st.text(max_size=6).map(visible), max_size=4)
+
+
+@given(parts=PARTS, cells=st.integers(1, 12))
+def test_a_line_is_whole_or_ends_in_the_sign(parts: list[str], cells: int) -> None:
+    whole = tuple((text, "") for text in parts)
+    cut = fit(whole, cells)
+    assert line_width(cut) <= cells
+    if width(plain(whole).rstrip(" ")) > cells:
+        assert plain(cut).endswith("…")
+    else:
+        assert plain(cut).rstrip(" ") == plain(whole).rstrip(" ")
+
+
+def test_a_row_of_a_list_and_a_line_at_an_edge_are_cut_with_the_sign() -> None:
+    row = (("> ", ""), ("text where calls were expected", ""))
+    assert strip_of(row, 12).text == "> text wher…"
+    assert strip_of((("wide", ""), ("   ", "")), 4).text == "wide"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20)])
+async def test_a_prompt_keeps_its_keys_where_a_name_is_long(make_app: MakeApp, size: tuple[int, int], settled) -> None:
+    name = "a_name_of_an_item_that_is_long_enough_to_fill_a_line"
+    app = make_app([{}])
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        app.push_screen(FaultScreen(name))
+        shown = " ".join((await settled(pilot))[-2:])
+        for letter in ("m model", "g golden", "c checker", "j judge", "s simulator", "q question"):
+            assert letter in shown, shown
+        await pilot.press("escape")
+        app.push_screen(NoteScreen(f"{name} · turn 12 call 3"))
+        hint = next(row for row in await settled(pilot) if "note on" in row)
+        assert "enter saves" in hint and "Esc cancels" in hint and "…" in hint, hint
+
+
+async def test_what_a_bar_has_no_room_for_is_told(make_app: MakeApp, settled) -> None:
+    app = make_app([{}])
+    async with app.run_test(size=(60, 20)) as pilot:
+        await settled(pilot)
+        app.screen.query_one("#runs", LineBar).show(line("x" * 61))
+        await pilot.pause()
+        assert screen_lines(app)[0] == "x" * 59 + "…"

@@ -2,9 +2,11 @@
 are counted.
 
 An item's own answer stands, or people give another. Whether it stands is drawn as verdicts are (`posterior`); items
-with answers of a kind are a pool. What it is otherwise is drawn from the other answers that people gave to items of the
-kind, as a Bayesian bootstrap (Rubin 1981) with one answer more, spread over the scale, as its prior (a Dirichlet
-process: Ferguson 1973). So an answer that nobody gave may come, and the first few that were given are not all there is.
+with answers of a kind are a pool, and their cells are told apart by what the rest of their chain says. What it is
+otherwise is drawn from the other answers that people gave to items of the kind, as a Bayesian bootstrap (Rubin 1981)
+with one answer more as its prior (a Dirichlet process: Ferguson 1973). That is spread over what people said of items
+of other kinds, and a little over the whole scale. So an answer that nobody gave may come, the first few that were given
+are not all there is, and what is wrong is not taken for half right where nobody has seen any of it yet.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 from fcreview.criteria import SCALES, Scale, scale_of
 from fcreview.estimate.posterior import SEED, Drawn, Floats, drawn
 from fcreview.estimate.standing import Own, Population, Standing, population
-from fcreview.figures import Scored
+from fcreview.figures import Scored, chain_of
 from fcreview.review import UNSURE
 from fcreview.rollup import alike
 from fcreview.targets import WHOLE
@@ -62,12 +64,16 @@ class Answers:
             replace(
                 each,
                 own=of,
-                stratum=None if each.stratum is None else (*each.stratum, str(each.own)),  # extensions draw by verdict
+                context=context,
+                # extensions draw by verdict: not all of a kind were as likely to be drawn
+                stratum=None if each.stratum is None else (*each.stratum, f"{each.fraction:.6f}"),
                 settled=None if of is None or said is None else alike(said, own),
                 random=of is not None and asked.random[at],
                 spoken_for=of is not None and asked.spoken_for[at],
             )
-            for at, (each, of, own, said) in enumerate(zip(standings, known, self.own, asked.settled, strict=True))
+            for at, (each, of, own, said, context) in enumerate(
+                zip(standings, known, self.own, asked.settled, contexts(before, self.own), strict=True)
+            )
         ]
         self.skipped = sum(
             each.reviewed and of is not None and not said
@@ -85,10 +91,10 @@ class Answers:
         generator = np.random.default_rng([seed, len(self.criterion)])
         made: Drawn = drawn(self.people.cells, draws, seed)
         kinds = {each.own: own for each, own in zip(self.standings, self.own, strict=True) if each.own is not None}
-        others = {of: self._others(of) for of in kinds}
+        given = {of: (self._others(of), self._elsewhere(of)) for of in kinds}
         for passes in made.passes[: made.met]:
             found: dict[int, Any] = {}
-            pools: dict[Own, Pool] = {of: self._weighed(own, others[of], generator) for of, own in kinds.items()}
+            pools: dict[Own, Pool] = {of: self._weighed(own, *given[of], generator) for of, own in kinds.items()}
             for name, left, many in zip(self.people.names, self.people.left, passes.tolist(), strict=True):
                 few = len(left) - many
                 if few:
@@ -108,13 +114,40 @@ class Answers:
             if each.random and each.own == of and each.settled is False
         ]
 
-    def _weighed(self, own: Any, given: list[Any], generator: np.random.Generator) -> Pool:
+    def _elsewhere(self, of: Any) -> list[Any]:
+        """What people said of sampled items of other kinds, if that would be another answer here."""
+        scale = self.scale or Scale()
+        return [
+            said
+            for said, each in zip(self.asked.settled, self.standings, strict=True)
+            if each.random and each.own != of and kind(said, scale) != of
+        ]
+
+    def _weighed(self, own: Any, given: list[Any], elsewhere: list[Any], generator: np.random.Generator) -> Pool:
         further = _further(own, self.scale or Scale(), generator)
+        for at in np.flatnonzero(generator.random(ATOMS) * (len(elsewhere) + 1) < len(elsewhere)).tolist():
+            further[at] = elsewhere[int(generator.integers(len(elsewhere)))]
         weights = generator.gamma(np.concatenate([np.ones(len(given)), np.full(ATOMS, PRIOR / ATOMS)]))
         weights[-1] += _LEAST  # gammas of small shape may all be 0
         ends_at = np.cumsum(weights / weights.sum())
         ends_at[-1] = 1.0
         return [*given, *further], ends_at
+
+
+def contexts(rows: Sequence[Scored], own: Sequence[Any]) -> list[str]:
+    """Of each item what the others of its chain say, empty without any. Errors are not spread evenly: people find a
+    wrong 0 more often where the rest of the chain is right, and there it decides what the product is."""
+    chains: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        if (chain := chain_of(row)) is not None and isinstance(own[at], (int, float)):
+            chains.setdefault(chain, []).append(at)
+    found = [""] * len(rows)
+    for places in chains.values():
+        for at in places:
+            others = [own[other] for other in places if other != at]
+            if others:
+                found[at] = "others count" if all(others) else "others are 0"
+    return found
 
 
 def answered(row: Scored, criterion: str, value: Any) -> Scored:

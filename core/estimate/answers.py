@@ -19,7 +19,7 @@ import numpy as np
 
 from fcreview.criteria import SCALES, Scale, scale_of
 from fcreview.estimate.posterior import SEED, Drawn, Floats, Integers, drawn
-from fcreview.estimate.standing import Population, Standing, population
+from fcreview.estimate.standing import Own, Population, Standing, population
 from fcreview.figures import Scored, chain_of
 from fcreview.review import UNSURE
 from fcreview.rollup import alike
@@ -90,7 +90,7 @@ class Answers:
         made: Drawn = drawn(self.people.cells, draws, seed)
         passes = made.passes[: made.met]
         kinds = {each.own: own for each, own in zip(self.standings, self.own, strict=True) if each.own is not None}
-        pools = {of: self._pool(of, own, len(passes), generator) for of, own in kinds.items()}
+        pools: dict[Own, _Pool] = {of: self._pool(of, own, len(passes), generator) for of, own in kinds.items()}
         cells = []
         for at, (name, left) in enumerate(zip(self.people.names, self.people.left, strict=True)):
             few = len(left) - passes[:, at]

@@ -79,6 +79,13 @@ def once(made: Callable[[Scored], T]) -> Callable[[Scored], T]:
     return found
 
 
+@once
+def chain_of(row: Scored) -> str | None:
+    """With which other rows' answers its own are multiplied: `more.chain.turn`; None if with none."""
+    chain = row.more.get("chain")
+    return str(chain["turn"]) if isinstance(chain, dict) else None
+
+
 @dataclass(frozen=True, slots=True)
 class RunItems:
     """A run with its items as one source sees them."""

@@ -2,9 +2,11 @@
 are counted.
 
 An item's own answer stands, or people give another. Whether it stands is drawn as verdicts are (`posterior`); items
-with answers of a kind are a pool. What it is otherwise is drawn from the other answers that people gave to items of the
-kind, as a Bayesian bootstrap (Rubin 1981) with one answer more, spread over the scale, as its prior (a Dirichlet
-process: Ferguson 1973). So an answer that nobody gave may come, and the first few that were given are not all there is.
+with answers of a kind are a pool, and their cells are told apart by what the rest of their chain says. What it is
+otherwise is drawn from the other answers that people gave to items of the kind, as a Bayesian bootstrap (Rubin 1981)
+with one answer more as its prior (a Dirichlet process: Ferguson 1973). That is spread over what people said of items
+of other kinds, and a little over the whole scale. So an answer that nobody gave may come, the first few that were given
+are not all there is, and what is wrong is not taken for half right where nobody has seen any of it yet.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from fcreview.criteria import SCALES, Scale, scale_of
-from fcreview.estimate.posterior import SEED, Drawn, Floats, drawn
+from fcreview.estimate.posterior import SEED, Drawn, Floats, Integers, drawn
 from fcreview.estimate.standing import Own, Population, Standing, population
-from fcreview.figures import Scored
+from fcreview.figures import Scored, chain_of
 from fcreview.review import UNSURE
 from fcreview.rollup import alike
 from fcreview.targets import WHOLE
@@ -27,8 +29,6 @@ PRIOR = 1.0
 """Answers that the prior counts for."""
 ATOMS = 12
 """Among as many points it is spread."""
-Pool = tuple[list[Any], Floats]
-"""(answers, where the part of each ends between 0 and 1 in a draw)"""
 _LEAST = 1e-300
 NAME = "·"
 """Stands for a name: only how many there are counts."""
@@ -62,12 +62,16 @@ class Answers:
             replace(
                 each,
                 own=of,
-                stratum=None if each.stratum is None else (*each.stratum, str(each.own)),  # extensions draw by verdict
+                context=context,
+                # extensions draw by verdict: not all of a kind were as likely to be drawn
+                stratum=None if each.stratum is None else (*each.stratum, f"{each.fraction:.6f}"),
                 settled=None if of is None or said is None else alike(said, own),
                 random=of is not None and asked.random[at],
                 spoken_for=of is not None and asked.spoken_for[at],
             )
-            for at, (each, of, own, said) in enumerate(zip(standings, known, self.own, asked.settled, strict=True))
+            for at, (each, of, own, said, context) in enumerate(
+                zip(standings, known, self.own, asked.settled, contexts(before, self.own), strict=True)
+            )
         ]
         self.skipped = sum(
             each.reviewed and of is not None and not said
@@ -84,20 +88,22 @@ class Answers:
         """Of each draw the places of items whose own answer does not stand, and the one that does."""
         generator = np.random.default_rng([seed, len(self.criterion)])
         made: Drawn = drawn(self.people.cells, draws, seed)
+        passes = made.passes[: made.met]
         kinds = {each.own: own for each, own in zip(self.standings, self.own, strict=True) if each.own is not None}
-        others = {of: self._others(of) for of in kinds}
-        for passes in made.passes[: made.met]:
+        pools: dict[Own, _Pool] = {of: self._pool(of, own, len(passes), generator) for of, own in kinds.items()}
+        cells = []
+        for at, (name, left) in enumerate(zip(self.people.names, self.people.left, strict=True)):
+            few = len(left) - passes[:, at]
+            most = int(few.max(initial=0))
+            which = pools[name.own].drawn(most, generator)
+            order = np.argsort(generator.random((len(passes), len(left))), axis=1)[:, :most]
+            cells.append((name.own, np.asarray(left, dtype=np.int64)[order], which, few))
+        for draw in range(len(passes)):
             found: dict[int, Any] = {}
-            pools: dict[Own, Pool] = {of: self._weighed(own, others[of], generator) for of, own in kinds.items()}
-            for name, left, many in zip(self.people.names, self.people.left, passes.tolist(), strict=True):
-                few = len(left) - many
-                if few:
-                    values, ends_at = pools[name.own]
-                    chosen = np.searchsorted(ends_at, generator.random(few), side="right")
-                    places = generator.choice(len(left), few, replace=False)
-                    found.update(
-                        (left[at], values[which]) for at, which in zip(places.tolist(), chosen.tolist(), strict=True)
-                    )
+            for own, places, which, few in cells:
+                many, value = few[draw], pools[own].value
+                chosen = zip(places[draw, :many].tolist(), which[draw, :many].tolist(), strict=True)
+                found.update((place, value(draw, number)) for place, number in chosen)
             yield found
 
     def _others(self, of: Any) -> list[Any]:
@@ -108,13 +114,63 @@ class Answers:
             if each.random and each.own == of and each.settled is False
         ]
 
-    def _weighed(self, own: Any, given: list[Any], generator: np.random.Generator) -> Pool:
-        further = _further(own, self.scale or Scale(), generator)
-        weights = generator.gamma(np.concatenate([np.ones(len(given)), np.full(ATOMS, PRIOR / ATOMS)]))
-        weights[-1] += _LEAST  # gammas of small shape may all be 0
-        ends_at = np.cumsum(weights / weights.sum())
-        ends_at[-1] = 1.0
-        return [*given, *further], ends_at
+    def _elsewhere(self, of: Any) -> list[Any]:
+        """What people said of sampled items of other kinds, if that would be another answer here."""
+        scale = self.scale or Scale()
+        return [
+            said
+            for said, each in zip(self.asked.settled, self.standings, strict=True)
+            if each.random and each.own != of and kind(said, scale) != of
+        ]
+
+    def _pool(self, of: Any, own: Any, draws: int, generator: np.random.Generator) -> _Pool:
+        given, elsewhere, many = self._others(of), self._elsewhere(of), draws * ATOMS
+        further = _further(own, self.scale or Scale(), many, generator)
+        among = generator.integers(len(elsewhere) + 1, size=many).tolist()  # one of them is the whole scale
+        further = [elsewhere[at] if at < len(elsewhere) else value for at, value in zip(among, further, strict=True)]
+        shape = np.concatenate([np.ones(len(given)), np.full(ATOMS, PRIOR / ATOMS)])
+        weights = generator.gamma(shape, size=(draws, len(shape)))
+        weights[:, -1] += _LEAST  # gammas of small shape may all be 0
+        return _Pool(given, further, np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """The other answers to items of a kind."""
+
+    given: Sequence[Any]
+    further: Sequence[Any]
+    """ATOMS of each draw."""
+    ends_at: Floats
+    """(draws, answers): where the part of each ends between 0 and 1."""
+
+    def drawn(self, many: int, generator: np.random.Generator) -> Integers:
+        """(draws, many): numbers of answers."""
+        draws, width = self.ends_at.shape
+        row = np.arange(draws)[:, np.newaxis]
+        found = np.searchsorted((self.ends_at + row).ravel(), (generator.random((draws, many)) + row).ravel(), "right")
+        numbers: Integers = np.clip(found.reshape(draws, many) - row * width, 0, width - 1)
+        return numbers
+
+    def value(self, draw: int, number: int) -> Any:
+        beyond = number - len(self.given)
+        return self.given[number] if beyond < 0 else self.further[draw * ATOMS + beyond]
+
+
+def contexts(rows: Sequence[Scored], own: Sequence[Any]) -> list[str]:
+    """Of each item what the others of its chain say, empty without any. Errors are not spread evenly: people find a
+    wrong 0 more often where the rest of the chain is right, and there it decides what the product is."""
+    chains: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        if (chain := chain_of(row)) is not None and isinstance(own[at], (int, float)):
+            chains.setdefault(chain, []).append(at)
+    found = [""] * len(rows)
+    for places in chains.values():
+        for at in places:
+            others = [own[other] for other in places if other != at]
+            if others:
+                found[at] = "others count" if all(others) else "others are 0"
+    return found
 
 
 def answered(row: Scored, criterion: str, value: Any) -> Scored:
@@ -152,17 +208,17 @@ def ends(scale: Scale) -> tuple[Any, Any]:
     return words[0], words[-1]
 
 
-def _further(own: Any, scale: Scale, generator: np.random.Generator) -> list[Any]:
-    """Answers that nobody need have given: ends of a range are more likely (Jeffreys' prior of a share)."""
+def _further(own: Any, scale: Scale, many: int, generator: np.random.Generator) -> list[Any]:
+    """So many answers that nobody need have given: ends of a range are more likely (Jeffreys' prior of a share)."""
     if scale.numbers is not None:
         low, high = scale.numbers
-        found: list[Any] = (low + (high - low) * generator.beta(0.5, 0.5, ATOMS)).tolist()
+        found: list[Any] = (low + (high - low) * generator.beta(0.5, 0.5, many)).tolist()
         return found
     if scale.labels and not scale.known:
-        return [[] if own else [NAME]] * ATOMS
+        return [[] if own else [NAME]] * many
     among = [[name] for name in scale.known] if scale.labels else _words(scale)
     others = [value for value in among if not alike(value, own)] or [own]
-    return [others[at] for at in generator.integers(len(others), size=ATOMS).tolist()]
+    return [others[at] for at in generator.integers(len(others), size=many).tolist()]
 
 
 def _words(scale: Scale) -> list[Any]:

@@ -40,6 +40,8 @@ class Standing:
     """Of several runs that are estimated together, which one's."""
     reviewed: bool = False
     """Drawn by a sample, and people said something of it, settled or not."""
+    context: str = ""
+    """What else its verdict or answer may depend on (`answers.contexts`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class CellName:
     stratum: Stratum
     category: str
     part: int = 0
+    context: str = ""
 
 
 def cell_text(stratum: str, own: Own, category: str | None = None) -> str:
@@ -83,10 +86,10 @@ def population(standings: Sequence[Standing]) -> Population:
         if (each.own is not None) not in judged or picked:
             continue
         if each.stratum is not None:
-            members.setdefault(CellName(each.own, each.stratum, each.category, each.part), []).append(at)
+            members.setdefault(CellName(each.own, each.stratum, each.category, each.part, each.context), []).append(at)
         elif each.settled is None:
             unsampled.append(at)
-    names = sorted(members, key=lambda name: (name.part, str(name.own), str(name.stratum), name.category))
+    names = sorted(members, key=lambda name: (name.part, str(name.own), str(name.stratum), name.category, name.context))
     pools = {of: number for number, of in enumerate(dict.fromkeys((name.part, name.own) for name in names))}
     reviewed = [[at for at in members[name] if standings[at].random] for name in names]
     left = [[at for at in members[name] if standings[at].settled is None] for name in names]

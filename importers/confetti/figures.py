@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Any
 
-from fcreview.figures import Figure, Scored, once, pass_rate
+from fcreview.figures import Figure, Scored, chain_of, once, pass_rate
 from fcreview.importers.confetti import acts
 from fcreview.importers.confetti.find import ACTS, CALLS
 from fcreview.importers.confetti.soft import STAYS, soft_score
@@ -65,10 +65,10 @@ def soft_of(row: Scored) -> float | None:
 
 
 def _chains(scores: Sequence[tuple[Scored, float | None]]) -> list[Figure]:
-    linked = [(row, score) for row, score in scores if isinstance(row.more.get("chain"), dict)]
-    turns = {_turn(row): row for row, _ in linked}
-    open_ones = {_turn(row) for row, score in linked if score is None and (ITEM, SOFT) in row.overruled}
-    known = [(_turn(row), score) for row, score in linked if score is not None]
+    linked = [(turn, row, score) for row, score in scores if (turn := chain_of(row)) is not None]
+    turns = {turn: row for turn, row, _ in linked}
+    open_ones = {turn for turn, row, score in linked if score is None and (ITEM, SOFT) in row.overruled}
+    known = [(turn, score) for turn, _, score in linked if score is not None]
     products = chain_scores((turn, score) for turn, score in known if turn not in open_ones)
     if not products:
         return []
@@ -82,11 +82,6 @@ def _chains(scores: Sequence[tuple[Scored, float | None]]) -> list[Figure]:
         for name, part in by_group((group(turns[turn]), value) for turn, value in products.items()).items():
             found.append(Figure(table, name, part["score"], note=f"{part['turns']:.0f} turns"))
     return found
-
-
-@once
-def _turn(row: Scored) -> str:
-    return str(row.more["chain"]["turn"])
 
 
 def _bucket(value: int, limits: tuple[int, int], names: tuple[str, str, str]) -> str:

@@ -123,6 +123,8 @@ def _sampled(session: Opened, name: str, run: str | None) -> tuple[RunRow, Stand
 
 
 def _drawn(session: Opened, row: RunRow, known: Standings, target: str) -> tuple[Draws, Figure]:
+    from fcreview.estimate.answers import Answers
+    from fcreview.estimate.depends import Depends, why
     from fcreview.estimate.estimates import draws_of
 
     run = run_of(session, row, known)
@@ -130,6 +132,14 @@ def _drawn(session: Opened, row: RunRow, known: Standings, target: str) -> tuple
     draws = draws_of(run)
     if draws is None:
         raise CommandError("nothing of the queue is reviewed yet, and what to draw next depends on that")
+    depends = Depends(run, [Answers(run.before, run.standings, asked) for asked in run.asked], sampled=True)
+    if criteria := depends.criteria(figure.key):
+        raise CommandError(
+            f"{figure.name} is made of {' and '.join(criteria)}, and what to draw next is worked out from verdicts on"
+            " whole items only: draw more of all items with fcreview queue create"
+        )
+    if (method := depends.method(figure.key)) == "other verdicts":
+        raise CommandError(f"{figure.name} cannot be estimated: {why(method)}")
     if figure.key not in draws.values:
         raise CommandError(f"{figure.name} cannot be estimated: fcreview estimate says why")
     return draws, figure

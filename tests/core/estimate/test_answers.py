@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fcreview.estimate.allocation import needed_of_all
-from fcreview.estimate.answers import NAME, Answers, Asked
+from fcreview.estimate.answers import NAME, Answers, Asked, contexts
 from fcreview.estimate.depends import why
 from fcreview.estimate.estimates import MIDDLE_UNEVEN, Estimate, estimates
 from fcreview.estimate.intervals import NORMAL
@@ -129,7 +129,31 @@ def test_answers_stay_on_their_scale_and_known_items_are_never_drawn() -> None:
     assert {value for each in zero_to_two for value in each.values()} <= {0, 1, 2}
     assert {at for each in zero_to_two for at in each}.isdisjoint(places)
     assert {label for each in labels for value in each.values() for label in value} > {"agent_reject_request"}
-    assert all(value == ["b", "c"] or value == [NAME] for each in names for at, value in each.items() if at % 2)
+    of_none = {tuple(value) for each in names for at, value in each.items() if at % 2}
+    assert {("b", "c")} < of_none <= {("a",), ("b", "c"), (NAME,)}
+
+
+def test_where_no_error_was_seen_yet_one_is_drawn_as_people_answer_elsewhere() -> None:
+    """A 1 that is wrong is mostly a 0 where people say nothing but 0 and 1; not a half, which moves a mean less."""
+    own = [1.0, 0.0] * 300
+    values = [value for each in drawn(own, own, SOFT, range(60)) for at, value in each.items() if at % 2 == 0]
+    assert np.mean(np.array(values) == 0.0) > 0.9 and any(0 < value < 1 for value in values)
+
+
+def test_items_are_told_apart_by_what_the_rest_of_their_chain_says() -> None:
+    chains = ["one", "two", "two", "three", "three", "three", None]
+    own = [0.0, 0.5, 0.0, 1.0, 0.4, 1.0, 1.0]
+    rows = [
+        Scored(f"i{at}", "c", None, True, values={SOFT: value}, more={"chain": {"turn": chain}} if chain else {})
+        for at, (chain, value) in enumerate(zip(chains, own, strict=True))
+    ]
+    assert contexts(rows, own) == ["", "others are 0", *["others count"] * 4, ""]
+    standings = [Standing("c", True, None, ("",), 0.1) for _ in rows]
+    names = Answers(rows, standings, asked_of(own, range(0, 7, 2))).people.names
+    assert {(name.own, name.context) for name in names} == {
+        ("least", ""), ("high", "others are 0"), ("least", "others count"),
+        ("most", "others count"), ("low", "others count"), ("most", ""),
+    }  # fmt: skip
 
 
 def test_other_answers_are_drawn_as_often_as_people_gave_them() -> None:

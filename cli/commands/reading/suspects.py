@@ -11,9 +11,9 @@ import typer
 from fcreview.cli.common import Place, opened
 from fcreview.cli.opened import Opened
 from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, WhereOption, WorkspaceOption
-from fcreview.cli.output import cells, emit, emit_json
+from fcreview.cli.output import alert, cells, emit, emit_json
 from fcreview.sanitise import visible
-from fcreview.text.words import count_of
+from fcreview.text.words import NO_DATASET, count_of
 
 if TYPE_CHECKING:
     from fcreview.suspects.case import Alternative
@@ -25,6 +25,7 @@ REASONS = 4
 MODELS = 5
 QUESTION = 150
 """Characters of the question."""
+ONLY_FAILING = "There a golden answer is known of what fails only: 'of N runs' counts runs that fail"
 ACTIONS = "In `fcreview open PATH --item ID`: g says that the golden answer is wrong, G mends it."
 
 
@@ -58,6 +59,9 @@ def suspects(
                 emit_json(fields_of(rank, suspect))
         else:
             print_suspects(found, limit or SHOWN)
+        lacking = sum(run.info.lacks_dataset for run in session.runs)
+        if lacking:
+            alert(f"{lacking:,} of {count_of(len(session.runs), 'run')}: {NO_DATASET}. {ONLY_FAILING}")
 
 
 def ranked(session: Opened, where: str) -> list[Suspect]:

@@ -116,3 +116,11 @@ def test_people_get_reasons_models_and_what_to_do(cli: Cli, asked: Path) -> None
         assert text in out
     assert "g says that the golden answer is wrong, G mends it" in out
     assert "… 1 more question: --limit N" in out
+
+
+def test_runs_without_their_dataset_are_told(cli: Cli, asked: Path) -> None:
+    """Golden answers are then known from failures only, so that every run that is counted fails."""
+    assert "no dataset" not in cli("suspects", asked).err
+    (asked / "data").rename(asked.parent / "elsewhere")
+    told = cli("suspects", asked, "--workspace", asked.parent / "new").err
+    assert "3 of 3 runs: no dataset" in told and "counts runs that fail" in told

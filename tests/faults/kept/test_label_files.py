@@ -1,0 +1,76 @@
+"""Files of labels that say anything: taken in whole or not at all, and told; what was taken in breaks no command."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fcreview.store.reviews.reader import read_journals
+from fcreview.store.workspace import find_workspace
+from tests.commands import in_this_process
+from tests.faults.hostile.exercise import harmful
+from tests.faults.hostile.limits import within
+from tests.faults.kept.changed import spoilt
+from tests.faults.processes import times
+
+ITEMS = ["normal_single_turn_single_function_2", "normal_atom_list_0", "special_incomplete_1"]
+WAYS = {
+    "jsonl": ["import-labels", "PLACE", "FILE", "--annotator", "carol", "--said-by", "alice"],
+    "labelstudio": ["import-labels", "PLACE", "FILE", "--format", "labelstudio", "--annotator", "carol"],
+    "from": ["label", "PLACE", "--from", "FILE", "--run", "1", "--annotator", "carol"],
+    "adjudicated": ["label", "PLACE", "--from", "FILE", "--run", "1", "--annotator", "carol", "--adjudicate"],
+}
+AFTER = [
+    ["items", "PLACE", "--json"], ["show", "PLACE", ITEMS[0], "--run", "1"], ["audit", "PLACE", ITEMS[0], "--run", "1"],
+    ["agreement", "PLACE"], ["adjudicate", "PLACE"], ["calibrate", "PLACE"], ["export", "PLACE"], ["report", "PLACE"],
+    ["export", "PLACE", "--format", "csv", "-o", os.devnull], ["doctor", "PLACE"],
+]  # fmt: skip
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_of_labels_may_say_anything(sample: Path, tmp_path: Path, environ: dict[str, str], way: str) -> None:
+    kind = "labelstudio" if way == "labelstudio" else "jsonl"
+    template, file = tmp_path / f"template.{kind}", tmp_path / f"labels.{kind}"
+
+    def run(*words: str | Path, codes: tuple[int, ...] = (0,)) -> int:
+        with within(60):
+            done = in_this_process(
+                [{"PLACE": sample, "FILE": file}.get(str(each), each) for each in words], tmp_path, environ
+            )
+        assert done.code in codes, (words, done.err)
+        assert "internal error" not in done.err, (words, done.err)
+        assert not harmful(done.err), (words, done.err)
+        assert not [char for char in harmful(done.out) if words[0] != "export" or len(char) == 1], words
+        return done.code
+
+    for item in ITEMS:
+        said = ["--verdict", "fail", "--fault", "model", "--tag", "unit", "--note", "why", "--annotator", "alice"]
+        run("label", sample, item, "--run", "1", *said)
+    run("export", sample, "--format", kind, "-o", template)
+    reviews = sample / ".fcreview" / "reviews"
+    shutil.copytree(reviews, tmp_path / "reviews")
+    before = {each.name: each.read_bytes() for each in reviews.glob("*.jsonl")}
+    chance = random.Random(seed := random.randrange(1 << 30))
+    taken = 0
+    ways = [each for each in itertools.islice(spoilt(template, chance), times(4, 150)) if "pipe" not in each[0]]
+    for name, spoil in ways:  # a pipe that a person names may be meant: `<(jq ... labels.jsonl)`
+        print(f"{way}: {seed} {name}", flush=True)
+        shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink(missing_ok=True)
+        shutil.copyfile(template, file)
+        spoil(file)
+        if run(*WAYS[way], codes=(0, 1, 2)):
+            assert {each.name: each.read_bytes() for each in reviews.glob("*.jsonl")} == before, "all or nothing"
+            continue
+        taken += 1
+        assert read_journals(find_workspace(sample, create=False))[1] == []
+        for words in chance.sample(AFTER, 3):
+            run(*words)
+        shutil.rmtree(reviews)
+        shutil.copytree(tmp_path / "reviews", reviews)
+    print(f"{way}: {len(ways)} files, {taken} taken in")

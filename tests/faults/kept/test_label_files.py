@@ -74,3 +74,21 @@ def test_a_file_of_labels_may_say_anything(sample: Path, tmp_path: Path, environ
         shutil.rmtree(reviews)
         shutil.copytree(tmp_path / "reviews", reviews)
     print(f"{way}: {len(ways)} files, {taken} taken in")
+
+
+@pytest.mark.parametrize(
+    "words", [["import-labels", "PLACE", "FILE", "--annotator", "a"], ["label", "PLACE", "--from", "FILE"]]
+)
+def test_more_than_can_be_taken_in_is_told(
+    sample: Path, tmp_path: Path, environ: dict[str, str], words: list[str]
+) -> None:
+    """A device that never ends, a file with a hole of a thousand gigabytes."""
+    with (tmp_path / "holed").open("wb") as file:
+        file.truncate(1 << 40)
+    for name in ("/dev/zero", tmp_path / "holed"):
+        with within(60):
+            done = in_this_process(
+                [{"PLACE": sample, "FILE": name}.get(each, each) for each in words], tmp_path, environ
+            )
+        assert done.code == 1
+        assert "more than 1,073,741,824 bytes" in done.err

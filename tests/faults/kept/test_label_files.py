@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 import shutil
@@ -19,9 +20,20 @@ from tests.faults.kept.changed import spoilt
 from tests.faults.processes import times
 
 ITEMS = ["normal_single_turn_single_function_2", "normal_atom_list_0", "special_incomplete_1"]
+WRITTEN = {"value": "fail", "fault": "model", "tags": ["unit"], "note": "why", "target": "item", "criterion": "correct"}
 WAYS = {
     "jsonl": ["import-labels", "PLACE", "FILE", "--annotator", "carol", "--said-by", "alice"],
-    "labelstudio": ["import-labels", "PLACE", "FILE", "--format", "labelstudio", "--annotator", "carol"],
+    "labelstudio": [
+        "import-labels",
+        "PLACE",
+        "FILE",
+        "--format",
+        "labelstudio",
+        "--annotator",
+        "carol",
+        "--said-by",
+        "alice",
+    ],
     "from": ["label", "PLACE", "--from", "FILE", "--run", "1", "--annotator", "carol"],
     "adjudicated": ["label", "PLACE", "--from", "FILE", "--run", "1", "--annotator", "carol", "--adjudicate"],
 }
@@ -30,6 +42,11 @@ AFTER = [
     ["agreement", "PLACE"], ["adjudicate", "PLACE"], ["calibrate", "PLACE"], ["export", "PLACE"], ["report", "PLACE"],
     ["export", "PLACE", "--format", "csv", "-o", os.devnull], ["doctor", "PLACE"],
 ]  # fmt: skip
+
+
+def _put_back(before: Path, reviews: Path) -> None:
+    shutil.rmtree(reviews)
+    shutil.copytree(before, reviews)
 
 
 @pytest.mark.sweep
@@ -52,11 +69,17 @@ def test_a_file_of_labels_may_say_anything(sample: Path, tmp_path: Path, environ
     for item in ITEMS:
         said = ["--verdict", "fail", "--fault", "model", "--tag", "unit", "--note", "why", "--annotator", "alice"]
         run("label", sample, item, "--run", "1", *said)
-    run("export", sample, "--format", kind, "-o", template)
+    if kind == way:
+        run("export", sample, "--format", kind, "-o", template)
+    else:
+        template.write_text("".join(json.dumps({"id": item, **WRITTEN}) + "\n" for item in ITEMS))
     reviews = sample / ".fcreview" / "reviews"
     shutil.copytree(reviews, tmp_path / "reviews")
     before = {each.name: each.read_bytes() for each in reviews.glob("*.jsonl")}
     chance = random.Random(seed := random.randrange(1 << 30))
+    shutil.copyfile(template, file)
+    run(*WAYS[way])
+    _put_back(tmp_path / "reviews", reviews)
     taken = 0
     ways = [each for each in itertools.islice(spoilt(template, chance), times(4, 150)) if "pipe" not in each[0]]
     for name, spoil in ways:  # a pipe that a person names may be meant: `<(jq ... labels.jsonl)`
@@ -71,8 +94,7 @@ def test_a_file_of_labels_may_say_anything(sample: Path, tmp_path: Path, environ
         assert read_journals(find_workspace(sample, create=False))[1] == []
         for words in chance.sample(AFTER, 3):
             run(*words)
-        shutil.rmtree(reviews)
-        shutil.copytree(tmp_path / "reviews", reviews)
+        _put_back(tmp_path / "reviews", reviews)
     print(f"{way}: {len(ways)} files, {taken} taken in")
 
 

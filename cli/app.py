@@ -100,9 +100,23 @@ def run(arguments: list[str]) -> int:
         return code or FAILED
 
 
+def open_streams() -> None:
+    """A standard stream that was closed (`>&-`) is nowhere from now on, here and in worker processes: else the next
+    file that is opened, a journal perhaps, would take its number, and what is printed."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, number)  # in order, so that it mostly is that number already
+            if nowhere != number:
+                os.close(nowhere)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
 def app() -> None:
     """Entry point of the console script."""
     gc.set_threshold(*SELDOM)
+    open_streams()
     heed()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a locale without our characters gets escapes instead of an error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,6 +20,21 @@ if TYPE_CHECKING:
     from fcreview.store.importing.datasets import Remembered
     from fcreview.store.rows import ImportSummary
     from fcreview.store.workspace import Workspace
+
+
+LARGEST = 1 << 30
+"""Bytes of a file that a person names to be taken in at once."""
+
+
+def read_named(path: Path) -> bytes:
+    """What a person named: a file, or a pipe that is read to its end. OSError for more than `LARGEST` bytes, as a
+    device may give."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(LARGEST + 1) if size <= LARGEST else b""
+    if max(size, len(content)) > LARGEST:
+        raise OSError(errno.EFBIG, f"more than {LARGEST:,} bytes", os.fspath(path))
+    return content
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -116,13 +117,19 @@ def emit(line: str = "") -> None:
 def note(text: str) -> None:
     """A remark or an error on stderr, made visible line by line."""
     for line in text.split("\n"):
-        print(visible(line), file=sys.stderr)
+        _remark(visible(line))
 
 
 def alert(text: str) -> None:
     """A remark that must not be overlooked: `note`, in yellow where that can be shown."""
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
-    print(f"\x1b[33m{visible(text)}\x1b[0m" if coloured else visible(text), file=sys.stderr)
+    _remark(f"\x1b[33m{visible(text)}\x1b[0m" if coloured else visible(text))
+
+
+def _remark(line: str) -> None:
+    """A remark that cannot be printed (its disk is full, its reader gone) stops no command in the middle."""
+    with suppress(OSError):
+        print(line, file=sys.stderr)
 
 
 def on_terminal() -> bool:

@@ -21,6 +21,7 @@ from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import fit
+from fcreview.tui.waking import Waking
 from fcreview.tui.widgets.document import LineBar
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class FcreviewApp(App[int]):
         self._open_item = open_item
         self._adjudicate = adjudicate
         self._ending: Ending | None = None
+        self._waking: Waking | None = None
         self._follow = follow
         self._follower: Follower | None = None
         try:
@@ -105,6 +107,7 @@ class FcreviewApp(App[int]):
 
     def on_mount(self) -> None:
         if not self.is_headless:
+            self._waking = Waking()
             self._ending = Ending(lambda code: self.run_worker(self._end(code), group="leave", exclusive=True))
         self.call_later(self.session.begin)
         if self._adjudicate:
@@ -187,6 +190,8 @@ class FcreviewApp(App[int]):
     def on_unmount(self) -> None:
         if self._ending is not None:
             self._ending.over()
+        if self._waking is not None:
+            self._waking.over()
         if self._follower is not None:
             self._follower.end()
         self.session.close()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import duckdb
 
+from fcreview.store.connecting import with_room
 from fcreview.store.labels.fields import JSON, TEXT, Shape
 
 MEMORY = "256MB"
@@ -23,7 +24,7 @@ LINE = 1 << 24
 def write_parquet(path: Path, shapes: Mapping[str, Shape], chunks: Iterable[list[str]]) -> None:
     """Writes rows with these fields, each the text of a JSON object, to `path`, which is replaced.
 
-    OSError if the disk says no.
+    OSError if the disk says no; StoreError if the largest of them take more memory than they may.
     """
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".rows.", suffix=".jsonl") as lines:
         longest = 0
@@ -42,11 +43,12 @@ def _convert(lines: Path, path: Path, shapes: Mapping[str, Shape], longest: int)
     try:
         connection.execute(f"SET memory_limit = '{MEMORY}'")
         connection.execute("SET threads = 2")
-        connection.execute(
+        statement = (
             f"COPY (SELECT {texts} FROM read_json({_quoted(os.fspath(lines))}, format = 'newline_delimited',"
             f" columns = {{{columns}}}, maximum_object_size = {longest}))"
             f" TO {_quoted(os.fspath(path))} (FORMAT parquet, COMPRESSION zstd)"
         )
+        with_room(connection, lambda: connection.execute(statement))
     except duckdb.IOException as error:
         raise OSError(str(error)) from error
     finally:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -139,6 +141,22 @@ def test_a_stopped_app_goes_on_where_it_was(sample: Path, environ: dict[str, str
 
 def stopped(process: int) -> bool:
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names another process's threads")
+def test_a_signal_that_another_thread_is_given_is_answered(sample: Path, environ: dict[str, str]) -> None:
+    """As the kernel may choose on a busy machine, where the main one waits for keys: a stopped app that was continued
+    stayed blank."""
+    with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
+        app.until("▸")
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            app.read()
+        other = max(int(each.name) for each in Path(f"/proc/{app.pid}/task").iterdir())
+        assert other != app.pid
+        assert ctypes.CDLL(None).tgkill(app.pid, other, signal.SIGTERM) == 0
+        assert app.wait(8) == 128 + signal.SIGTERM
+        assert app.restored
 
 
 @pytest.mark.sweep

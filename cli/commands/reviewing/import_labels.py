@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fcreview.cli.common import Place, opened
+from fcreview.cli.common import Place, opened, read_named
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, WorkspaceOption
 from fcreview.cli.output import emit, emit_json
@@ -73,7 +73,7 @@ def take_in(
     if load is None:
         raise UsageError(f"{name} cannot be taken in")
     try:
-        content = file.read_bytes()
+        content = read_named(file)
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from error
     said = list(map(as_said_here, load()(content)) if here else load()(content))

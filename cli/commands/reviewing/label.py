@@ -13,7 +13,7 @@ import typer
 from fcreview.agreement.disputes import SETTLING
 from fcreview.cli.commands.reading.show import one_item
 from fcreview.cli.commands.reviewing.import_labels import take_in
-from fcreview.cli.common import Place, opened
+from fcreview.cli.common import Place, opened, read_named
 from fcreview.cli.errors import CommandError, UsageError, one_of
 from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, RunOption, WorkspaceOption
 from fcreview.cli.output import emit, emit_json, note
@@ -163,7 +163,7 @@ def _golden_fix(given: str, detail: ItemDetail, target: str, criterion: str) -> 
     text = given
     if not given.lstrip().startswith("{"):
         try:
-            text = Path(given).read_text("utf-8")
+            text = read_named(Path(given)).decode()
         except (OSError, ValueError) as error:
             raise UsageError(f"--golden-fix is a JSON object or a file with one: {error}") from error
     try:

@@ -55,7 +55,7 @@ async def worked_in(tmp_path: Path, environ: dict[str, str], screens: None) -> P
     for words in (
         ["import", place], ["queue", "create", place, "--name", "pilot", "--annotators", "tester,bob"],
         ["rules", "add", place, "ignore-case"],
-        ["label", place, "simple_python_1", "--run", "1", "--adjudicate", "--golden-fix", fix],
+        ["label", place, "simple_python_1", "--run", "1", "--adjudicate", "--verdict", "pass", "--golden-fix", fix],
         ["errata", "create", place, "-o", place / ".fcreview" / "errata.jsonl"],
     ):  # fmt: skip
         done = in_this_process(words, tmp_path, environ)

@@ -1,0 +1,32 @@
+"""Labels whose content is large, as Parquet: with the memory that they need, up to what one statement may take."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from fcreview.store.connecting import StoreError
+from fcreview.store.labels import parquet
+from fcreview.store.labels.fields import JSON
+
+
+@pytest.mark.slow
+def test_rows_of_megabytes_are_written(tmp_path: Path) -> None:
+    row = json.dumps({"item": "a", "calls": [{"name": "f", "arguments": {"x": "y" * 4_000_000}}]})
+    shapes = {"item": "VARCHAR", "calls": [{"name": "VARCHAR", "arguments": JSON}]}
+    parquet.write_parquet(tmp_path / "labels", shapes, [[row] * 12] * 2)
+    (count,) = duckdb.execute(
+        "SELECT sum(length(calls[1].arguments)) FROM read_parquet(?)", [str(tmp_path / "labels")]
+    ).fetchall()
+    assert count == (24 * 4_000_008,)
+
+
+def test_what_is_too_large_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fcreview.store.connecting.ROOM", "16MB")
+    monkeypatch.setattr(parquet, "MEMORY", "16MB")
+    row = json.dumps({"item": "a" * 4_000_000})
+    with pytest.raises(StoreError, match="more memory than the 16MB"):
+        parquet.write_parquet(tmp_path / "labels", {"item": "VARCHAR"}, [[row] * 12])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from textual.binding import Binding, BindingType
 
 from fcreview.tui.keymap import NO_KEY, first_keys, key_name, split
-from fcreview.tui.keytable import ACTIONS, COMMON, Action
+from fcreview.tui.keytable import ACTIONS, COMMON, ITEM, QUEUE, Action
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -85,6 +85,18 @@ def key_names(app: App[Any]) -> Mapping[str, str]:
 def keys_of(app: App[Any], table: Sequence[Action]) -> set[str]:
     """All keys in force of these actions, as Textual names them."""
     return {key for action in table for key in split(app._keymap.get(action.id, action.keys))}
+
+
+def no_key(app: App[Any], key: str) -> str:
+    """Why a key does nothing where the queue's and an item's are not in force: whose it is. `key`: as Textual names
+    it."""
+    named, help_key = key_name(key), key_names(app).get("app.help", "")
+    lists = f"; {help_key} lists those here" if help_key else ""
+    for table, place in ((QUEUE, "the queue"), (ITEM, "an item")):
+        for action in table:
+            if key in keys_of(app, [action]):
+                return f"{named} ({action.says}) is a key of {place}{lists}"
+    return f"{named} is no key here{lists}"
 
 
 def key_table(screen: Screen[Any]) -> list[tuple[str, list[tuple[str, str]]]]:

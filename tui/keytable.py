@@ -23,6 +23,9 @@ APP = [
     Action("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", shown=False, priority=True),
 ]
 
+IN_FRONT = APP[:1]
+"""What holds in lists that lie over a screen, too: Textual keeps all other keys of the app from them."""
+
 MOVE = [
     Action("list.down", "j,down", "move(1)", "next line", shown=False),
     Action("list.up", "k,up", "move(-1)", "previous line", shown=False),
@@ -156,7 +159,7 @@ ITEM_TEXT = [
 ]
 
 _SHARED = (
-    *("pass", "fail", "golden_wrong", "unsure", "fault", "note", "undo"),
+    *("pass", "fail", "golden_wrong", "unsure", "fault", "note", "undo", "target"),
     *("next", "previous", "search", "raw", "copy", "back"),
 )
 ADJUDICATION = [

@@ -126,3 +126,12 @@ async def test_a_flip_whose_golden_answer_changed_shows_both(imported: Imported,
         lines = await person.press("enter")
         assert any("same prediction, other golden answer" in line for line in lines)
         assert any("golden of A, then of B" in line for line in lines)
+
+
+async def test_help_opens_over_the_comparison_and_leads_back(workspace: Workspace) -> None:
+    async with opened(workspace, (80, 24)) as person:
+        assert "? help" in (await comparing(person))[-1]
+        lines = await person.press("question_mark")
+        assert "keys: compare" in "\n".join(lines) and "other verdicts" in "\n".join(lines)
+        await person.press("escape")
+        assert isinstance(person.app.screen, CompareScreen)

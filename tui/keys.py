@@ -108,5 +108,5 @@ def key_table(screen: Screen[Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     for action in ACTIONS.values():
         if action.id in keys:
             room = rooms.setdefault(action.id.partition(".")[0], [])
-            room.append((" ".join(sorted(keys[action.id], key=len)), action.says))
+            room.append((" ".join(sorted(keys[action.id], key=len)), action.helps or action.says))
     return sorted(rooms.items(), key=lambda entry: COMMON.index(entry[0]) if entry[0] in COMMON else -1)

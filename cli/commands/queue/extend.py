@@ -68,8 +68,8 @@ def extend(
 ) -> None:
     """Draw what next shrinks a figure's interval fastest.
 
-    Until it is as narrow as asked for. Written beside the queue as NAME-2, NAME-3 and so on; what was drawn before is not drawn again, and items of NAME
-    that nobody has reviewed yet come first. `estimate` takes both as one sample.
+    Until it is as narrow as asked for. Written beside the queue as NAME-2, NAME-3 and so on; what was drawn before is
+    not drawn again, and items of NAME that nobody has reviewed yet come first. `estimate` takes both as one sample.
 
     Example: fcreview queue extend runs/gpt4o --name pilot --target "BFCL overall" --half-width 2
     """

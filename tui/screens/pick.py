@@ -28,7 +28,8 @@ T = TypeVar("T")
 
 
 class PickScreen(ModalScreen[T | None]):
-    """Gives the value that was chosen, or None. Choices that take a while come from an awaitable."""
+    """Gives the value that was chosen, or None. Choices that take a while come from an awaitable; until the first are
+    there, one line over the screen below says what is waited for."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(PICKER, IN_FRONT)
     CSS_PATH = "pick.tcss"
@@ -38,7 +39,7 @@ class PickScreen(ModalScreen[T | None]):
     def __init__(
         self, choices: Choices[T] | None = None, *, load: Callable[[], Awaitable[Choices[T] | None]] | None = None
     ):
-        super().__init__(classes="small" if choices and choices.small else None)
+        super().__init__(classes="waiting" if choices is None else "small" if choices.small else None)
         self._choices = choices
         self._load_choices = load
         self.waiting = Waiting(self, self._say_how_long)
@@ -76,8 +77,11 @@ class PickScreen(ModalScreen[T | None]):
             self._draw()
 
     def _say_how_long(self, seconds: float) -> None:
-        said = fit(((f" {waiting_words(self.DOING, seconds)}", "dim"),), self.size.width)
-        self.query_one("#pick-title", LineBar).show(said)
+        said: Line = ((waiting_words(self.DOING, seconds), "dim"),)
+        cells = self.size.width
+        over = self._choices is None
+        line = rule(said, cells, symbols().rule) if over else fit(((" ", ""), *said), cells)
+        self.query_one("#pick-title", LineBar).show(line)
 
     def on_resize(self) -> None:
         self._draw()
@@ -95,7 +99,7 @@ class PickScreen(ModalScreen[T | None]):
         cells, choices = self.size.width, self._choices
         title = self.query_one("#pick-title", LineBar)
         if choices is None:
-            title.show(((" " + symbols().ellipsis, "dim"),))
+            self._say_how_long(0)
             return
         name: Line = ((f"{choices.title}", "strong"), (f" {symbols().between} {self._amount(choices)}", ""))
         if self._said:
@@ -113,6 +117,7 @@ class PickScreen(ModalScreen[T | None]):
         self._draw_title()
         if choices is None:
             return
+        self.remove_class("waiting")
         if choices.small:
             self.list.styles.height = len(choices.rows)
         heading, lines = choices.lines(cells)

@@ -106,6 +106,7 @@ async def test_clusters_that_are_long_in_coming_can_be_left(
         with held_threads():
             await pilot.press("c")
             await told(pilot, "counting failures")
+            assert screen_lines(pilot.app)[:6] == before[:6], "the queue stays in sight"
             await pilot.press("escape")
         assert await settled(pilot) == before
         assert endless.broken_off == 1

@@ -154,10 +154,15 @@ class FcreviewApp(App[int]):
         return any(getattr(each, "id", "") in PALETTE_AT for node in nodes for each in type(node).BINDINGS)
 
     def on_key(self, event: events.Key) -> None:
-        """A key typed while a screen opens means nothing yet: it is given to no other, and not dropped silently."""
+        """A key typed while a screen opens means nothing yet: it is given to no other, and not dropped silently. Of one
+        that does nothing, lists say why (`no_key`)."""
         self.pressed = event.time
-        if getattr(self.screen, "opening", False) and event.key not in self.screen.active_bindings:
-            self.bell()
+        bound = self.screen.active_bindings.get(event.key)
+        if getattr(self.screen, "opening", False):
+            if bound is None:
+                self.bell()
+        elif (bound is None or not bound.enabled) and (tell := getattr(self.screen, "no_key", None)):
+            tell(event.key)
 
     async def action_quit(self) -> None:
         """Not before everything said is on disk; what could not be saved is told first, and quitting again leaves."""

@@ -16,6 +16,8 @@ class Action:
     says: str
     shown: bool = True
     """In the key line; the help shows all."""
+    helps: str = ""
+    """What the help says of it, where one word does not tell."""
     priority: bool = False
     """At once, whatever has the focus; other keys pressed before may still be on their way."""
 
@@ -32,7 +34,7 @@ PALETTE = [
 """All other keys type."""
 
 PICKER = [
-    Action("picker.take", "enter", "take", "take"),
+    Action("picker.take", "enter", "take", "show"),
     Action("picker.close", "q,escape", "close", "back"),
 ]
 
@@ -42,7 +44,7 @@ RUNS = [
     Action("runs.reverse", "S", "reverse", "reverse", shown=False),
     Action("runs.grouping", "tab", "grouping", "group"),
     Action("runs.find", "slash", "find", "find"),
-    Action("runs.compare", "x", "mark", "compare"),
+    Action("runs.compare", "x", "mark", "compare", helps="compare two runs: mark one, then another"),
     Action("runs.unfold", "right,l", "unfold(True)", "unfold", shown=False),
     Action("runs.refold", "left,h", "unfold(False)", "fold", shown=False),
 ]

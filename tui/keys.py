@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from textual.binding import Binding, BindingType
 
 from fcreview.tui.keymap import NO_KEY, first_keys, key_name, split
-from fcreview.tui.keytable import ACTIONS, COMMON, Action
+from fcreview.tui.keytable import ACTIONS, COMMON, ITEM, QUEUE, Action
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -87,6 +87,18 @@ def keys_of(app: App[Any], table: Sequence[Action]) -> set[str]:
     return {key for action in table for key in split(app._keymap.get(action.id, action.keys))}
 
 
+def no_key(app: App[Any], key: str) -> str:
+    """Why a key does nothing where the queue's and an item's are not in force: whose it is. `key`: as Textual names
+    it."""
+    named, help_key = key_name(key), key_names(app).get("app.help", "")
+    lists = f"; {help_key} lists those here" if help_key else ""
+    for table, place in ((QUEUE, "the queue"), (ITEM, "an item")):
+        for action in table:
+            if key in keys_of(app, [action]):
+                return f"{named} ({action.says}) is a key of {place}{lists}"
+    return f"{named} is no key here{lists}"
+
+
 def key_table(screen: Screen[Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     """For the help: (room, [(keys, what they do)]) of every binding in force, rooms by the first part of the ids."""
     keys: dict[str, list[str]] = {}
@@ -96,5 +108,5 @@ def key_table(screen: Screen[Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     for action in ACTIONS.values():
         if action.id in keys:
             room = rooms.setdefault(action.id.partition(".")[0], [])
-            room.append((" ".join(sorted(keys[action.id], key=len)), action.says))
+            room.append((" ".join(sorted(keys[action.id], key=len)), action.helps or action.says))
     return sorted(rooms.items(), key=lambda entry: COMMON.index(entry[0]) if entry[0] in COMMON else -1)

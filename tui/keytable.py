@@ -23,6 +23,9 @@ APP = [
     Action("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", shown=False, priority=True),
 ]
 
+IN_FRONT = APP[:1]
+"""What holds in lists that lie over a screen, too: Textual keeps all other keys of the app from them."""
+
 MOVE = [
     Action("list.down", "j,down", "move(1)", "next line", shown=False),
     Action("list.up", "k,up", "move(-1)", "previous line", shown=False),
@@ -40,12 +43,19 @@ QUEUE = [
     Action("queue.filter", "f", "filter", "filter"),
     Action("queue.clear", "F,backspace", "clear_filter", "all items"),
     Action("queue.order", "o", "choose('order')", "order"),
-    Action("queue.clusters", "c", "choose('clusters')", "clusters"),
+    Action("queue.clusters", "c", "choose('clusters')", "clusters", helps="clusters: failures in groups"),
     Action("queue.runs", "r", "choose('runs')", "runs"),
-    Action("queue.issues", "i", "choose('issues')", "issues"),
-    Action("queue.agreement", "a", "choose('agreement')", "agreement"),
-    Action("queue.calibration", "C", "choose('calibration')", "calibration", shown=False),
-    Action("queue.adjudicate", "x", "adjudicate", "adjudicate"),
+    Action("queue.issues", "i", "choose('issues')", "issues", helps="issues: what was wrong in the files"),
+    Action("queue.agreement", "a", "choose('agreement')", "agreement", helps="agreement: how far annotators agree"),
+    Action(
+        "queue.calibration",
+        "C",
+        "choose('calibration')",
+        "calibration",
+        shown=False,
+        helps="calibration: how often people say the same as the checker or judge",
+    ),
+    Action("queue.adjudicate", "x", "adjudicate", "adjudicate", helps="adjudicate: settle what annotators differ on"),
     Action("queue.item", "tab", "to_item", "to the item"),
     Action("queue.back", "escape", "back(False)", "back", shown=False),
     Action("queue.quit", "q", "back(True)", "quit"),
@@ -156,7 +166,7 @@ ITEM_TEXT = [
 ]
 
 _SHARED = (
-    *("pass", "fail", "golden_wrong", "unsure", "fault", "note", "undo"),
+    *("pass", "fail", "golden_wrong", "unsure", "fault", "note", "undo", "target"),
     *("next", "previous", "search", "raw", "copy", "back"),
 )
 ADJUDICATION = [

@@ -27,6 +27,14 @@ def test_every_command_has_an_example_in_its_help(cli: Cli, command: str) -> Non
     assert f"fcreview {command}" in done.out.split("Example:")[1]
 
 
+def test_what_a_command_does_is_told_whole_in_80_columns(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for group in ((), ("errata",), ("queue",), ("rules",)):
+        commands = cli(*group, "--help").out.split("Commands:")[1]
+        assert len(commands.splitlines()) > 3
+        assert not [line for line in commands.splitlines() if line.endswith("...")]
+
+
 def test_version(cli: Cli) -> None:
     import fcreview
 

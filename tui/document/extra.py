@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from math import isfinite
 from typing import Any
 
 from fcreview.model import Item
@@ -24,7 +25,7 @@ def extra_blocks(item: Item, options: Options) -> list[Block]:
     names = min(max(width(visible(name)) for name in fields), 24)
     blocks = [Block("extra", lambda cells: [rule((("more", "strong"),), cells)])]
     for name, value in fields.items():
-        value = round(value, 4) if isinstance(value, float) else value
+        value = rounded(value)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         long = len(text) > SHORT
         blocks.append(
@@ -40,6 +41,18 @@ def extra_blocks(item: Item, options: Options) -> list[Block]:
             )
         )
     return blocks
+
+
+def rounded(value: Any, *, listed: bool = True) -> Any:
+    """Numbers as people read them: four places, or three digits of what is smaller; those in an object only without
+    the last of their digits, which no decimal fraction has (`0.30000000000000004`)."""
+    if isinstance(value, float) and isfinite(value):
+        return (round(value, 4) or float(f"{value:.3g}")) if listed else float(f"{value:.12g}")
+    if isinstance(value, list):
+        return [rounded(each, listed=listed) for each in value]
+    if isinstance(value, dict):
+        return {name: rounded(each, listed=False) for name, each in value.items()}
+    return value
 
 
 def _more(item: Item) -> dict[str, Any]:

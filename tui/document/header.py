@@ -12,6 +12,8 @@ from fcreview.tui.text.theme import symbols, verdict_style
 LEAST_ID = 20
 """Cells an id keeps beside a long error type."""
 LEAST_ERROR = 8
+LEAST_GROUP = 13
+"""Cells a group's name keeps: as many as tell one from another."""
 
 
 def header_line(detail: ItemDetail, position: int | None, total: int, cells: int, *, hidden: bool = False) -> Line:
@@ -46,11 +48,10 @@ def header_line(detail: ItemDetail, position: int | None, total: int, cells: int
 
 
 def about_line(detail: ItemDetail, cells: int) -> list[Line]:
-    """Category, cost, model, benchmark: one dim line at the document's top. What differs from item to item is first."""
+    """Category, cost, model, benchmark: one dim line at the document's top. What differs from item to item is first; a
+    group gives of its middle before anything is cut at the end."""
     run, item = detail.run, detail.item
-    parts = [item.category]
-    parts += [f"group {item.group}"] if item.group else []
-    parts += (
+    parts = (
         [f"{count_of(item.n_turns, 'turn')}, {count_of(item.n_steps, 'step')}"]
         if item.n_turns > 1 or item.n_steps > 1
         else []
@@ -58,4 +59,8 @@ def about_line(detail: ItemDetail, cells: int) -> list[Line]:
     parts += [f"{item.tokens_in}+{item.tokens_out or 0} tokens"] if item.tokens_in is not None else []
     parts += [f"{item.latency:.1f} s"] if item.latency is not None else []
     parts += [run.model, run.kind]
-    return [((clip(visible(" · ".join(parts)), cells), "dim"),)]
+    first = [visible(item.category)]
+    if item.group:
+        room = cells - width(visible(" · ".join([*first, "group ", *parts])))
+        first.append(f"group {cut_middle(visible(item.group), max(room, LEAST_GROUP), 1 / 2)}")
+    return [((clip(visible(" · ".join([*first, *parts])), cells), "dim"),)]

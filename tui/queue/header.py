@@ -116,7 +116,7 @@ def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False
     """Official and corrected rate (with its interval where `share` is known), the recomputed one where there is one,
     and the number of import issues."""
     if runs is None:
-        return ((" reading the store ", "dim"),)
+        return reading_line()
     total = rates(runs)
     told = _warnings(total, lacking=any(run.info.lacks_dataset for run in runs))
     if blind:
@@ -190,6 +190,11 @@ def looking(runs: Sequence[RunRow] | None, seconds: float, leave: str) -> str:
     """`looking through 1,000,000 items · 2 s · Esc leaves them`"""
     among = f" through {count_of(rates(runs).items, 'item')}" if runs else ""
     return waiting_words(f"looking{among}", seconds, leave)
+
+
+def reading_line(seconds: float = 0) -> Line:
+    """In the place of rates, until the first rows are there: ` reading the store · 2 s`"""
+    return ((f" {waiting_words('reading the store', seconds)} ", "dim"),)
 
 
 def message_line(message: str, cells: int) -> Line:

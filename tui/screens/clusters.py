@@ -12,7 +12,7 @@ from textual.widget import Widget
 from fcreview.calls.clusters import GROUPINGS, counted, grouped
 from fcreview.text.words import count_of
 from fcreview.tui.keys import bindings
-from fcreview.tui.keytable import CLUSTERS
+from fcreview.tui.keytable import CLUSTERS, IN_FRONT
 from fcreview.tui.queue.clusters import Row, can_unfold, columns, parts, rows_of, taught
 from fcreview.tui.queue.levels import ClusterPlace, Counted
 from fcreview.tui.screens.pick import PickScreen
@@ -24,7 +24,7 @@ from fcreview.tui.widgets.document import LineBar
 class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
     """Gives the filter terms of the group or cluster that was chosen."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(CLUSTERS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(CLUSTERS, IN_FRONT)
     DOING = "counting failures"
 
     def __init__(self, load: Callable[[int], Awaitable[Counted]], place: ClusterPlace) -> None:

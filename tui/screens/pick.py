@@ -12,8 +12,8 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from fcreview.text.words import count_of
-from fcreview.tui.keys import bindings
-from fcreview.tui.keytable import PICKER
+from fcreview.tui.keys import bindings, no_key
+from fcreview.tui.keytable import IN_FRONT, PICKER
 from fcreview.tui.text.choices import Choices
 from fcreview.tui.text.format import waiting_words
 from fcreview.tui.text.lines import Line, fit, rule, spread
@@ -28,9 +28,10 @@ T = TypeVar("T")
 
 
 class PickScreen(ModalScreen[T | None]):
-    """Gives the value that was chosen, or None. Choices that take a while come from an awaitable."""
+    """Gives the value that was chosen, or None. Choices that take a while come from an awaitable; until the first are
+    there, one line over the screen below says what is waited for."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(PICKER)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(PICKER, IN_FRONT)
     CSS_PATH = "pick.tcss"
     DOING = "reading"
     """What is told while choices are waited for."""
@@ -38,10 +39,12 @@ class PickScreen(ModalScreen[T | None]):
     def __init__(
         self, choices: Choices[T] | None = None, *, load: Callable[[], Awaitable[Choices[T] | None]] | None = None
     ):
-        super().__init__(classes="small" if choices and choices.small else None)
+        super().__init__(classes="waiting" if choices is None else "small" if choices.small else None)
         self._choices = choices
         self._load_choices = load
         self.waiting = Waiting(self, self._say_how_long)
+        self._said = ""
+        """In the place of the title, until the cursor moves."""
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -57,6 +60,7 @@ class PickScreen(ModalScreen[T | None]):
 
     def on_mount(self) -> None:
         self.list.focus()
+        self.watch(self.list, "cursor", lambda: self.say(""), init=False)
         if self._load_choices is not None:
             self._load()
 
@@ -73,24 +77,49 @@ class PickScreen(ModalScreen[T | None]):
             self._draw()
 
     def _say_how_long(self, seconds: float) -> None:
-        said = fit(((f" {waiting_words(self.DOING, seconds)}", "dim"),), self.size.width)
-        self.query_one("#pick-title", LineBar).show(said)
+        said: Line = ((waiting_words(self.DOING, seconds), "dim"),)
+        cells = self.size.width
+        over = self._choices is None
+        line = rule(said, cells, symbols().rule) if over else fit(((" ", ""), *said), cells)
+        self.query_one("#pick-title", LineBar).show(line)
 
     def on_resize(self) -> None:
         self._draw()
 
-    def _draw(self) -> None:
+    def say(self, message: str) -> None:
+        """Why a key does nothing, in the place of the title."""
+        if message != self._said:
+            self._said = message
+            self._draw_title()
+
+    def no_key(self, key: str) -> None:
+        self.say(no_key(self.app, key))
+
+    def _draw_title(self) -> None:
         cells, choices = self.size.width, self._choices
         title = self.query_one("#pick-title", LineBar)
         if choices is None:
-            title.show(((" " + symbols().ellipsis, "dim"),))
+            self._say_how_long(0)
             return
         name: Line = ((f"{choices.title}", "strong"), (f" {symbols().between} {self._amount(choices)}", ""))
+        if self._said:
+            name = ((self._said, "warn"),)
         if choices.small:
             title.show(rule(name, cells, symbols().rule))
-            self.list.styles.height = len(choices.rows)
+        elif self._said:
+            title.show(fit(((" ", ""), *name), cells))
         else:
             title.show(spread(((" ", ""), *name), fit(((choices.note + " ", "dim"),), cells // 2), cells))
+
+    def _draw(self) -> None:
+        cells, choices = self.size.width, self._choices
+        self._said = ""
+        self._draw_title()
+        if choices is None:
+            return
+        self.remove_class("waiting")
+        if choices.small:
+            self.list.styles.height = len(choices.rows)
         heading, lines = choices.lines(cells)
         self.query_one("#pick-heading", LineBar).show(heading)
         first = not self.list.total

@@ -1,4 +1,6 @@
-"""Corrected golden answers and equivalence rules as one file: make it, check it, tell the benchmark's maintainers.
+"""Corrected golden answers and equivalence rules as one file.
+
+Make it, check it, tell the benchmark's maintainers.
 
 Example: fcreview errata create result/ -o errata.jsonl
 """

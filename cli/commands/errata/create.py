@@ -27,7 +27,7 @@ def create(
     data: Data = None,
     workspace: WorkspaceOption = None,
 ) -> None:
-    """Write the settled golden fixes and the accepted rules of a workspace to one file.
+    """Write settled golden fixes and accepted rules to one file.
 
     A fix counts if an adjudicator gave it, or it is the only one and people do not differ (fcreview label
     --golden-fix). Errata that are applied already are taken along. docs/errata.md has the format.

@@ -23,10 +23,10 @@ def issue(
         ),
     ] = None,
 ) -> None:
-    """Write golden answers that are wrong as Markdown, by benchmark and category.
+    """Write golden answers that are wrong as Markdown.
 
-    Each with question, old and new answer, reason, who settled it, and how many runs passed by the old one. Nothing
-    that comes from data is read as markup.
+    By benchmark and category, each with question, old and new answer, reason, who settled it, and how many runs passed
+    by the old one. Nothing that comes from data is read as markup.
 
     Example: fcreview errata issue errata.jsonl -o issue.md
     """

@@ -25,7 +25,9 @@ class Command:
 def completion(
     shell: Annotated[str, typer.Argument(metavar="SHELL", help=f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}.")],
 ) -> None:
-    """Print a script with which the shell completes commands and options.
+    """Print a script with which the shell completes commands.
+
+    And their options.
 
     bash: in ~/.bashrc  source <(fcreview completion bash); zsh: the same in ~/.zshrc, behind compinit;
     fish: fcreview completion fish > ~/.config/fish/completions/fcreview.fish

@@ -1,4 +1,6 @@
-"""Draw samples with known probabilities, and share them out among annotators.
+"""Draw samples to review, and share them out.
+
+Samples have known probabilities; annotators get their shares.
 
 Example: fcreview queue list runs/gpt4o
 """

@@ -66,10 +66,10 @@ def extend(
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw the items that next shrink a figure's interval fastest, until it is as narrow as asked for.
+    """Draw what next shrinks a figure's interval fastest.
 
-    Written beside the queue as NAME-2, NAME-3 and so on; what was drawn before is not drawn again, and items of NAME
-    that nobody has reviewed yet come first. `estimate` takes both as one sample.
+    Until it is as narrow as asked for. Written beside the queue as NAME-2, NAME-3 and so on; what was drawn before is
+    not drawn again, and items of NAME that nobody has reviewed yet come first. `estimate` takes both as one sample.
 
     Example: fcreview queue extend runs/gpt4o --name pilot --target "BFCL overall" --half-width 2
     """

@@ -27,9 +27,9 @@ def show(
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how a queue was drawn: strata, inclusion probabilities, shares and progress.
+    """Show how a queue was drawn, and how far it is.
 
-    With --json one object of the queue, then one of each item.
+    Strata, inclusion probabilities, shares and progress. With --json one object of the queue, then one of each item.
 
     Example: fcreview queue show runs/gpt4o pilot
     """

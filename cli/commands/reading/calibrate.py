@@ -45,7 +45,9 @@ def calibrate(
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how far automatic verdicts can be believed, by what people settled.
+    """Show how far automatic verdicts can be believed.
+
+    Measured on what people settled.
 
     Of each source (official, rule, each judge) and criterion: confusion matrix, TPR, TNR, precision, F1 and kappa with
     intervals, by benchmark, category, tier of the checker, error type and function; and the kinds of cases that it

@@ -40,7 +40,9 @@ def estimate(
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show corrected figures with 95 % intervals that are valid for how the reviewed items were chosen.
+    """Show corrected figures with 95 % intervals.
+
+    They are valid for how the reviewed items were chosen.
 
     Inference rests on items of queue files (`fcreview queue create`), which are random samples. What was reviewed
     otherwise is known, and says nothing of other items. Without a random sample there is no interval.

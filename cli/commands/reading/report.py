@@ -47,7 +47,9 @@ def report(
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print all of it as Markdown.")] = False,
 ) -> None:
-    """Show each run's tables as the benchmark publishes them: official, recomputed, and corrected by reviews.
+    """Show each run's tables as the benchmark publishes them.
+
+    Official, recomputed, and corrected by reviews.
 
     Runs of one model that the benchmark publishes figures of together (ACEBench: both languages) follow at the end.
     --html and --markdown add why items fail, suspect golden answers, calibration, agreement, progress and how items

@@ -67,6 +67,9 @@ def runs(
                 for row in part.runs:
                     emit_json(flat(row) | ({"group": part.name} if by else {}))
             return
+        if only and not shown:
+            emit(f"no run of {len(session.runs):,} matches {text_of(only)}")
+            return
         headers = ["run", "benchmark", "model", "items", "official", "rule", "corrected", "reviewed", "part", "issues"]
         table = [cells_of(row) for part in groups for row in part.runs]
         first, *lines = aligned(headers, table, right=(0, 3, 4, 5, 6, 7, 8, 9), widest=40)

@@ -8,7 +8,9 @@ from fcreview.cli.output import emit
 
 
 def schema() -> None:
-    """Print the JSON Schema of one line of the generic format, for benchmarks of your own.
+    """Print the JSON Schema of a line of the generic format.
+
+    For benchmarks of your own.
 
     Example: fcreview schema > fcreview.schema.json
     """

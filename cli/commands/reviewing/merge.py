@@ -29,7 +29,9 @@ def merge(
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take in the reviews, queues and errata of another copy of a workspace.
+    """Take in what another copy of a workspace holds.
+
+    Its reviews, queues and errata.
 
     The union of both journals: every event once, nothing overwritten; OTHER is only read.
     A queue of the same name that holds something else is told, and both are kept.

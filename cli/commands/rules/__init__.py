@@ -1,4 +1,6 @@
-"""Equivalence rules: see every verdict that one would change, accept it, list what is accepted.
+"""Try, accept and list equivalence rules.
+
+See every verdict that one would change before it is accepted.
 
 Example: fcreview rules try result/ 'ignore-case in city'
 """

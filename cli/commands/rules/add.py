@@ -18,9 +18,10 @@ NEXT = "fcreview errata create writes it, --errata FILE rescores with it"
 
 
 def add(path: PathArgument, rule: RuleArgument, data: Data = None, workspace: WorkspaceOption = None) -> None:
-    """Accept an equivalence rule, after listing every verdict that it changes.
+    """Accept an equivalence rule.
 
-    No verdict changes yet: the rule becomes part of the errata that are made next.
+    Every verdict that it changes is listed before. No verdict changes yet: the rule becomes part of the errata that are
+    made next.
 
     Example: fcreview rules add result/ 'ignore-case in city'
     """

@@ -29,10 +29,11 @@ def try_(
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """List every verdict by rule that an equivalence rule would change, over all runs at PATH.
+    """List every verdict that an equivalence rule would change.
 
-    Each with the first difference as it reads; those that turn from pass to fail first. Nothing is changed. With --json
-    one line a flip: {benchmark, generation, language, model, category, id, flip, difference}.
+    Of verdicts by rule, over all runs at PATH. Each with the first difference as it reads; those that turn from pass to
+    fail first. Nothing is changed. With --json one line a flip: {benchmark, generation, language, model, category, id,
+    flip, difference}.
 
     Example: fcreview rules try result/ 'accept 5.0 for 5 in amount of calculate_tip'
     """

@@ -214,3 +214,15 @@ async def test_a_blind_annotator_is_not_offered_it(workspace: Workspace, shown: 
         await pilot.press("x")
         assert isinstance(app.screen, QueueScreen)
         assert "adjudicate" not in shown(app)[-1]
+
+
+async def test_keys_that_settle_nothing_say_why(workspace: Workspace) -> None:
+    async with adjudicating(workspace) as person:
+        assert "other value" not in person.lines[-1]
+        await person.press("o")
+        assert "no other value than pass and fail: p or f says it" in person.status()
+        await person.press("T")
+        assert "nothing else of the item" in person.status()
+        await person.press("C")
+        assert "C (calibration) is a key of the queue" in person.status()
+        assert not person.events

@@ -50,7 +50,7 @@ def at(lines: list[str], text: str) -> int:
 async def comparing(person: Adjudicator) -> list[str]:
     """Marks the first run, then the second."""
     lines = await person.press("r", "j", "x")
-    assert "A: run 1 maple; x on another compares" in lines[0]
+    assert "A: run 1 maple; x on another" in lines[0]
     return await person.press("j", "x")
 
 
@@ -60,8 +60,9 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
         assert isinstance(person.app.screen, CompareScreen)
         assert "A maple, B birch, official · 3 flips" in lines[0]
         whole = lines[at(lines, "all items")]
-        assert "only A 1, B 2" in whole and "both pass 0, fail 1 of 4 items" in whole
-        assert "-25.0 [" in whole and "p 1.000" in whole
+        assert "A 25.0 %, B 50.0 %  " in whole and "-25.0 [" in whole and "p 1.000" in whole
+        below = lines[at(lines, "all items") + 1]
+        assert "only A 1, B 2" in below and "both pass 0, fail 1 of 4 items" in below
         assert "only A" in lines[at(lines, "simple_2")]
         assert FAILS in lines[at(lines, "simple_0")]
         assert "effective" in (await person.press("tab", "tab"))[0]
@@ -69,11 +70,23 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
         assert isinstance(person.app.screen, QueueScreen)
 
 
-async def test_at_80_columns_it_says_how_many_only_one_passes(workspace: Workspace) -> None:
-    async with opened(workspace, (80, 24)) as person:
+@pytest.mark.parametrize("cells", [80, 60])
+async def test_a_narrow_screen_says_both_rates_and_how_many_only_one_passes(workspace: Workspace, cells: int) -> None:
+    async with opened(workspace, (cells, 24)) as person:
         lines = await comparing(person)
         whole = lines[at(lines, "all items")]
-        assert "only A 1, B 2" in whole and "-25.0 [" in whole and "p 1.000" in whole, whole
+        assert "A 25.0 %, B 50.0 %" in whole and "-25.0 [-" in whole and "]" in whole, whole
+        assert cells < 80 or "p 1.000" in whole, whole
+        assert "only A 1, B 2" in lines[at(lines, "all items") + 1]
+
+
+async def test_rates_over_a_part_say_of_how_many(imported: Imported, tmp_path: Path) -> None:
+    unknown: dict[str, Any] = {"official": None, "rule": None}
+    work = imported(tmp_path / "part", {"maple": [RIGHT, RIGHT, RIGHT], "birch": [RIGHT, {}, unknown]})
+    for cells in (80, 60):
+        async with opened(work, (cells, 24)) as person:
+            lines = await comparing(person)
+            assert "A 100.0 %, B 50.0 % of 2" in lines[at(lines, "all items")]
 
 
 async def test_flips_are_walked_with_both_predictions_and_the_golden_answer(workspace: Workspace) -> None:
@@ -126,3 +139,12 @@ async def test_a_flip_whose_golden_answer_changed_shows_both(imported: Imported,
         lines = await person.press("enter")
         assert any("same prediction, other golden answer" in line for line in lines)
         assert any("golden of A, then of B" in line for line in lines)
+
+
+async def test_help_opens_over_the_comparison_and_leads_back(workspace: Workspace) -> None:
+    async with opened(workspace, (80, 24)) as person:
+        assert "? help" in (await comparing(person))[-1]
+        lines = await person.press("question_mark")
+        assert "keys: compare" in "\n".join(lines) and "other verdicts" in "\n".join(lines)
+        await person.press("escape")
+        assert isinstance(person.app.screen, CompareScreen)

@@ -8,7 +8,7 @@ import pytest
 
 from fcreview.sanitise import width
 from fcreview.targets import words
-from fcreview.tui.document.header import header_line
+from fcreview.tui.document.header import about_line, header_line
 from fcreview.tui.item.asked import Asked
 from fcreview.tui.item.status import key_line, status_line
 from fcreview.tui.text.lines import plain
@@ -59,3 +59,15 @@ def test_status_and_keys_fit_80_columns_and_name_the_target() -> None:
 def test_addresses_in_words() -> None:
     assert words("turn:2/call:1/arg:a/b:c") == "turn 2 call 1 a/b:c"
     assert words("item") == "item"
+
+
+UUID = "0b8f2c64-7f0e-4a55-9a57-2d6c1a1d9e3f"
+
+
+@pytest.mark.parametrize(("cells", "shown"), [(160, UUID), (70, "0b8f"), (60, "0b8f")])
+def test_a_group_gives_of_its_middle_where_there_is_little_room(cells: int, shown: str) -> None:
+    of = detail(WEATHER)
+    of.item.group = UUID
+    (line,) = map(plain, about_line(of, cells))
+    assert f"group {shown}" in line and f"{UUID[-5:]} " in line and width(line) <= cells
+    assert line.endswith("gpt-4o · BFCL V4") and (UUID in line) == (cells == 160)

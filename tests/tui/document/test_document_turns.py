@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fcreview.extra import StateDifference
 from fcreview.model import Item, Message
 from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.document import document, first_difference, opening, stops_of, target_at
 from fcreview.tui.item.search import find
-from tests.tui.document.shown import detail, predicted, text, turns
+from tests.tui.document.shown import detail, golden, item, predicted, text, turns
 
 
 def test_the_failing_turn_is_open_and_marked_and_the_others_are_folded() -> None:
@@ -72,3 +74,20 @@ def test_without_golden_calls_the_steps_are_the_content() -> None:
     assert not any("0 golden" in line or "none predicted" in line for line in lines)
     assert any("turn 1 of 1 · 2 calls in 2 steps" in line for line in lines)
     assert 'step 1  search(q="a")' in lines
+
+
+@pytest.mark.parametrize("messages", [[], [Message(0, -1, "user", "")], [Message(0, -1, "user", " \n")]])
+def test_a_question_that_is_not_known_is_said_once(messages: list[Message]) -> None:
+    of = item([golden("get_weather", city="Rome")], [predicted("get_weather", city="Rome")], messages=messages)
+    lines = [line for line in text(detail(of)) if line.startswith("user")]
+    assert lines == ["user    the question is not known: no dataset has it"]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [[Message(0, -1, "user", "Rome?")], [Message(0, -1, "system", "Ask for Rome.", "instruction")]],
+)
+def test_what_is_known_is_shown_alone(messages: list[Message]) -> None:
+    of = item([golden("get_weather", city="Rome")], [predicted("get_weather", city="Rome")], messages=messages)
+    shown = "\n".join(text(detail(of)))
+    assert "not known" not in shown and "Rome" in shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from threading import Event
 from typing import Any
 
 import duckdb
@@ -70,6 +71,26 @@ async def test_a_long_search_tells_how_long_it_takes_and_escape_leaves_it(
         assert endless.broken_off == 1
 
 
+async def test_the_first_rows_that_are_long_in_coming_tell_how_long(
+    make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = Event()
+
+    def late(request: Request, store: Store) -> Loaded:
+        assert free.wait(30)
+        return load_rows(request, store)
+
+    monkeypatch.setattr(loading, "load_rows", late)
+    with held_threads():
+        async with make_app([{}, {}], view=View(queue="suspects")).run_test(size=(80, 24)) as pilot:
+            try:
+                await told(pilot, "reading the store · 1 s")
+            finally:
+                free.set()
+            await told(pilot, "suspects")
+            assert "reading the store" not in "\n".join(await settled(pilot))
+
+
 async def test_clusters_that_are_long_in_coming_can_be_left(
     make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +106,7 @@ async def test_clusters_that_are_long_in_coming_can_be_left(
         with held_threads():
             await pilot.press("c")
             await told(pilot, "counting failures")
+            assert screen_lines(pilot.app)[:6] == before[:6], "the queue stays in sight"
             await pilot.press("escape")
         assert await settled(pilot) == before
         assert endless.broken_off == 1

@@ -227,6 +227,9 @@ async def test_help_shows_every_key_in_force_and_goes_away(make_app, settled):
         text = "\n".join(await settled(pilot))
         for says in ("open", "search", "filter", "order", "clusters", "quit", "next line", "page down"):
             assert says in text
+        assert "a      agreement: how far annotators agree" in text
+        assert "C      calibration: how often people say the same" in text
+        assert "x      adjudicate: settle what annotators differ on" in text
         await pilot.press("q")
         await settled(pilot)
         assert isinstance(pilot.app.screen, QueueScreen)

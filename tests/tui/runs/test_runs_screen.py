@@ -112,3 +112,28 @@ async def test_blind_there_is_neither_a_rate_nor_an_order_that_tells_one(make_ap
             lines = await settled(pilot)
             assert "official" not in "\n".join(lines) and "%" not in "\n".join(lines) and "compare" not in lines[-1]
             await pilot.press("s")
+
+
+async def test_a_key_that_does_nothing_here_says_whose_it_is(make_app: Any, settled: Any) -> None:
+    async with make_app(runs=RUNS).run_test(size=(60, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("r", "C")
+        assert "C (calibration) is a key of the queue" in (await settled(pilot))[0]
+        await pilot.press("a")
+        assert "a (agreement) is a key of the queue; ? lists those here" in (await settled(pilot))[0]
+        await pilot.press("j")
+        assert "agreement" not in (await settled(pilot))[0] and "3 runs" in (await settled(pilot))[0]
+        await pilot.press("B")
+        assert "B is no key here; ? lists those here" in (await settled(pilot))[0]
+        await pilot.press("g", "x")
+        assert "go down to one of them" in (await settled(pilot))[0]
+        await pilot.press("question_mark")
+        assert "keys: runs" in "\n".join(await settled(pilot))
+
+
+async def test_blind_the_key_that_compares_says_why_it_does_not(make_app: Any, settled: Any) -> None:
+    async with make_app(runs=RUNS, blind=True).run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("r", "j", "x")
+        lines = await settled(pilot)
+        assert "hidden in blind mode" in lines[0] and "x compare" not in lines[-1]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fcreview.model import Message
+from fcreview.model import Item, Message
 from fcreview.targets import turn_address
 from fcreview.tui.document.blocks import Block, Options
 from fcreview.tui.document.scene import Scene
-from fcreview.tui.document.texts import snapshot_block, text_block
+from fcreview.tui.document.texts import note_block, snapshot_block, text_block
 
+UNKNOWN = "the question is not known: no dataset has it"
 USER_ROWS = 6
 TOLD_ROWS = 1
 """Rows of what has a name of its own: a profile, the instruction to a simulated user."""
@@ -18,8 +19,13 @@ TOLD_ROWS = 1
 def opening_blocks(of: Scene, turn: int, options: Options, parent: str | None) -> list[Block]:
     """Nameless system messages only in the full dialogue."""
     blocks: list[Block] = []
+    unknown = turn == 0 and not is_known(of.item)
+    if unknown:
+        blocks.append(note_block(f"{turn_address(turn)}/opening", "user", UNKNOWN, parent=parent))
     for at, message in enumerate(of.messages.get(turn, [])):
         if message.step >= 0 or not _shown(of, turn, at, message, options):
+            continue
+        if unknown and not message.content.strip():
             continue
         key = f"{turn_address(turn)}/opening:{at}"
         if message.role == "state":
@@ -32,6 +38,13 @@ def opening_blocks(of: Scene, turn: int, options: Options, parent: str | None) -
         made = text_block(key, word, message.content, options, rows=rows, title=title, style=style)
         blocks.append(replace(made, parent=parent))
     return blocks
+
+
+def is_known(item: Item) -> bool:
+    """Whether anything is there of what the model was asked."""
+    return bool(item.question) or any(
+        message.content.strip() for message in item.messages if message.step < 0 and message.role != "state"
+    )
 
 
 def _word(message: Message) -> str:

@@ -30,7 +30,7 @@ from fcreview.tui.document.blocks import Options
 from fcreview.tui.document.records import joined
 from fcreview.tui.item.raw import raw_records
 from fcreview.tui.item.status import SILENT, Remark, hints, key_line
-from fcreview.tui.keys import bindings, key_hints, key_names
+from fcreview.tui.keys import bindings, key_hints, key_names, no_key
 from fcreview.tui.keytable import ADJUDICATION
 from fcreview.tui.screens.ask import AskScreen
 from fcreview.tui.screens.fault import FaultScreen
@@ -90,9 +90,17 @@ class AdjudicationScreen(Screen[None]):
             return False
         if action == "verdict" and parameters[0] != UNSURE:
             return case.dispute.criterion in PASSING
-        if action == "other":
-            return case.dispute.criterion not in PASSING
         return action != "take" or int(str(parameters[0])) <= len(case.dispute.answers)
+
+    @property
+    def idle_keys(self) -> frozenset[str]:
+        """Of actions that would only say why there is nothing to do."""
+        case = self.settling.docket.case
+        passing = case is not None and case.dispute.criterion in PASSING
+        return frozenset({"item.target", *(["adjudication.other"] if passing else [])})
+
+    def no_key(self, key: str) -> None:
+        self.say(Remark(no_key(self.app, key), "warn"))
 
     # -- what is shown
 
@@ -171,7 +179,15 @@ class AdjudicationScreen(Screen[None]):
     def action_verdict(self, key: str) -> None:
         self.settling.verdict(key)
 
+    def action_target(self) -> None:
+        self.say(Remark("what annotators disagree on is settled, nothing else of the item", "warn"))
+
     def action_other(self) -> None:
+        case = self.settling.docket.case
+        if case is not None and case.dispute.criterion in PASSING:
+            said = " or ".join(filter(None, map(self._key, ("item.pass", "item.fail"))))
+            self.say(Remark(f"there is no other value than pass and fail: {said} says it", "warn"))
+            return
         prompt = f"{self.settling.allowed()}:"
         self.app.push_screen(AskScreen(visible(prompt)), lambda text: self.settling.other(text) if text else None)
 

@@ -13,7 +13,7 @@ from fcreview.agreement.wording import HEADINGS
 from fcreview.store.rows import View
 from fcreview.tui.figures.agreement import Cell, columns, rows
 from fcreview.tui.keys import bindings
-from fcreview.tui.keytable import AGREEMENT
+from fcreview.tui.keytable import AGREEMENT, IN_FRONT
 from fcreview.tui.screens.annotators.figures import FiguresScreen
 from fcreview.tui.text.choices import Choices
 
@@ -25,7 +25,7 @@ NONE = "no target has labels of two annotators here"
 
 
 class AgreementScreen(FiguresScreen, inherit_bindings=False):
-    BINDINGS: ClassVar[list[BindingType]] = bindings(AGREEMENT)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(AGREEMENT, IN_FRONT)
 
     def __init__(self, session: Session, view: View) -> None:
         super().__init__()

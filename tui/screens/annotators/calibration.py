@@ -13,7 +13,7 @@ from fcreview.calibration.wording import NONE
 from fcreview.store.rows import View
 from fcreview.tui.figures.calibration import COLUMNS, WRONG_COLUMNS, Group, grouped, rows, told_scopes, wrong_rows
 from fcreview.tui.keys import bindings
-from fcreview.tui.keytable import CALIBRATION
+from fcreview.tui.keytable import CALIBRATION, IN_FRONT
 from fcreview.tui.screens.annotators.figures import FiguresScreen
 from fcreview.tui.text.choices import Choices
 
@@ -26,7 +26,7 @@ Table = Scope | Literal["wrong"]
 
 
 class CalibrationScreen(FiguresScreen, inherit_bindings=False):
-    BINDINGS: ClassVar[list[BindingType]] = bindings(CALIBRATION)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(CALIBRATION, IN_FRONT)
 
     def __init__(self, session: Session, view: View) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ from fcreview.sanitise import visible
 from fcreview.store.rows import RunRow, View
 from fcreview.tui.comparing.tables import comparison_choices
 from fcreview.tui.keys import bindings
-from fcreview.tui.keytable import COMPARE
+from fcreview.tui.keytable import COMPARE, IN_FRONT
 from fcreview.tui.screens.comparing.flip import FlipScreen
 from fcreview.tui.screens.pick import PickScreen
 from fcreview.tui.session import Session
@@ -23,7 +23,7 @@ from fcreview.tui.widgets.work import work
 class CompareScreen(PickScreen[int | None], inherit_bindings=False):
     """Of the items that the view selects, whichever runs it is of. Not for who reviews blind."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(COMPARE)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(COMPARE, IN_FRONT)
     CSS_PATH = "../pick.tcss"
     DOING = "comparing"
 

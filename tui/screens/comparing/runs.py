@@ -15,7 +15,7 @@ from fcreview.sanitise import visible
 from fcreview.store.comparing.run_lists import GROUPED_BY
 from fcreview.store.rows import RunRow
 from fcreview.tui.keys import bindings
-from fcreview.tui.keytable import FIND, RUNS
+from fcreview.tui.keytable import FIND, IN_FRONT, RUNS
 from fcreview.tui.queue.state import ALL_RUNS
 from fcreview.tui.runs.columns import run_choices
 from fcreview.tui.runs.listing import RunsPlace
@@ -31,7 +31,7 @@ class FindInput(SafeInput):
 class RunsScreen(PickScreen["int | str"], inherit_bindings=False):
     """Gives the number of the run to show. `compare` makes the screen for two; None where verdicts are hidden."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(RUNS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(RUNS, IN_FRONT)
     CSS_PATH = "../pick.tcss"
 
     def __init__(
@@ -146,13 +146,24 @@ class RunsScreen(PickScreen["int | str"], inherit_bindings=False):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         if self.is_mounted and isinstance(self.focused, FindInput):
             return action in ("found", "move")
-        return action != "mark" or self._compare is not None
+        return True
+
+    @property
+    def idle_keys(self) -> frozenset[str]:
+        """Of actions that would only say why there is nothing to do."""
+        hidden = {"runs.compare"} if self._compare is None else set()
+        typing = self.is_mounted and isinstance(self.focused, FindInput)
+        return frozenset(hidden | ({"app.help"} if typing else set()))
 
     def action_mark(self) -> None:
         """The run under the cursor; the second time the two are compared, and the mark is gone. Once more takes it
         back."""
         run = self._here
-        if run is None or isinstance(run, str) or run == ALL_RUNS or self._compare is None:
+        if self._compare is None:
+            self.say("what two runs differ in is hidden in blind mode: it tells verdicts")
+            return
+        if run is None or isinstance(run, str) or run == ALL_RUNS:
+            self.say("two runs are compared: go down to one of them")
             return
         if self._marked is None:
             self._marked = run

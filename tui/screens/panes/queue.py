@@ -185,8 +185,12 @@ class QueuePane(Vertical):
         self._load_view(standing, message)
 
     def _say_how_long(self, seconds: float) -> None:
-        if self._wanted is not None and self._read:
+        if self._wanted is None:
+            return
+        if self._read:
             self.say(header.looking(self._choosing.shown_runs, seconds, self._leave))
+        elif self._glance is None:
+            self._bar("rates").show(header.reading_line(seconds))
 
     @work(exclusive=True, group="view")
     async def _load_view(self, standing: Standing, message: str) -> None:

@@ -37,6 +37,9 @@ def test_the_order_and_the_part_are_as_asked(cli: Cli, samples: Path, workspace:
     assert 0 < len(some) < len(every)
     table = cli("runs", samples, "--workspace", workspace, "--only", "hammerbench").out
     assert f"{len(some)} run" in table and "acebench" not in table
+    none = cli("runs", samples, "--workspace", workspace, "--only", "kangaroo")
+    assert (none.code, none.out) == (0, f"no run of {len(every)} matches kangaroo\n")
+    assert not listed("--only", "kangaroo")
 
 
 def test_in_groups_and_the_other_way_round(cli: Cli, samples: Path, workspace: Path) -> None:

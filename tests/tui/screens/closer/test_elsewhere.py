@@ -19,6 +19,7 @@ from fcreview.tui.text.lines import plain
 from fcreview.tui.text.table import table
 from fcreview.tui.widgets.document import LineBar
 from fcreview.tui.widgets.line_list import TextList
+from fcreview.tui.widgets.status import KeyLine
 from tests.tui.screens.conftest import simple
 from tests.tui.screens.item_host import Host, bar, events, opened
 
@@ -62,6 +63,7 @@ async def test_one_line_a_run_equal_predictions_together(four: Workspace) -> Non
         await pilot.press("m")
         assert isinstance(app.screen, PickScreen)
         assert "3 of 4 runs fail · 3 give the same" in plain(app.screen.query_one("#pick-title", LineBar).line)
+        assert "enter show" in plain(app.screen.query_one(KeyLine).line)
         lines = list_lines(app)
         assert [line.split()[1 if line[0] in "31" else 0] for line in lines] == ["ash", "cedar", "dogwood", "birch"]
         assert lines[0].startswith("3 ash ✗ ✗ ·") and lines[3].startswith("1 birch ✓ ✓ ·")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,11 @@ from fcreview.reporting.blocks import Page, Section, Text
 from fcreview.reporting.calibrated import Calibrated, calibration_section
 from fcreview.reporting.failing import CLUSTERS, Example, Failing, failing_section
 from fcreview.reporting.lines import Interval, Intervals, figure_table
+from fcreview.reporting.passing import RunPasses, passing_section
 from fcreview.reporting.people import Drawn, RunProgress, agreement_section, chosen_section, progress_section
-from fcreview.reporting.standing import RunStanding, standing_section
 from fcreview.reporting.suspected import suspects_section
 from fcreview.rollup import UNANIMOUS
-from fcreview.text.words import NO_DATASET, count_of
+from fcreview.text.words import NO_DATASET, count_of, kind_of
 
 if TYPE_CHECKING:
     from fcreview.cli.opened import Opened
@@ -50,7 +50,7 @@ def page_of(session: Opened, run: str | None) -> Page:
         "Report on function-calling runs",
         lead,
         [
-            *([standing_section([_standing(row) for row in rows])] if len(rows) > 1 else []),
+            *([passing_section([_passes(row) for row in rows])] if len(rows) > 1 else []),
             Section("Figures", sections=[_figures(each, _intervals(session, each, queues)) for each in found]),
             failing_section(failing(session, view, rows)),
             suspects_section(ranked(session, "" if run is None else f"run:{session.run(run)}")),
@@ -90,19 +90,14 @@ def _figures(each: Told, known: Intervals) -> Section:
 
 
 def _subtitle(head: dict[str, Any]) -> str:
-    return f"{kind_of(head)}, {count_of(head['n_items'], 'item')}"
-
-
-def kind_of(head: dict[str, Any]) -> str:
-    """`bfcl V1 en`"""
-    return " ".join(head[name] for name in ("benchmark", "generation", "language") if head[name])
+    return f"{kind_of(head['benchmark'], head['generation'], head['language'])}, {count_of(head['n_items'], 'item')}"
 
 
 def failing(session: Opened, view: View, rows: Sequence[RunRow]) -> list[Failing]:
     """By dataset: failures alike, over all of its runs."""
     datasets: dict[str, list[RunRow]] = {}
     for row in rows:
-        datasets.setdefault(kind_of(asdict(row.info)), []).append(row)
+        datasets.setdefault(_kind(row), []).append(row)
     parts = []
     for kind, of in datasets.items():
         runs = tuple(row.run for row in of)
@@ -137,16 +132,20 @@ def agreement(session: Opened, view: View) -> Section:
     return agreement_section({how: list(figures(said, ["overall"], how)) for how, said in apart(ratings).items()})
 
 
-def _standing(row: RunRow) -> RunStanding:
-    return RunStanding(
+def _passes(row: RunRow) -> RunPasses:
+    return RunPasses(
         _name(row),
-        kind_of(asdict(row.info)),
+        _kind(row),
         row.n_items,
         (row.official_pass, row.official_known),
         (row.rule_pass, row.rule_known),
         (row.effective_pass, row.effective_known),
         (row.stated_pass, row.stated_of),
     )
+
+
+def _kind(row: RunRow) -> str:
+    return kind_of(row.info.benchmark, row.info.generation, row.info.language)
 
 
 def _name(row: RunRow) -> str:

@@ -18,6 +18,11 @@ def count_of(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def kind_of(benchmark: str, generation: str, language: str) -> str:
+    """Of which dataset a run is, as commands name it: `acebench v1 zh`."""
+    return " ".join(word for word in (benchmark, generation, language) if word)
+
+
 def rate(passed: int, known: int) -> str:
     """`71.3 %`, or `-` where nothing is known."""
     return f"{100 * passed / known:.1f} %" if known else NOTHING

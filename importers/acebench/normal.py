@@ -10,7 +10,7 @@ from fcreview.calls.first_difference import blame, first_difference
 from fcreview.importers.acebench.check_normal import PHRASES, Outcome, check, check_special
 from fcreview.importers.acebench.check_value import RULES
 from fcreview.importers.acebench.decode import CallTuple, Undecodable, decode, readable
-from fcreview.importers.common.asked import question_line
+from fcreview.importers.common.asked import asked_last
 from fcreview.model import Accept, Call, Item, Message, Verdict
 
 _START = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
@@ -32,8 +32,7 @@ def fill(
     item.messages = asked(question)
     turn = max((message.turn for message in item.messages), default=0)
     item.n_turns = turn + 1
-    last = next((message for message in reversed(item.messages) if message.role == "user"), None)
-    item.question = question_line(last.content) if last else ""
+    item.question = asked_last(item.messages)
     if category.startswith("normal_multi_turn"):
         item.group = item.id.rpartition("_")[0]
     if category.startswith("special"):

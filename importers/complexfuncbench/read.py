@@ -8,7 +8,7 @@ from typing import Any
 
 from fcreview.calls.diff import diff_call
 from fcreview.calls.first_difference import first_difference
-from fcreview.importers.common.asked import question_line
+from fcreview.importers.common.asked import asked_first
 from fcreview.importers.common.guard import digest, documents, guarded
 from fcreview.importers.common.jsonl import Record, read_file, records
 from fcreview.importers.complexfuncbench.calls import CallVerdict, judge_calls, uncovered
@@ -81,7 +81,7 @@ def _fill(item: Item, record: dict[str, Any], known: dict[str, Any] | None, log:
     item.messages, item.golden = ours.messages, golden.calls
     item.predicted = [call for step in ours.steps for call in step]
     item.functions = documents((known or {}).get("functions"))
-    item.question = question_line(next((each.content for each in item.messages if each.role == "user"), ""))
+    item.question = asked_first(item.messages)
     item.n_steps = len(ours.steps)
     verdicts = judge_calls(ours, golden, item.functions, log)
     item.pairs = pairs_of(verdicts, golden)
@@ -132,7 +132,7 @@ def _fill_from_log(item: Item, known: dict[str, Any] | None, log: Log | None) ->
         by_address = addresses(item.pairs, verdicts)
         item.verdicts = _call_verdicts(by_address)
         _for_figures(item, by_address)
-    item.question = question_line(next((each.content for each in item.messages if each.role == "user"), ""))
+    item.question = asked_first(item.messages)
 
 
 def _log(file: Path | None, item: Item) -> Log | None:

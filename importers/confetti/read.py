@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.asked import question_line
+from fcreview.importers.common.asked import asked_last
 from fcreview.importers.common.guard import digest, documents, guarded
 from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.confetti import calls
@@ -63,8 +63,7 @@ def _fill(item: Item, record: Row, question: Row, answer: Row | None, sources: S
     item.n_turns = max((message.turn for message in item.messages), default=0) + 1
     if sources.answers and (answer is None or "ground_truth" not in answer):
         item.issues.append(ImportIssue(item.file, item.line, f"{known} has no golden answer", item=item.id))
-    last = next((m.content for m in reversed(item.messages) if m.role == "user"), "")
-    item.question = question_line(last)
+    item.question = asked_last(item.messages)
     item.functions = documents(question.get("function"))
     item.tokens_in, item.tokens_out = _whole(record.get("input_token_count")), _whole(record.get("output_token_count"))
     item.latency = record["latency"] if isinstance(record.get("latency"), (int, float)) else None

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from fcreview.calls.align import align_turns
 from fcreview.calls.first_difference import first_difference
-from fcreview.importers.common.asked import question_line
+from fcreview.importers.common.asked import asked_first
 from fcreview.importers.common.guard import digest, guarded
 from fcreview.importers.common.jsonl import Record as Line
 from fcreview.importers.common.jsonl import excerpt, records
@@ -73,7 +73,7 @@ def _issues(error: ValidationError, path: Path, row: Line) -> Iterator[ImportIss
 def _fill(item: Item, record: Record) -> None:
     chat = read_chat(record.messages)
     item.messages, item.n_turns, item.n_steps = chat.messages, chat.turns, max(chat.steps, 1)
-    item.question = question_line(next((m.content for m in chat.messages if m.role == "user"), ""))
+    item.question = asked_first(chat.messages)
     item.functions = [_document(tool) for tool in record.tools]
     item.predicted = chat.calls
     if record.predicted is not None:

@@ -10,7 +10,7 @@ import orjson
 from fcreview.calls.align import align
 from fcreview.calls.first_difference import first_difference
 from fcreview.calls.rules import Rules
-from fcreview.importers.common.asked import question_line
+from fcreview.importers.common.asked import asked_last
 from fcreview.importers.hammerbench.check import Snapshot, check
 from fcreview.importers.hammerbench.dialogue import EXTERNAL, without_refusal
 from fcreview.importers.hammerbench.judged import DECLINES, MOMENT
@@ -50,8 +50,7 @@ def fill(item: Item, given: Given, *, first_ok: bool | None = None) -> bool:
     item.messages, item.functions = given.messages, given.tools
     turn = max((message.turn for message in given.messages), default=0)
     item.n_turns = turn + 1
-    last = next((m for m in reversed(given.messages) if m.role == "user"), None)
-    item.question = question_line(last.content) if last else ""
+    item.question = asked_last(given.messages)
     raw = given.prediction if isinstance(given.prediction, str) else orjson.dumps(json_safe(given.prediction)).decode()
     call = parse(given.prediction, given.parser)
     item.predicted = [_predicted(call, raw, turn)] if call or raw.strip() else []

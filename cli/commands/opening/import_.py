@@ -14,7 +14,7 @@ from fcreview.cli.finding.decoders import checked
 from fcreview.cli.finding.telling import tell_missing
 from fcreview.cli.options import AsJson, Data, DecoderOption, ErrataOption, Format, PathArguments, WorkspaceOption
 from fcreview.cli.output import aligned, emit, emit_json, text_of
-from fcreview.text.words import count_of, official_rate
+from fcreview.text.words import count_of, kind_of, official_rate
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -89,7 +89,7 @@ def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, 
     if rows:
         table = [
             [
-                text_of(" ".join(row[name] for name in ("benchmark", "generation", "language") if row[name])),
+                text_of(kind_of(row["benchmark"], row["generation"], row["language"])),
                 text_of(row["model"]), f"{row['items']:,}", _official(row), f"{row['issues']:,}", row["status"],
             ]
             for row in rows

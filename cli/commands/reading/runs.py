@@ -12,7 +12,7 @@ from fcreview.cli.errors import one_of
 from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, PolicyOption, WorkspaceOption
 from fcreview.cli.output import alert, aligned, emit, emit_json, text_of
 from fcreview.store.comparing.run_lists import GROUPED_BY, SORTED_BY, folder_of, grouped, matching, ordered
-from fcreview.text.words import NO_DATASET, count_of, rate_of, recomputed
+from fcreview.text.words import NO_DATASET, count_of, kind_of, rate_of, recomputed
 
 if TYPE_CHECKING:
     from fcreview.store.rows import RunRow
@@ -87,19 +87,14 @@ def runs(
 
 
 def cells_of(row: RunRow) -> list[str]:
+    info = row.info
     return [
-        str(row.run), kind_of(row), text_of(row.info.model),
+        str(row.run), text_of(kind_of(info.benchmark, info.generation, info.language)), text_of(info.model),
         f"{row.n_items:,}", row.official_rate,
         recomputed(row.rule_pass, row.rule_known, row.n_items),
         rate_of(row.effective_pass, row.effective_known, row.n_items),
         f"{row.reviewed:,}", f"{row.in_part:,}", f"{row.n_issues:,}",
     ]  # fmt: skip
-
-
-def kind_of(row: RunRow) -> str:
-    """`acebench v1 zh`"""
-    info = row.info
-    return text_of(" ".join(word for word in (info.benchmark, info.generation, info.language) if word))
 
 
 def flat(row: RunRow) -> dict[str, Any]:

@@ -34,12 +34,22 @@ class Endless:
 
     broken_off = 0
 
+    def __init__(self) -> None:
+        self._begun = Event()
+
     def __call__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._begun.set()
         try:
             connection.execute(ENDLESS)
         except duckdb.InterruptException:
             self.broken_off += 1
             raise
+
+    async def begun(self, pilot: Pilot[Any]) -> None:
+        """What waits is told before: a question that has not begun is not broken off, it is never asked."""
+        async with asyncio.timeout(30):
+            while not self._begun.is_set():
+                await pilot.pause(0.02)
 
 
 async def told(pilot: Pilot[Any], words: str) -> str:
@@ -106,6 +116,7 @@ async def test_clusters_that_are_long_in_coming_can_be_left(
         with held_threads():
             await pilot.press("c")
             await told(pilot, "counting failures")
+            await endless.begun(pilot)
             assert screen_lines(pilot.app)[:6] == before[:6], "the queue stays in sight"
             await pilot.press("escape")
         assert await settled(pilot) == before
@@ -126,6 +137,7 @@ async def test_a_comparison_that_is_long_in_coming_can_be_left(
         with held_threads():
             await pilot.press("r", "j", "x", "j", "x")
             await told(pilot, "comparing")
+            await endless.begun(pilot)
             await pilot.press("escape")
         runs = await settled(pilot)
         assert "2 runs" in runs[0], runs

@@ -16,7 +16,7 @@ WHAT = (
 
 
 @dataclass(frozen=True, slots=True)
-class RunStanding:
+class RunPasses:
     name: str
     kind: str
     """Its dataset: `bfcl V1 en`."""
@@ -29,7 +29,7 @@ class RunStanding:
     """What the headers of score files say, where the results are missing."""
 
 
-def standing_section(runs: Sequence[RunStanding]) -> Section:
+def passing_section(runs: Sequence[RunPasses]) -> Section:
     blocks: list[Text | Table] = [Text(WHAT)]
     heads = ["items", *SOURCES]
     for kind in dict.fromkeys(run.kind for run in runs):
@@ -38,12 +38,12 @@ def standing_section(runs: Sequence[RunStanding]) -> Section:
     return Section("Items that pass", blocks)
 
 
-def _share(run: RunStanding) -> float:
+def _share(run: RunPasses) -> float:
     passed, known = run.corrected
     return passed / known if known else -1.0
 
 
-def _row(run: RunStanding) -> TableRow:
+def _row(run: RunPasses) -> TableRow:
     passed, of = run.stated
     cells = [
         run.name,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fcreview.importers.bfcl.items import DECODER
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import Item, Run
+from fcreview.model.item import Item, Run
 
 
 @dataclass(slots=True)

@@ -22,9 +22,9 @@ from many_runs import seconds, write_runs
 from synthetic import write_run
 from terminal import Terminal
 
-from fcreview.review import Said
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.review import Said
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
 

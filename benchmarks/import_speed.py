@@ -24,11 +24,10 @@ import duckdb
 import orjson
 
 from fcreview.importers.registry import discover, read_plan
-from fcreview.plan import RunPlan
-from fcreview.store.importing.building import MEMORY, Builder, _reader
-from fcreview.store.importing.import_runs import TOGETHER, import_runs
-from fcreview.store.importing.lines import Shared
-from fcreview.store.importing.stage import Part, write_part
+from fcreview.run_plan import RunPlan
+from fcreview.store.importing.builder import MEMORY, Builder, _reader
+from fcreview.store.importing.run_importer import TOGETHER, import_runs
+from fcreview.store.importing.staging import Part, Shared, write_part
 from fcreview.store.workspace import find_workspace
 
 T = TypeVar("T")

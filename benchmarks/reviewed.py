@@ -9,7 +9,7 @@ import random
 import sys
 from pathlib import Path
 
-from fcreview.review import Event, ItemKey
+from fcreview.model.review import Event, ItemKey
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
+from fcreview.golden_audit.score import CHANCES, Suspect, suspect, suspects
 from fcreview.importers.registry import discover, read_plan
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.importing.run_importer import import_runs
+from fcreview.store.queries.golden_audit import Panel
 from fcreview.store.rows import View
 from fcreview.store.store import Store
-from fcreview.store.suspects.panel import Panel
 from fcreview.store.workspace import find_workspace
-from fcreview.suspects.score import CHANCES, Suspect, suspect, suspects
 
 FIRST = (50, 100, 200)
 HALVES = 10

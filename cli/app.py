@@ -10,36 +10,36 @@ from pathlib import Path
 from fcreview.cli.errors import FAILED, FINE, INTERRUPTED, ReaderGoneError, explain
 from fcreview.cli.output import note
 from fcreview.cli.signals import heed, told_to_end
-from fcreview.sanitise import clip, visible
+from fcreview.model.sanitize import clip, visible
 
 COMMANDS = {
-    "open": "fcreview.cli.commands.opening.open_:open_",
-    "import": "fcreview.cli.commands.opening.import_:import_",
-    "runs": "fcreview.cli.commands.reading.runs:runs",
-    "items": "fcreview.cli.commands.reading.items:items",
-    "show": "fcreview.cli.commands.reading.show:show",
-    "triage": "fcreview.cli.commands.reading.triage:triage",
-    "suspects": "fcreview.cli.commands.reading.suspects:suspects",
-    "review": "fcreview.cli.commands.reviewing.review:review",
-    "label": "fcreview.cli.commands.reviewing.label:label",
+    "open": "fcreview.cli.commands.open:open_",
+    "import": "fcreview.cli.commands.run_import:import_",
+    "runs": "fcreview.cli.commands.runs:runs",
+    "items": "fcreview.cli.commands.items:items",
+    "show": "fcreview.cli.commands.show:show",
+    "triage": "fcreview.cli.commands.triage:triage",
+    "suspects": "fcreview.cli.commands.suspects:suspects",
+    "review": "fcreview.cli.commands.review:review",
+    "label": "fcreview.cli.commands.label:label",
     "queue": "fcreview.cli.commands.queue:COMMANDS",
-    "adjudicate": "fcreview.cli.commands.reviewing.adjudicate:adjudicate",
-    "agreement": "fcreview.cli.commands.reviewing.agreement:agreement",
-    "calibrate": "fcreview.cli.commands.reading.calibrate:calibrate",
-    "estimate": "fcreview.cli.commands.reading.estimate:estimate",
-    "audit": "fcreview.cli.commands.reviewing.audit:audit",
-    "compare": "fcreview.cli.commands.comparing.compare:compare",
-    "report": "fcreview.cli.commands.reading.report:report",
-    "export": "fcreview.cli.commands.reviewing.export:export",
-    "import-labels": "fcreview.cli.commands.reviewing.import_labels:import_labels",
-    "merge": "fcreview.cli.commands.reviewing.merge:merge",
+    "adjudicate": "fcreview.cli.commands.adjudicate:adjudicate",
+    "agreement": "fcreview.cli.commands.agreement:agreement",
+    "calibrate": "fcreview.cli.commands.calibrate:calibrate",
+    "estimate": "fcreview.cli.commands.estimate:estimate",
+    "audit": "fcreview.cli.commands.audit:audit",
+    "compare": "fcreview.cli.commands.compare:compare",
+    "report": "fcreview.cli.commands.report:report",
+    "export": "fcreview.cli.commands.export:export",
+    "import-labels": "fcreview.cli.commands.export:import_labels",
+    "merge": "fcreview.cli.commands.merge:merge",
     "errata": "fcreview.cli.commands.errata:COMMANDS",
     "rules": "fcreview.cli.commands.rules:COMMANDS",
-    "sql": "fcreview.cli.commands.reading.sql:sql",
-    "doctor": "fcreview.cli.commands.opening.doctor:doctor",
-    "schema": "fcreview.cli.commands.reading.schema:schema",
-    "completion": "fcreview.cli.commands.opening.completion:completion",
-    "demo": "fcreview.cli.commands.opening.demo:demo",
+    "sql": "fcreview.cli.commands.sql:sql",
+    "doctor": "fcreview.cli.commands.doctor:doctor",
+    "schema": "fcreview.cli.commands.sql:schema",
+    "completion": "fcreview.cli.commands.completion:completion",
+    "demo": "fcreview.cli.commands.open:demo",
 }
 """Name -> `module:function`, or `module:table` of one that has commands of its own.
 A module is loaded when its command, or help on all of them, is asked for."""
@@ -73,8 +73,8 @@ def run(arguments: list[str]) -> int:
         arguments = completed(arguments)
         paths = plainly_opened(arguments)
         if paths:
-            from fcreview.cli.common import Place
-            from fcreview.cli.opening import open_place
+            from fcreview.cli.launch import open_place
+            from fcreview.cli.workspace import Place
 
             open_place(Place(paths))
         else:
@@ -129,7 +129,7 @@ def app() -> None:
         if not isinstance(error, BrokenPipeError) and code == FINE:
             note(f"fcreview: standard output: {error.strerror or error}")
             code = FAILED
-    limited = sys.modules.get("fcreview.store.queries.limited")
+    limited = sys.modules.get("fcreview.store.database")
     if limited is not None and limited.stuck():
         sys.stderr.flush()
         os._exit(code)  # nothing is open for writing, and the interpreter would wait for it

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.finding.decoders import checked
-from fcreview.sanitise import visible
+from fcreview.cli.import_options import checked
+from fcreview.model.sanitize import visible
 
 SETTINGS = ("annotator", "data", "follow", "colours", "tags", "reasons", "keys", "decoders")
 LARGEST = 1_000_000
@@ -127,7 +127,7 @@ def _follow(file: Path, read: Any) -> float:
 def _colours(file: Path, read: Any) -> str | None:
     if read is None:
         return None
-    from fcreview.tui.text.colours import COLOURS
+    from fcreview.tui.text.theme import COLOURS
 
     if not isinstance(read, str) or read not in COLOURS:
         raise CommandError(f"{file}: colours must be one of {', '.join(COLOURS)}")

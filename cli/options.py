@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fcreview.rollup import POLICIES
+from fcreview.model.verdict import POLICIES
 
 PathArgument = Annotated[
     Path,

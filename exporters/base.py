@@ -4,10 +4,13 @@ A format is one file here and one line in `registry.py`. Its module has a functi
 `write(source, out)`, which hands whole lines (or any bytes, if its content is binary) to `out.write`; of a
 `FolderFormat` `write(source, folder)`, which makes files in an empty folder. Neither opens the target, names it or asks
 whether it may be replaced: `export.py` does, the same way for all, and puts nothing in place before `write` is through.
+
+The formats. A format's module is imported when it is used, never to list it.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,14 +22,15 @@ import orjson
 from fcreview.errors import FcreviewError
 
 if TYPE_CHECKING:
-    from fcreview.figures import Scored
-    from fcreview.model import Item, Run
-    from fcreview.plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+    from fcreview.model.item import Item, Run
+    from fcreview.model.metric import Scored
+    from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
     from fcreview.store.labels.fields import Shape
-    from fcreview.store.labels.incoming import Incoming, Mistake
-    from fcreview.store.labels.reading import Choice
+    from fcreview.store.labels.import_labels import Incoming, Mistake
+    from fcreview.store.labels.read import Choice
     from fcreview.store.rows import ItemDetail, RunRow, View
     from fcreview.store.store import Store
+
 
 T = TypeVar("T")
 Label = dict[str, Any]
@@ -162,3 +166,27 @@ def _ahead(chunks: Iterator[T]) -> Iterator[T]:
         while (chunk := coming.result()) is not None:
             coming = thread.submit(next, chunks, None)
             yield chunk
+
+
+def _function(module: str, name: str) -> Callable[[], Any]:
+    return lambda: getattr(importlib.import_module(f"fcreview.exporters.{module}"), name)
+
+
+def _both(module: str) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    return _function(module, "write"), _function(module, "read")
+
+
+FORMATS: tuple[Format, ...] = (
+    FileFormat("jsonl", "JSON Lines: one label a line, with types and lists", "json", *_both("jsonl")),
+    FileFormat("csv", "the same as a table for spreadsheets", "text", _function("csv", "write")),
+    FileFormat("parquet", "the same as typed columns, for DuckDB and pyarrow", "binary", _function("parquet", "write")),
+    FileFormat("labelstudio", "tasks for Label Studio, predictions, annotations", "json", *_both("label_studio")),
+    FolderFormat("hf", "a folder with a card that `datasets` loads", _function("hugging_face", "write")),
+    FolderFormat("native", "the benchmark's own score files as reviews have them", _function("native", "write")),
+    FolderFormat(
+        "golden-patch", "golden fixes as a patch, and a text for upstream", _function("golden_patch", "write")
+    ),
+)
+"""Adding a format is one line here and its module."""
+
+EXPORTERS: dict[str, Format] = {each.name: each for each in FORMATS}

@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 
 from fcreview.exporters.base import Label, Sink, Source
+from fcreview.model.wording import answer
 from fcreview.store.labels.fields import FLAG, JSON, NUMBER, TEXT, Shape
-from fcreview.text.answers import answer
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What OWASP lists under CSV injection; the last four are the first four at full width."""

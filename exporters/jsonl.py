@@ -14,9 +14,9 @@ from typing import Any
 import orjson
 
 from fcreview.exporters.base import Sink, Source
-from fcreview.review import PARTS
+from fcreview.model.review import PARTS
 from fcreview.store.labels.fields import VALUE
-from fcreview.store.labels.incoming import Incoming, Mistake, incoming
+from fcreview.store.labels.import_labels import Incoming, Mistake, incoming
 
 SAID = tuple(VALUE if name == "verdict" else name for name in PARTS)
 """Of an opinion, and of a line that stands for one."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fcreview.exporters.base import ExportError, Source
-from fcreview.plan import NoPlace, Rewritten, RunPlan
-from fcreview.store.kept import open_source, read_source
-from fcreview.text.words import count_of
+from fcreview.model.wording import count_of
+from fcreview.run_plan import NoPlace, Rewritten, RunPlan
+from fcreview.store.safe_files import open_source, read_source
 
 ORIGINAL = ".orig"
 UP = 1

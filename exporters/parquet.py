@@ -15,7 +15,7 @@ from fcreview.exporters.base import Sink, Source
 
 
 def write(source: Source, out: Sink) -> None:
-    from fcreview.store.labels.parquet import write_parquet
+    from fcreview.store.labels.read import write_parquet
 
     with tempfile.TemporaryDirectory(prefix="fcreview-") as folder:
         path = Path(folder) / "labels.parquet"

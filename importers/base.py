@@ -7,16 +7,16 @@ Adding a benchmark is one folder beside this file, with the modules `find`, `rea
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, cast
 
 from fcreview.errors import FcreviewError
-from fcreview.figures import Figure, RunItems, Scored
-from fcreview.model import ImportIssue, Item, Run
-from fcreview.plan import Found, GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.model.item import ImportIssue, Item, Run
+from fcreview.model.metric import Figure, RunItems, Scored
+from fcreview.run_plan import Found, GoldenFixed, NoPlace, Rewritten, RunPlan
 
 
 class Importer(Protocol):
@@ -108,15 +108,15 @@ class WriteError(FcreviewError):
 
 @dataclass(slots=True)
 class Plugin:
-    """An importer made of a folder: `find.find`, `read.read`, `figures.figures` and, where its files can be written
-    back, `writing.native` and `writing.golden`; each loaded when it is first asked for."""
+    """An importer made of a folder: `discovery.find`, `read.read`, `leaderboard.figures` and, where its files can be
+    written back, the functions of `writeback`; each loaded when it is first asked for."""
 
     name: str
     title: str
     looks_for: str
     version: int = 1
     combines: bool = False
-    """Its `figures` has a function `combined` as well."""
+    """Its `leaderboard` has `combined` as well."""
     counts: bool = False
     beside: bool = False
     mends: bool = False
@@ -124,45 +124,49 @@ class Plugin:
     tags: tuple[str, ...] = ()
 
     def find(self, files: Sequence[Path], data: Sequence[Path]) -> Found:
-        return cast(Found, self._module("find").find(files, data))
+        return cast(Found, self._module("discovery").find(files, data))
 
     def read(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
         return cast("Iterator[Item | ImportIssue]", self._module("read").read(plan))
 
     def figures(self, rows: Sequence[Scored], run: Run) -> list[Figure]:
-        return cast("list[Figure]", self._module("figures").figures(rows, run))
+        return cast("list[Figure]", self._module("leaderboard").figures(rows, run))
 
     def combined(self, parts: Sequence[RunItems]) -> list[Figure]:
-        return cast("list[Figure]", self._module("figures").combined(parts)) if self.combines else []
+        return cast("list[Figure]", self._module("leaderboard").combined(parts)) if self.combines else []
 
     def rewrite(self, plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
-        return cast("Iterator[Rewritten | NoPlace]", self._writing("native").rewrite(plan, rows))
+        return cast("Iterator[Rewritten | NoPlace]", self._written_back("rewrite")(plan, rows))
 
     def summaries(self, plan: RunPlan) -> list[Path]:
-        return cast("list[Path]", self._writing("native").summaries(plan))
+        return cast("list[Path]", self._written_back("summaries")(plan))
 
     def golden_problem(self, run: Run, item: Item, fix: dict[str, Any]) -> str | None:
-        return cast("str | None", self._writing("golden").problem(run, item, fix))
+        return cast("str | None", self._written_back("problem")(run, item, fix))
 
     def draft(self, run: Run, item: Item) -> dict[str, Any] | None:
-        return cast("dict[str, Any] | None", self._writing("regrade").draft(run, item))
+        return cast("dict[str, Any] | None", self._written_back("draft")(run, item))
 
     def passes(self, run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
-        return cast("bool | None", self._writing("regrade").passes(run, item, fix, record))
+        return cast("bool | None", self._written_back("passes")(run, item, fix, record))
 
     def regolden(
         self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
     ) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
-        return cast("Iterator[Rewritten | GoldenFixed | NoPlace]", self._writing("golden").regolden(plan, fixes))
+        return cast("Iterator[Rewritten | GoldenFixed | NoPlace]", self._written_back("regolden")(plan, fixes))
 
-    def _writing(self, part: str) -> ModuleType:
+    def _written_back(self, function: str) -> Callable[..., Any]:
+        missing = f"importers/{self.name}/writeback.py"
         try:
-            return self._module(f"writing.{part}")
+            module = self._module("writeback")
         except ModuleNotFoundError as error:
-            if not (error.name or "").startswith(f"fcreview.importers.{self.name}.writing"):
+            if error.name != f"fcreview.importers.{self.name}.writeback":
                 raise
-            where = f"importers/{self.name}/writing/{part}.py"
-            raise WriteError(f"{self.title} has no way to write its own files ({where} is missing)") from None
+        else:
+            if hasattr(module, function):
+                return cast("Callable[..., Any]", getattr(module, function))
+            missing = f"{function} in {missing}"
+        raise WriteError(f"{self.title} has no way to write its own files ({missing} is missing)")
 
     def _module(self, part: str) -> ModuleType:
         return importlib.import_module(f"fcreview.importers.{self.name}.{part}")

@@ -1,16 +1,39 @@
-"""What queries answer with, and what they are asked with."""
+"""What queries answer with, and what they are asked with.
+
+An item that comes to an annotator a second time has a number of its own, so that every list, screen and review can
+tell the two apart. Here that number is made and read, and nowhere else.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fcreview.store.reviews.effective import EFFECTIVE
-from fcreview.text.words import official_rate
+from fcreview.model.wording import official_rate
+from fcreview.store.reviews.verdict_sql import EFFECTIVE
 
 if TYPE_CHECKING:
-    from fcreview.model import Item, Run
-    from fcreview.review import Event, ItemKey, Opinion
+    from fcreview.model.item import Item, Run
+    from fcreview.model.review import Event, ItemKey, Opinion
+
+
+_AGAIN = 1 << 62
+"""Far above all numbers of items (run * 2^32 + seq)."""
+
+
+def presented(item: int, presentation: int) -> int:
+    """The number of an item that is shown for the first (1) or second (2) time."""
+    return item | _AGAIN if presentation > 1 else item
+
+
+def item_of(number: int) -> int:
+    """The item itself, `items.item`."""
+    return number & ~_AGAIN
+
+
+def presentation_of(number: int) -> int:
+    return 2 if number & _AGAIN else 1
+
 
 QUEUES = (
     "failures",

@@ -9,34 +9,46 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from fcreview.calls.clusters import ERROR, Cluster
-from fcreview.model import ImportIssue, Item
-from fcreview.review import ItemKey, Said
-from fcreview.rollup import UNANIMOUS, Policy
-from fcreview.store.alike.clusters import clusters
-from fcreview.store.connecting import StoreError, lock_settings, open_store, shut_out_files, with_room
-from fcreview.store.extent import extent, names_of
-from fcreview.store.queries.chunks import CHUNK, Chunk, chunks_of, items_of
-from fcreview.store.queries.detail import find_items, hide_from, like, raw_record, read_issues, read_items, score_record
-from fcreview.store.queries.limited import close
-from fcreview.store.queries.pages import Orders, rows_of
-from fcreview.store.queries.siblings import siblings
-from fcreview.store.queries.sqlguard import SECONDS, run_sql
+from fcreview.matching.clusters import ERROR, Cluster
+from fcreview.model.item import ImportIssue, Item
+from fcreview.model.review import ItemKey, Said
+from fcreview.model.verdict import UNANIMOUS, Policy
+from fcreview.store.analysis import Told
+from fcreview.store.column_widths import extent, names_of
+from fcreview.store.database import (
+    SECONDS,
+    StoreError,
+    close,
+    lock_settings,
+    open_store,
+    run_sql,
+    shut_out_files,
+    with_room,
+)
+from fcreview.store.queries.clusters import clusters
+from fcreview.store.queries.golden_audit import SuspectPlaces
+from fcreview.store.queries.item_detail import (
+    find_items,
+    hide_from,
+    like,
+    raw_record,
+    read_issues,
+    read_items,
+    score_record,
+    siblings,
+)
+from fcreview.store.queries.item_order import CHUNK, Chunk, Orders, chunks_of, items_of, rows_of
 from fcreview.store.queries.summaries import facets, run_infos, runs
-from fcreview.store.queues import second
-from fcreview.store.queues.places import QueuePlaces
-from fcreview.store.queues.presentations import item_of
-from fcreview.store.reviews.tables import ReviewTables, follow
-from fcreview.store.rows import Extent, Found, ItemDetail, QueueRow, RunRow, View
-from fcreview.store.suspects.places import SuspectPlaces
-from fcreview.store.told import Told
+from fcreview.store.queues import repeat_items
+from fcreview.store.queues.queue_file import QueuePlaces
+from fcreview.store.reviews.review_tables import ReviewTables, follow
+from fcreview.store.rows import Extent, Found, ItemDetail, QueueRow, RunRow, View, item_of
 from fcreview.store.workspace import Workspace
 
 if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked for: the first rows do not wait
-    from fcreview.store.labels.reading import Choice
-    from fcreview.store.queues.creating import Wanted
-    from fcreview.store.queues.file import QueueFile
-    from fcreview.store.queues.progress import Progress
+    from fcreview.store.labels.read import Choice
+    from fcreview.store.queues.create import Wanted
+    from fcreview.store.queues.queue_file import Progress, QueueFile
 
 T = TypeVar("T")
 
@@ -185,13 +197,13 @@ class Store:
 
     def drawn(self, wanted: Wanted) -> QueueFile:
         """A queue made of the items of a view; nothing is written. See `queues.creating.create` for its errors."""
-        from fcreview.store.queues.creating import create
+        from fcreview.store.queues.create import create
 
         return self._do(lambda: create(self.connection, wanted))
 
     def progress(self, name: str, only: str | None = None) -> list[Progress]:
         """How far annotators of a queue file are. QueueError if there is none of this name."""
-        from fcreview.store.queues.progress import progress
+        from fcreview.store.queues.queue_file import progress
 
         return self._do(lambda: progress(name, self._places, self.reviews, only))
 
@@ -204,7 +216,7 @@ class Store:
     def overruled(self, asked: Sequence[tuple[int, Said]]) -> list[dict[str, Any] | None]:
         """For each (item, what is said of it) {source, by, value} of the automatic verdict that it would contradict, or
         None."""
-        from fcreview.store.queries.automatic import overruled
+        from fcreview.store.queries.scored_items import overruled
 
         return self._do(lambda: overruled(self.connection, asked))
 
@@ -224,13 +236,13 @@ class Store:
         """Labels of the view's items, in the order of items, each item's own label first, as `labels.fields`; in lists
         of about `size` items, each a query of its own, so that others may use the store in between. FilterError for a
         filter that is not understood, StoreError in blind mode; both at once, not at the first list."""
-        from fcreview.store.labels.reading import read_labels
+        from fcreview.store.labels.read import read_labels
 
         return self._labels(read_labels, view, choice, size)
 
     def label_lines(self, view: View, choice: Choice | None = None) -> Iterator[list[str]]:
         """As `labels`, each the text of a JSON object."""
-        from fcreview.store.labels.reading import read_lines
+        from fcreview.store.labels.read import read_lines
 
         return self._labels(read_lines, view, choice, None)
 
@@ -246,7 +258,7 @@ class Store:
         self, read: Callable[..., list[T]], view: View, choice: Choice | None, size: int | None
     ) -> Iterator[list[T]]:
         self._unless_blind("labels are not available")
-        from fcreview.store.labels.reading import EVERY_LABEL
+        from fcreview.store.labels.read import EVERY_LABEL
 
         choice = choice or EVERY_LABEL
         size = size or (DETAILS if choice.content else CHUNK)
@@ -265,7 +277,7 @@ class Store:
         wanted = list(dict.fromkeys(map(item_of, items)))
         found = {row.item: row for row in rows_of(self.connection, wanted, self._runs, self._names, blind=self.blind)}
         there = [number for number in items if item_of(number) in found]
-        return [second.row_of(found[item_of(number)], number, self.reviews, blind=self.blind) for number in there]
+        return [repeat_items.row_of(found[item_of(number)], number, self.reviews, blind=self.blind) for number in there]
 
     def _detail(self, item: int) -> ItemDetail:
         found = self._details([item])
@@ -286,7 +298,7 @@ class Store:
         run = self._runs[row.run]
         key = ItemKey(run.benchmark, run.generation, run.language, run.model, item.category, item.id)
         opinions = self.reviews.opinions(key, item.prediction_hash, item.golden_hash)
-        detail = second.told(ItemDetail(row, key, run, item, opinions, self.reviews.history(key)), self.reviews)
+        detail = repeat_items.told(ItemDetail(row, key, run, item, opinions, self.reviews.history(key)), self.reviews)
         if self.blind and row.you is None:
             hide_from(detail, self.annotator)
         return detail

@@ -1,15 +1,95 @@
-"""Workspaces: the folder `.fcreview/` with the store and the reviews, found as git finds its own."""
+"""Workspaces: the folder `.fcreview/` with the store and the reviews, found as git finds its own.
+
+Names of annotators, which are also names of files: two annotators never share one.
+
+What the program keeps for one annotator beside the reviews: `.fcreview/<kind>/<annotator>.json`, an object of each
+kind. None of it is needed: it may be thrown away at any time.
+
+Whether a workspace is as it was: what rows of a view depend on, as the file system tells it, without opening any.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import unicodedata
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from fcreview.errors import FcreviewError
-from fcreview.store.annotators import safe_annotator
-from fcreview.store.modes import make_folder
+from fcreview.errors import WRONG_USAGE, FcreviewError
+from fcreview.store.safe_files import make_folder, read_object, write_object
+
+LONGEST = 64
+"""Characters; at most 200 bytes in UTF-8, so that the journal's file name fits everywhere."""
+
+_PUNCTUATION = "._@+-"
+
+
+class AnnotatorError(FcreviewError):
+    """A name that cannot be a journal's file name; the message suggests one that can."""
+
+    code = WRONG_USAGE
+
+
+def check_annotator(name: str) -> str:
+    """The name in NFC, or AnnotatorError. Letters and digits of any script and `. _ @ + -`; not first `.` or `-`."""
+    normal = unicodedata.normalize("NFC", name)
+    if normal and safe_annotator(normal) == normal:
+        return normal
+    suggestion = safe_annotator(normal)
+    raise AnnotatorError(
+        f"annotator {name!a}: letters, digits and {' '.join(_PUNCTUATION)} only, at most {LONGEST}"
+        + (f"; try {suggestion}" if suggestion else "")
+    )
+
+
+def safe_annotator(text: str) -> str:
+    """The nearest permitted name, empty if nothing of the text is permitted: `Anna Schmidt` -> `Anna-Schmidt`."""
+    normal = unicodedata.normalize("NFC", text)
+    kept = "".join(c if c.isalnum() or c in _PUNCTUATION else " " for c in normal)
+    name = re.sub(r" +", "-", kept.strip()).lstrip(".-")[:LONGEST]
+    while len(name.encode("utf-8", "replace")) > 200:
+        name = name[:-1]
+    return name
+
+
+def same_file(one: str, other: str) -> bool:
+    """Whether a file system that ignores case would put both names into one file."""
+    return one.casefold() == other.casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    root: Path | None
+    """The workspace's own folder. Without one nothing is kept."""
+    annotator: str
+
+    def file(self, kind: str) -> Path | None:
+        return self.root / kind / f"{self.annotator}.json" if self.root is not None else None
+
+    def read(self, kind: str) -> dict[str, Any]:
+        """Empty if there is none that can be read."""
+        file = self.file(kind)
+        return read_object(file) if file is not None else {}
+
+    def keep(self, kind: str, value: dict[str, Any]) -> None:
+        """Whole or not at all; where it cannot be written, it is not kept."""
+        with suppress(OSError):
+            self.write(kind, value)
+
+    def write(self, kind: str, value: dict[str, Any]) -> None:
+        """As `keep`; OSError if it cannot be written."""
+        file = self.file(kind)
+        if file is None:
+            raise FileNotFoundError("there is no workspace to keep it in")
+        file.parent.parent.stat()  # a workspace that has gone is not made anew
+        make_folder(file.parent)
+        write_object(file, value)
+
 
 FOLDER = ".fcreview"
 
@@ -165,3 +245,30 @@ def _make(root: Path) -> Workspace:
             " name a folder that can be written to with --workspace DIR"
         ) from error
     return workspace
+
+
+Stamp = list[list[str | int]]
+"""[[file, bytes, nanoseconds of its last change]], the store's first."""
+
+
+def stamp_of(workspace: Workspace) -> Stamp:
+    """Taken before the files are read: what is written while they are read makes another stamp. Empty without a
+    store."""
+    if not workspace.store.is_file():
+        return []
+    return [_line(workspace.root, each) for each in (workspace.store, *_journals(workspace))]
+
+
+def _journals(workspace: Workspace) -> Iterator[Path]:
+    for folder in (workspace.reviews, workspace.queues):
+        if folder.is_dir():
+            yield from sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+
+
+def _line(root: Path, file: Path) -> list[str | int]:
+    name = os.fsencode(file.relative_to(root)).decode("utf-8", "backslashreplace")  # may be no text
+    try:
+        found = file.stat()
+    except OSError:
+        return [name, -1, 0]
+    return [name, found.st_size, found.st_mtime_ns]

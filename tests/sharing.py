@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from fcreview.importers.registry import discover, read_plan
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.workspace import Workspace, find_workspace
 
 

@@ -28,7 +28,7 @@ class Source:
 
     @cached_property
     def module(self) -> str:
-        """ "core/calls/diff.py" -> "fcreview.calls.diff", "store/__init__.py" -> "fcreview.store"."""
+        """ "core/matching/diff.py" -> "fcreview.matching.diff", "store/__init__.py" -> "fcreview.store"."""
         parts = self.name.removesuffix(".py").removesuffix("/__init__").split("/")
         return ".".join(["fcreview", *(parts[1:] if parts[0] == "core" else parts)])
 

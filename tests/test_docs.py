@@ -13,7 +13,7 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 def named(page: Path) -> list[str]:
-    """`core/calls/`, `tests/test_shape.py`; not `importers/NAME/`, which stands for any, nor the example of one."""
+    """`core/calls/`, `tests/test_layering.py`; not `importers/NAME/`, which stands for any, nor the example of one."""
     return [name for name in OURS.findall(page.read_text("utf-8")) if not re.search("[A-Z]{2}|toybench", name)]
 
 

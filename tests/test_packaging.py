@@ -14,7 +14,7 @@ SETUPTOOLS = PROJECT["tool"]["setuptools"]
 
 def test_the_packages_are_the_folders_of_the_rooms() -> None:
     found = set(runpy.run_path(str(ROOT / "setup.py"), run_name="looked at")["packages"](ROOT))
-    assert {"fcreview", "fcreview.calls", "fcreview.cli.commands", "fcreview.importers.bfcl.check"} <= found
+    assert {"fcreview", "fcreview.matching", "fcreview.cli.commands", "fcreview.importers.bfcl.checker"} <= found
     assert {name.split(".")[1] for name in found if "." in name} >= set(ROOMS) - {"core"}
 
 

@@ -1,8 +1,26 @@
-"""The application: one session, the queue as its first screen, and what holds for all screens."""
+"""The application: one session, the queue as its first screen, and what holds for all screens.
+
+SIGTERM and SIGHUP (a dropped connection) leave the app as quitting does: what was said is on disk, the terminal as
+it was. Nothing is asked or told any more.
+
+A signal may be given to any thread. Python answers it in the main one, which waits for keys: that is woken.
+
+Else an app that is continued (`fg`) on a busy machine could stay blank, and hear no key, until its window is resized.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import contextlib
+import errno
+import os
+import signal
+import socket
+import sys
+import termios
+import threading
+from collections.abc import Callable, Mapping
+from types import FrameType
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -13,20 +31,91 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from fcreview.store.rows import View
-from fcreview.tui.ending import Ending
+from fcreview.tui.actions import APP
+from fcreview.tui.key_bindings import bindings, key_table
 from fcreview.tui.keymap import KeymapError, in_force, keymap
-from fcreview.tui.keys import bindings, key_table
-from fcreview.tui.keytable import APP
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import fit
-from fcreview.tui.waking import Waking
-from fcreview.tui.widgets.document import LineBar
+from fcreview.tui.widgets.document_view import LineBar
 
 if TYPE_CHECKING:
-    from fcreview.tui.following.follower import Follower
-    from fcreview.tui.following.source import Source
+    from fcreview.tui.live_reload import Follower, Source
+
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+PATIENCE = 10.0
+"""Seconds after which the process ends in any case: all that the screen confirmed is on disk."""
+
+
+class Ending:
+    """Hears the signals while the app runs; `end` is called on its loop with the exit code."""
+
+    def __init__(self, end: Callable[[int], object]) -> None:
+        self._end = end
+        self._loop = asyncio.get_running_loop()
+        self._told = False
+        self._before = {each: signal.getsignal(each) for each in ENDING}
+        for each in ENDING:
+            if self._before[each] is not signal.SIG_IGN:  # nohup
+                signal.signal(each, self._heard)
+
+    def over(self) -> None:
+        """Who heard them before does so again; after a signal, nobody: what is left is short and must be done."""
+        if not self._told:
+            for each, handler in self._before.items():
+                signal.signal(each, handler)
+
+    def _heard(self, number: int, _: FrameType | None) -> None:
+        for each in ENDING:
+            signal.signal(each, signal.SIG_IGN)  # it usually comes twice
+        self._told = True
+        _let_go_of_a_gone_terminal()
+        last = threading.Timer(PATIENCE, os._exit, [128 + number])
+        last.daemon = True
+        last.start()
+        self._loop.call_soon_threadsafe(self._end, 128 + number)
+
+
+def _let_go_of_a_gone_terminal() -> None:
+    """What is still drawn goes nowhere, instead of holding up or failing whoever draws it."""
+    for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
+        if stream is None:
+            continue
+        try:
+            termios.tcgetattr(stream.fileno())
+        except termios.error as error:
+            if error.args[0] == errno.EIO:
+                nothing = os.open(os.devnull, os.O_RDWR)
+                os.dup2(nothing, stream.fileno())
+                os.close(nothing)
+        except (OSError, ValueError):
+            continue
+
+
+class Waking:
+    """From now on each signal wakes the running loop, until `over`. Only in the main thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._ours, self._told = socket.socketpair()
+        for end in (self._ours, self._told):
+            end.setblocking(False)
+        self._loop.add_reader(self._ours, self._take)
+        self._before = signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)
+
+    def over(self) -> None:
+        signal.set_wakeup_fd(self._before)
+        self._loop.remove_reader(self._ours)
+        for end in (self._ours, self._told):
+            end.close()
+
+    def _take(self) -> None:
+        """To be awake is all: Python calls the handlers."""
+        with contextlib.suppress(BlockingIOError):
+            self._ours.recv(4096)
+
 
 LEAST = (60, 15)
 """Columns and rows."""
@@ -113,13 +202,13 @@ class FcreviewApp(App[int]):
         if self._adjudicate:
             self.call_after_refresh(self._show_disputes)
         elif self._follow is not None:
-            from fcreview.tui.following.follower import Follower
+            from fcreview.tui.live_reload import Follower
 
             self._follower = Follower(self, self.session, self._follow)
             self._follower.begin()
 
     def _show_disputes(self) -> None:
-        from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
+        from fcreview.tui.screens.adjudication import AdjudicationScreen
 
         self.push_screen(AdjudicationScreen(self.session, self._state.view), lambda _: self.exit(self.session.reviewed))
 
@@ -138,7 +227,7 @@ class FcreviewApp(App[int]):
             self.push_screen(HelpScreen(key_table(self.screen), blind=self._state.blind))
 
     def action_palette(self) -> None:
-        from fcreview.tui.screens.palette.acting import Palette
+        from fcreview.tui.screens.palette import Palette
 
         queue = self.screen_stack[0]
         Palette(self, self.session, self._state, queue if isinstance(queue, QueueScreen) else None).open()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 
-from fcreview.tui.keytable import ACTIONS, TOGETHER
+from fcreview.tui.actions import ACTIONS, TOGETHER
 
 NO_KEY = "no_key"
 """No terminal sends it: for an action whose only key was given to another."""

@@ -1,4 +1,7 @@
-"""What the screens share: store and reviewer, both in one thread of their own, where one thing is done at a time."""
+"""What the screens share: store and reviewer, both in one thread of their own, where one thing is done at a time.
+
+Words of one's own for what is said of items, as the configuration file gives them. Without Textual.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,39 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.errors import FcreviewError
-from fcreview.store.own import Own
-from fcreview.store.unchanged import Stamp, stamp_of
-from fcreview.tui.in_order import InOrder
-from fcreview.tui.queue import glance, position
-from fcreview.tui.queue.glance import Glance, Made
-from fcreview.tui.queue.history import Typed
-from fcreview.tui.queue.position import Position
-from fcreview.tui.vocabulary import Vocabulary
+from fcreview.store.workspace import Own, Stamp, stamp_of
+from fcreview.tui.action_queue import InOrder
+from fcreview.tui.queue import loader
+from fcreview.tui.queue import state as position
+from fcreview.tui.queue.loader import Glance, Made
+from fcreview.tui.queue.state import Position, Typed
 
 if TYPE_CHECKING:
-    from fcreview.review import Event, ItemKey, Said
-    from fcreview.store.reviewer import Reviewer
+    from fcreview.model.review import Event, ItemKey, Said
+    from fcreview.store.reviews.reviewer import Reviewer
     from fcreview.store.rows import View
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
-    from fcreview.tui.golden.checking import Golden
-    from fcreview.tui.palette.asking import Lent
-    from fcreview.tui.queue.levels import Standing
-    from fcreview.tui.queue.state import QueueState
+    from fcreview.tui.palette.palette import Lent
+    from fcreview.tui.queue.state import QueueState, Standing
+    from fcreview.tui.review.golden_editor import Golden
+
+
+REASONS = ("too strict", "misread", "other")
+"""Why an automatic verdict is overruled, where the configuration names nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    tags: tuple[str, ...] = ()
+    """Offered first, with the digits from 1."""
+    reasons: tuple[str, ...] = REASONS
+
 
 T = TypeVar("T")
 AGAIN = 0.05
@@ -104,10 +117,10 @@ class Session:
         """What the queue showed of this view when it was last read, if it would show the same now."""
         if self._workspace is None or self._store is not None:
             return None
-        return glance.kept(self._own, self._made(stamp_of(self._workspace), view), standing)
+        return loader.kept(self._own, self._made(stamp_of(self._workspace), view), standing)
 
     def keep_glance(self, view: View, seen: Glance) -> None:
-        glance.keep(self._own, self._made(self._stamp, view), seen)
+        loader.keep(self._own, self._made(self._stamp, view), seen)
 
     def _made(self, stamp: Stamp, view: View) -> Made:
         return Made(stamp, view, self.annotator, self.blind)
@@ -258,8 +271,8 @@ class Session:
     def _reviewing(self) -> Reviewer:
         """Made when first needed: reading needs no journal of one's own."""
         if self._reviewer is None:
-            from fcreview.store.reviewer import Reviewer
             from fcreview.store.reviews.journal import Journal
+            from fcreview.store.reviews.reviewer import Reviewer
 
             store = self._opened()
             try:

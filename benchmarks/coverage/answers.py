@@ -24,12 +24,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 from published import Flags, Setting, settings
 from verdicts import DRAWS, SIZES, Population
 
-from fcreview.estimate.answers import Answers, Asked
-from fcreview.estimate.estimates import MIDDLE_UNEVEN
-from fcreview.estimate.posterior import Floats, Integers
-from fcreview.estimate.standing import Standing
-from fcreview.figures import Scored
-from fcreview.importers.confetti.figures import SOFT
+from fcreview.importers.confetti.leaderboard import SOFT
+from fcreview.model.metric import Scored
+from fcreview.stats.estimation import MIDDLE_UNEVEN
+from fcreview.stats.estimation_answers import Answers, Asked
+from fcreview.stats.population import Standing
+from fcreview.stats.posterior import Floats, Integers
 
 DESIGNS = ("uniform", "extended")
 """`extended`: half of the sample for the pass rate, as `queue extend` draws; the other half uniform."""

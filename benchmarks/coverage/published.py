@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fcreview.estimate.outcomes import Figures, Outcomes
-from fcreview.figures import Figure, Key, Scored
 from fcreview.importers.registry import discover, figures, read_plan
-from fcreview.model import Run
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.model.item import Run
+from fcreview.model.metric import Figure, Key, Scored
+from fcreview.stats.estimation_answers import Figures, Outcomes
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import RunRow
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace

@@ -25,16 +25,15 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from published import Setting, settings
 
-from fcreview.estimate.allocation import Spread, allocated
-from fcreview.estimate.estimates import MIDDLE, MIDDLE_UNEVEN, draws_of
-from fcreview.estimate.intervals import NORMAL
-from fcreview.estimate.outcomes import Outcomes
-from fcreview.estimate.posterior import Cells, Floats, Integers, drawn
-from fcreview.estimate.run import Run
-from fcreview.estimate.standing import Standing
-from fcreview.figures import Key, Scored
-from fcreview.review import OWN
-from fcreview.sampling.strata import allocated as in_proportion
+from fcreview.model.metric import Key, Scored
+from fcreview.model.review import OWN
+from fcreview.stats.estimation import MIDDLE, MIDDLE_UNEVEN, Run, draws_of
+from fcreview.stats.estimation_answers import Outcomes
+from fcreview.stats.intervals import NORMAL
+from fcreview.stats.population import Standing
+from fcreview.stats.posterior import Cells, Floats, Integers, drawn
+from fcreview.stats.sample_size import Spread, allocated
+from fcreview.stats.sampling import allocated as in_proportion
 
 DESIGNS = ("uniform", "stratified", "extended")
 SIZES = (50, 100, 200)

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fcreview.importers.registry import discover, read_plan
-from fcreview.review import Said
-from fcreview.store.importing.import_runs import import_runs
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.review import Said
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace

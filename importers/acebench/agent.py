@@ -1,26 +1,190 @@
-"""Items of ACEBench's agent categories: the conversation, milestones beside the executed calls, and the end state."""
+"""Items of ACEBench's agent categories: the conversation, milestones beside the executed calls, and the end state.
+
+ACEBench's dialogue-history tables: fixed-width text, one file an agent item, the only record of tool outcomes.
+
+Long content runs on over rows whose first columns are blank; it was cut at a fixed width, so pieces are joined as
+they are. A tool error that the runner broke into single characters is put together again.
+
+Milestones beside the calls that were made: which were met as the process scorer counts, what stands for the rest.
+
+Source of the rule: the released process scorer (revision e6db74b): milestones are looked for one after the other, each
+behind the one before it; the first that is not found ends the count.
+
+ACEBench's end states side by side: attribute by attribute down to the value that differs, as BFCL's are shown.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from fcreview.calls.align import align
-from fcreview.calls.first_difference import blame, first_difference
-from fcreview.importers.acebench.check_agent import check_end_state, process_accuracy
-from fcreview.importers.acebench.check_value import RULES
+from fcreview.importers.acebench.checker import RULES, check_end_state, differences, leading_share, process_accuracy
 from fcreview.importers.acebench.decode import Undecodable, readable
-from fcreview.importers.acebench.figures.rates import MILESTONES, PROCESS
-from fcreview.importers.acebench.history import read_history
-from fcreview.importers.acebench.milestones import best_sequence, in_words, met, pairs_of
-from fcreview.importers.acebench.states import state_differences
-from fcreview.importers.common.asked import question_line
+from fcreview.importers.acebench.leaderboard import MILESTONES, PROCESS
 from fcreview.importers.common.jsonl import read_file
-from fcreview.model import Accept, Call, ImportIssue, Item, Message, Verdict
-from fcreview.values import json_safe
+from fcreview.importers.common.records import question_line
+from fcreview.matching.align import align
+from fcreview.matching.first_difference import blame, first_difference
+from fcreview.model.item import ABSENT, Accept, Call, ImportIssue, Item, Message, Pair, StateDifference, Verdict
+from fcreview.model.json_value import json_safe
+
+_SPELT = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
+
+
+@dataclass(slots=True)
+class Said:
+    index: int
+    sender: str
+    recipient: str
+    content: str
+
+
+def read_history(text: str) -> tuple[list[Said], list[int]]:
+    """The messages of a table, and the numbers of lines (from 1) that are no row of it."""
+    said: list[Said] = []
+    odd: list[int] = []
+    bounds: list[int] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        if line.startswith("|-"):
+            bounds = [position for position, character in enumerate(line) if character == "|"]
+            continue
+        cells = _cells(line, bounds)
+        if cells is None:
+            if not line.startswith("| message_index"):
+                odd.append(number)
+        elif cells[0].strip().isdigit():
+            said.append(Said(int(cells[0]), cells[1].strip(), cells[2].strip(), cells[3].rstrip()))
+        elif said and not any(cell.strip() for cell in cells[:3]):
+            said[-1].content += cells[3].rstrip("\n")
+        else:
+            odd.append(number)
+    for one in said:
+        one.content = _whole(one.content.rstrip())
+    return said, odd
+
+
+def _cells(line: str, bounds: list[int]) -> list[str] | None:
+    """The four cells of a row. Widths are counted in characters where they fit the rule above, else split at bars."""
+    if not line.startswith("|") or not bounds:
+        return None
+    parts = line.strip().split("|")
+    if len(parts) < 6:
+        return None
+    content = "|".join(parts[4:-1])
+    return [parts[1], parts[2], parts[3], content.removeprefix(" ")]
+
+
+def _whole(content: str) -> str:
+    if _SPELT.match(content):
+        return re.sub(r"(.) ", r"\1", content + " ").rstrip()
+    return content
+
+
+def best_sequence(made: Sequence[Any], milestones: Any) -> tuple[list[str], list[Any]]:
+    """Of alternative sequences the one that counts, and the others."""
+    if not isinstance(milestones, list) or not milestones:
+        return [], []
+    if not isinstance(milestones[0], list):
+        return [str(one) for one in milestones], []
+    shares = [leading_share(list(made), sequence) for sequence in milestones]
+    best = shares.index(max(shares))
+    return [str(one) for one in milestones[best]], [each for at, each in enumerate(milestones) if at != best]
+
+
+def met(made: Sequence[Any], milestones: Sequence[str]) -> list[int]:
+    """Places of the calls that meet the leading milestones, in their order."""
+    found: list[int] = []
+    position = 0
+    for milestone in milestones:
+        wanted = milestone.strip()
+        at = next((n for n in range(position, len(made)) if str(made[n]).strip() == wanted), None)
+        if at is None:
+            break
+        found.append(at)
+        position = at + 1
+    return found
+
+
+def pairs_of(golden: Sequence[Call], predicted: Sequence[Call], places: Sequence[int]) -> list[Pair]:
+    """Milestones that were met beside the calls that met them; those behind are held against what was done after."""
+    start = places[-1] + 1 if places else 0
+    made = [align([one], [predicted[at]], RULES)[0] for one, at in zip(golden, places, strict=False)]
+    rest = align(golden[len(places) :], predicted[start:], RULES, ordered=True)
+    before = [Pair(call.turn, None, call.index, call.name, "+") for call in predicted[:start]]
+    extra = [one for one in before if one.predicted not in places]
+    wanted = [pair for pair in rest if pair.golden is not None]
+    return made + wanted + extra + [pair for pair in rest if pair.golden is None]
+
+
+def in_words(milestones: Sequence[str], count: int) -> str:
+    """`1 of 3 met: turn_on_wifi; not login`: the count ends at the first that is not met."""
+    names = [one.strip("[ ").partition("(")[0] for one in milestones]
+    said = f"{count} of {len(milestones)} met"
+    said += f": {', '.join(names[:count])}" if count else ""
+    return said + (f"; not {names[count]}" if count < len(names) else "")
+
+
+MOST = 40
+"""Values listed; the rest is counted."""
+MAX_DEPTH = 12
+
+
+def state_differences(states: Any, golden: Any) -> dict[str, StateDifference] | None:
+    """`{"FoodPlatform.users.Eve.balance": golden 412.0, predicted 500.0}` of what the evaluator objects to, and classes
+    of one side only, but for those that golden spells in another case: they are never compared. None if nothing
+    differs or no side can be read."""
+    if not isinstance(states, list) or not isinstance(golden, list):
+        return None
+    found: dict[str, StateDifference] = {}
+    wanted, recorded = _classes(golden), _classes(states)
+    spelt = {name.casefold() for name in wanted} & {name.casefold() for name in recorded}
+    for name, expected in wanted.items():
+        ours = recorded.get(name)
+        if ours is None:
+            if name.casefold() not in spelt:
+                found[name] = StateDifference(expected, ABSENT)
+            continue
+        for attribute, _ in differences(ours, expected):
+            for path, one in _inside(f"{name}.{attribute}", expected.get(attribute, ABSENT), ours[attribute], 0):
+                found[path] = one
+    for name, ours in recorded.items():
+        if name.casefold() not in spelt:
+            found[name] = StateDifference(ABSENT, ours)
+    if len(found) > MOST:
+        kept = dict(list(found.items())[:MOST])
+        return kept | {f"({len(found) - MOST} more)": StateDifference("", "")}
+    return found or None
+
+
+def _classes(states: list[Any]) -> dict[str, dict[str, Any]]:
+    """The attributes of every class; a list of one-key objects."""
+    found: dict[str, dict[str, Any]] = {}
+    for state in states:
+        if isinstance(state, dict):
+            found |= {str(name): one for name, one in state.items() if isinstance(one, dict)}
+    return found
+
+
+def _inside(path: str, golden: Any, ours: Any, depth: int) -> Iterator[tuple[str, StateDifference]]:
+    """Where in the two values something differs; objects by name, lists of one length by place."""
+    if golden == ours:
+        return
+    if depth < MAX_DEPTH and isinstance(golden, dict) and isinstance(ours, dict):
+        for name in {**golden, **ours}:
+            yield from _inside(f"{path}.{name}", golden.get(name, ABSENT), ours.get(name, ABSENT), depth + 1)
+    elif depth < MAX_DEPTH and isinstance(golden, list) and isinstance(ours, list) and len(golden) == len(ours):
+        for at, (one, other) in enumerate(zip(golden, ours, strict=True)):
+            yield from _inside(f"{path}[{at}]", one, other, depth + 1)
+    else:
+        yield path, StateDifference(golden, ours)
+
 
 INSTRUCTION = "instruction to the simulated user"
 """`Message.name` of what the model did not see."""

@@ -10,8 +10,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from fcreview.importers.common.arithmetic import compute
-from fcreview.importers.common.syntax import deeper_than, dotted
+from fcreview.importers.common.python_syntax import compute, deeper_than, dotted
 
 CallTuple = tuple[str, dict[Any, Any]]
 MAX_LENGTH = 200_000

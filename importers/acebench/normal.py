@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fcreview.calls.align import align
-from fcreview.calls.first_difference import blame, first_difference
-from fcreview.importers.acebench.check_normal import PHRASES, Outcome, check, check_special
-from fcreview.importers.acebench.check_value import RULES
+from fcreview.importers.acebench.checker import PHRASES, RULES, Outcome, check, check_special
 from fcreview.importers.acebench.decode import CallTuple, Undecodable, decode, readable
-from fcreview.importers.common.asked import asked_last
-from fcreview.model import Accept, Call, Item, Message, Verdict
+from fcreview.importers.common.records import asked_last
+from fcreview.matching.align import align
+from fcreview.matching.first_difference import blame, first_difference
+from fcreview.model.item import Accept, Call, Item, Message, Verdict
 
 _START = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
 """A question is a transcript whose lines start with `user:` or `system:` (the assistant)."""

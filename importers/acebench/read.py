@@ -1,4 +1,7 @@
-"""ACEBench items: results joined with questions, golden answers, scores and dialogue histories."""
+"""ACEBench items: results joined with questions, golden answers, scores and dialogue histories.
+
+Items of ACEBench with corrected golden answers, as errata have them: calls, pairs and the rule verdict anew.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,65 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.acebench import agent
-from fcreview.importers.acebench.check_agent import process_accuracy
-from fcreview.importers.acebench.figures.rates import MILESTONES, PROCESS
-from fcreview.importers.acebench.files import recognise
-from fcreview.importers.acebench.joining import mending
-from fcreview.importers.common.corrections import Corrections
-from fcreview.importers.common.guard import digest, documents, guarded
+from fcreview.importers.acebench import agent, normal
+from fcreview.importers.acebench.checker import process_accuracy
+from fcreview.importers.acebench.discovery import recognise
+from fcreview.importers.acebench.golden_records import FIELD, problem
+from fcreview.importers.acebench.leaderboard import MILESTONES, PROCESS
+from fcreview.importers.common.golden_corrections import Corrections
 from fcreview.importers.common.jsonl import Record, records
-from fcreview.model import ImportIssue, Item, Verdict
-from fcreview.plan import RunPlan
+from fcreview.importers.common.records import digest, documents, guarded
+from fcreview.model.item import Automatic, ImportIssue, Item, Verdict
+from fcreview.run_plan import RunPlan
+
+WITH_ERRATA = "ACEBench rules with errata"
+AGENT = "golden answers of agent items are not exchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model said, and what it was asked."""
+
+    record: dict[str, Any]
+    question: dict[str, Any] | None
+    judged: bool
+    """See `normal.fill`."""
+
+
+def fill(item: Item, reply: Reply, golden: Any, corrections: Corrections | None) -> None:
+    """An item of the normal and special categories, by the dataset's golden answer or the one that errata have. Its
+    golden hash stays that of the dataset's own answer, so that reviews of it are no more stale than before."""
+    new = golden if corrections is None else _corrected(item, reply, golden, corrections)
+    _fill(item, reply, new)
+    if new is golden:
+        return
+    own = Item(item.id, item.category, functions=item.functions)
+    _fill(own, reply, golden)
+    if (own.rule, own.rule_error_type) != (item.rule, item.rule_error_type):
+        item.extra.without_errata = Automatic(own.rule, own.rule_error_type)
+        item.verdicts[-1].by = WITH_ERRATA
+
+
+def refused(item: Item, name: str, corrections: Corrections | None) -> None:
+    """An agent item: an entry does not say which of its golden fields (end state, milestones) it corrects."""
+    entry = corrections.entries.get(name) if corrections else None
+    if corrections is not None and entry is not None:
+        item.extra.erratum = corrections.refused(entry, AGENT).erratum
+
+
+def _corrected(item: Item, reply: Reply, golden: Any, corrections: Corrections) -> Any:
+    """The golden answer that holds; sets what the item is shown with."""
+    found = corrections.of(str(reply.record["id"]), golden, normal.asked(reply.question))
+    if found.entry is not None:
+        wrong = problem(corrections.run, item, {FIELD: found.entry.new})
+        if wrong is not None:
+            found = corrections.refused(found.entry, f"the new golden answer has another form: {wrong}")
+    item.extra.erratum = found.erratum
+    return golden if found.entry is None else found.entry.new
+
+
+def _fill(item: Item, reply: Reply, golden: Any) -> None:
+    normal.fill(item, reply.record, reply.question, golden, item.category, judged=reply.judged)
 
 
 @dataclass(slots=True)
@@ -146,14 +198,14 @@ def _items(source: Source) -> Iterator[Item | ImportIssue]:
         counted += 1
         item = Item(id=name, category=source.category, file=str(source.results))
         item.line, item.offset, item.length = row.line, row.offset, row.length
-        yield guarded(item, partial(_fill, item, record, source))
+        yield guarded(item, partial(_read_fill, item, record, source))
     for name in (source.failures or {}).keys() - seen.keys():
         yield ImportIssue(
             source.score_file, None, f"the score file names {name}, which has no result record", item=name
         )
 
 
-def _fill(item: Item, record: dict[str, Any], source: Source) -> None:
+def _read_fill(item: Item, record: dict[str, Any], source: Source) -> None:
     name = record["id"]
     question, answer = source.questions.get(name), source.answers.get(name)
     item.prediction_hash = digest([record.get("result"), record.get("process")])
@@ -164,12 +216,12 @@ def _fill(item: Item, record: dict[str, Any], source: Source) -> None:
         position = source.order.index(name) if name in source.order else _number(name)
         agent.fill(item, record, question, answer, source.histories.get(position))
         _process_verdict(item, source, position)
-        mending.refused(item, name, source.corrections)
+        refused(item, name, source.corrections)
     else:
         golden = answer.get("ground_truth") if answer else _scored_answer(source, name)
         judged = answer is not None and question is not None
-        reply = mending.Reply(record, question, judged=judged)
-        mending.fill(item, reply, golden, source.corrections)
+        reply = Reply(record, question, judged=judged)
+        fill(item, reply, golden, source.corrections)
     if question is None:
         item.rule_note = "no question file: nothing to check against"
 

@@ -2,11 +2,23 @@
 
 A dataset folder holds `BFCL_v4_CATEGORY.json` (or V1's names), the golden answers under the same names in
 `possible_answer/`, and for multi-turn and agentic categories documents in `multi_turn_func_doc/`.
+
+One dataset item of BFCL as the reader hands it to the checker: question, function documents and golden answer,
+joined.
+
+A dataset's cases by id. Those of a usual dataset are all kept; of a larger one only the last ones used, and a case
+that was let go is made again from its lines: as objects 500,000 of them would take gigabytes.
+
+Golden answers as calls of the vocabulary, for display and comparison.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+import re
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
@@ -15,14 +27,199 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.cases import KEPT, Cases
-from fcreview.importers.bfcl.golden import golden_calls
-from fcreview.importers.common.asked import question_line
+from fcreview.corrections.equivalence import Rule
+from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.common.jsonl import Record, records, reread
-from fcreview.model import ImportIssue, Message, Repeated
-from fcreview.text.redact import redact
-from fcreview.values import json_safe
+from fcreview.importers.common.records import names_of, question_line
+from fcreview.model.item import Accept, Call, Fields, ImportIssue, Message, Repeated
+from fcreview.model.json_value import json_safe
+from fcreview.model.redact import redact
+
+
+@dataclass(slots=True)
+class Case:
+    id: str
+    category: str
+    turns: list[list[dict[str, Any]]] = field(default_factory=list)
+    """Messages `{"role", "content"}` a turn; V1's plain string is one user message in one turn."""
+    functions: list[dict[str, Any]] = field(default_factory=list)
+    """Original documents, always a list (V1's single object is wrapped)."""
+    answer: Any = None
+    """`ground_truth` as stored: V1 `{name_N: {param: [..]}}`, V2+ `[{name: {param: [..]}}]`, multi-turn
+    `[["f(a=1)"]]`, None."""
+    golden: list[Call] = field(default_factory=list)
+    """`answer` as golden calls of the vocabulary, for display and comparison. Shared by all runs: never changed."""
+    golden_hash: str = ""
+    opening: list[Message] = field(default_factory=list)
+    """The messages that open each turn. Shared by all runs: never changed."""
+    question: str = ""
+    """One line for lists."""
+    extra: dict[str, Any] = field(default_factory=dict)
+    """Fields of the question and the answer that have no other place here, shown under *more*: initial_config,
+    involved_classes, missed_function, path, scenario, source ..."""
+    rules: tuple[Rule, ...] = ()
+    """Equivalence rules of errata, that hold for the checker."""
+    prepared: dict[str, Any] = field(default_factory=dict)
+    """The checker's cache for this case (compiled golden values, parameters by function); filled on first use."""
+    judged: dict[str, Any] = field(default_factory=dict)
+    """Evaluations of decoded outputs, see `evaluate`."""
+    replies: dict[Any, Any] = field(default_factory=dict)
+    """What raw replies come to, see `replies`."""
+
+
+KEPT = 10_000
+"""Cases in memory. No published dataset has as many."""
+FEW = 500
+"""Cases in memory of a larger one: runs go through it in its order, so that more would be used again no sooner."""
+_NONE = -1
+Remake = Callable[[str, Record, Record | None], Case]
+"""Makes a case again of the places of its question and its answer, whose values were let go. KeyError if the files
+hold it no longer."""
+
+
+class Cases(Mapping[str, Case]):
+    """In dataset order."""
+
+    def __init__(self, remake: Remake | None = None) -> None:
+        self._remake = remake
+        self._order: dict[str, int] = {}
+        self._places = array("q")
+        """Line, offset and length of question and answer, of each in its order."""
+        self._kept: OrderedDict[str, Case] = OrderedDict()
+
+    def add(self, case: Case, question: Record | None = None, answer: Record | None = None) -> None:
+        """Without a place it is kept for good."""
+        self.add_place(case.id, question, answer)
+        self._kept[case.id] = case
+
+    def add_place(self, name: str, question: Record | None, answer: Record | None) -> None:
+        """A case that is made when it is asked for."""
+        self._order[name] = len(self._order)
+        for place in (question, answer):
+            self._places.extend((place.line, place.offset, place.length) if place else (_NONE, _NONE, _NONE))
+        if len(self._order) > KEPT:
+            self._make_room()
+
+    def __getitem__(self, name: str) -> Case:
+        case = self._kept.get(name)
+        if case is None:
+            case = self._kept[name] = self._made(name, with_answer=True)
+            self._make_room()
+        return case
+
+    def turns(self, name: str) -> list[list[dict[str, Any]]] | None:
+        """A case's question; None if there is no such case. Nothing else is made for it."""
+        case = self._kept.get(name)
+        try:
+            return (case or self._made(name, with_answer=False)).turns
+        except KeyError:
+            return None
+
+    def _made(self, name: str, *, with_answer: bool) -> Case:
+        number = self._order[name]
+        question, answer = (self._place(6 * number + start) for start in (0, 3))
+        if self._remake is None or question is None:
+            raise KeyError(name)
+        return self._remake(name, question, answer if with_answer else None)
+
+    def _make_room(self) -> None:
+        """Lets go what came first."""
+        while self._remake is not None and len(self._kept) > min(FEW, KEPT):
+            self._kept.popitem(last=False)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._order)
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._order
+
+    def _place(self, start: int) -> Record | None:
+        line, offset, length = self._places[start : start + 3]
+        return None if line == _NONE else Record(line, offset, length, None)
+
+
+_NUMBER = re.compile(r"[_ ]\d+\Z")
+
+
+def golden_calls(answer: Any, category: str, generation: str, functions: Sequence[dict[str, Any]]) -> list[Call]:  # noqa: ARG001
+    """`ground_truth` of any category and generation as golden calls.
+
+    V1 `{name_N: {param: [..]}}`, V2+ `[{name: {param: [..]}}]`, executable `["f(a=1)"]`, multi-turn
+    `[["f(a=1)"], []]` (one list a turn). What is none of these (agentic answers are texts) gives no calls.
+    """
+    if "memory" in category or "web_search" in category:
+        return []
+    if isinstance(answer, dict):
+        names = names_of(functions)
+        parsed = [_from_answer(declared(name, names), values) for name, values in answer.items()]
+    elif isinstance(answer, list) and answer and all(isinstance(part, list) for part in answer):
+        return [call for turn, texts in enumerate(answer) for call in _numbered(_from_texts(texts, functions), turn)]
+    elif isinstance(answer, str):
+        parsed = _from_texts([answer], functions)
+    elif isinstance(answer, list):
+        parsed = [
+            _from_answer(name, values) for part in answer if isinstance(part, dict) for name, values in part.items()
+        ] or _from_texts(answer, functions)
+    else:
+        return []
+    return _numbered(parsed, 0)
+
+
+def _numbered(calls: list[Call], turn: int) -> list[Call]:
+    for index, call in enumerate(calls):
+        call.turn, call.index = turn, index
+    return calls
+
+
+def declared(name: str, names: set[Any]) -> str:
+    """V1 tells repeated functions apart by `_1`, `_2` (in some items ` 1`, ` 2`): stripped where what remains is a
+    declared function."""
+    if name in names:
+        return name
+    stripped = _NUMBER.sub("", name)
+    return stripped if stripped in names else name
+
+
+def _from_answer(name: str, values: Any) -> Call:
+    if not isinstance(values, dict):
+        raw = json.dumps({name: values}, ensure_ascii=False, default=str)
+        return Call("golden", str(name), None, raw=raw, decode_error="the golden answer has no arguments object")
+    return Call("golden", str(name), {key: accept(alternatives) for key, alternatives in values.items()})
+
+
+def _from_texts(texts: list[Any], functions: Sequence[dict[str, Any]]) -> list[Call]:
+    calls = []
+    for text in texts:
+        found = parse_call_text(text, functions) if isinstance(text, str) else None
+        if found is None:
+            calls.append(Call("golden", "", None, raw=str(text), decode_error="not call syntax"))
+        else:
+            name, arguments = found
+            accepts = {str(key): Accept([value]) for key, value in arguments.items()}
+            calls.append(Call("golden", name, accepts, raw=text))
+    return calls
+
+
+def accept(alternatives: Any) -> Accept:
+    """A list of acceptable values, where `""` says that the argument may be left out; objects are lists of
+    alternatives again."""
+    if isinstance(alternatives, dict):  # V1 has objects directly in objects
+        return Accept([_alternative(alternatives)])
+    if not isinstance(alternatives, list):
+        return Accept([alternatives])
+    return Accept([_alternative(value) for value in alternatives if value != ""], "" in alternatives)
+
+
+def _alternative(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Fields({key: accept(field) for key, field in value.items()})
+    if isinstance(value, list):
+        return [_alternative(element) if isinstance(element, (dict, list)) else element for element in value]
+    return value
+
 
 _DOCUMENTS = {
     "TwitterAPI": "posting_api", "TravelAPI": "travel_booking", "TradingBot": "trading_bot",

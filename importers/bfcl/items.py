@@ -8,20 +8,17 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from fcreview.calls.align import align_turns
-from fcreview.calls.first_difference import blame, first_difference
-from fcreview.extra import Automatic, Extra, RecordPlace
-from fcreview.importers.bfcl import files, scores, trajectory
-from fcreview.importers.bfcl.check.evaluate import Evaluation, decode_display
-from fcreview.importers.bfcl.check.kinds import NOTES
-from fcreview.importers.bfcl.check.replies import Reading, Reply, reply_to
-from fcreview.importers.bfcl.check.texts import RULES
+from fcreview.importers.bfcl import filenames, scores, trajectory
+from fcreview.importers.bfcl.checker.evaluate import NOTES, Evaluation, Reading, Reply, decode_display, reply_to
+from fcreview.importers.bfcl.checker.schema import RULES
 from fcreview.importers.bfcl.dataset import content_hash
-from fcreview.importers.bfcl.decode.decoder import Decoder
-from fcreview.importers.bfcl.decode.decoders import BY_NAME
-from fcreview.importers.bfcl.joining.mending import Mended
+from fcreview.importers.bfcl.decoders.base import Decoder
+from fcreview.importers.bfcl.decoders.registry import BY_NAME
+from fcreview.importers.bfcl.golden_corrections import Mended
 from fcreview.importers.common.jsonl import Record
-from fcreview.model import Common, ImportIssue, Item, Message, Pair, Verdict
+from fcreview.matching.align import align_turns
+from fcreview.matching.first_difference import blame, first_difference
+from fcreview.model.item import Automatic, Common, Extra, ImportIssue, Item, Message, Pair, RecordPlace, Verdict
 
 DECODER = "decoder"
 """Name in `Extra.more` of what read the item's reply."""
@@ -56,7 +53,7 @@ class Context:
     """The generation whose rules are applied; that of V4 for newer ones."""
 
     def __post_init__(self) -> None:
-        self.rules = files.rules_of(self.generation)
+        self.rules = filenames.rules_of(self.generation)
         if self.category.startswith("multi_turn"):
             self.kind = "multi_turn"
         elif self.category.startswith(("memory", "web_search")):
@@ -171,14 +168,14 @@ def _failed(item: Item, known: Known, context: Context) -> Verdict:
 
 def _reading(context: Context, known: Known) -> Reading:
     category, config = context.category, None
-    if category == "format_sensitivity" and (parts := files.split_format_id(known.id)):
-        config, category = parts[1], files.split_id(parts[2])[0]
+    if category == "format_sensitivity" and (parts := filenames.split_format_id(known.id)):
+        config, category = parts[1], filenames.split_id(parts[2])[0]
     return Reading(context.rules, category, context.decoder, config)
 
 
 def _single(item: Item, record: dict[str, Any], known: Known, reading: Reading, reply: Reply) -> None:
     found, by = reply.found, CHECKER
-    if reading.config is not None and (parts := files.split_format_id(item.id)):
+    if reading.config is not None and (parts := filenames.split_format_id(item.id)):
         item.setting = parts[1]
         item.extra.more["original"] = parts[2]
     if known.mended.before is not None:

@@ -1,24 +1,115 @@
-"""Reading a BFCL run: its categories one after the other, results joined with scores and dataset."""
+"""Reading a BFCL run: its categories one after the other, results joined with scores and dataset.
+
+The question, golden answer and documents of an item: the dataset's, or what the score entry repeats of them.
+
+A join is never by id alone where content is there to compare: where the question or golden answer that a failing entry
+was judged by differs from the dataset's, the scored one is taken, with an issue.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.bfcl import dataset, files, items, results, scores
-from fcreview.importers.bfcl.dataset import Dataset, as_json
-from fcreview.importers.bfcl.decode.chosen import decoder_for, decoder_in
-from fcreview.importers.bfcl.decode.decoder import Decoder
-from fcreview.importers.bfcl.joining.cases import BAD_CONTENT, Category, case_of, question_of
-from fcreview.importers.bfcl.joining.mending import Mending
-from fcreview.importers.bfcl.joining.questions import same_question, same_reply
-from fcreview.importers.bfcl.joining.repeated import scored_one
-from fcreview.importers.bfcl.locate import Categories, CategoryFiles
+from fcreview.importers.bfcl import dataset, filenames, items, results, scores
+from fcreview.importers.bfcl.dataset import Case, Dataset, as_json
+from fcreview.importers.bfcl.decoders.base import Decoder
+from fcreview.importers.bfcl.decoders.detect import decoder_for, decoder_in
+from fcreview.importers.bfcl.discovery import Categories, CategoryFiles
+from fcreview.importers.bfcl.golden_corrections import Mending
+from fcreview.importers.bfcl.joining import same_answer, same_question, same_reply, scored_one
 from fcreview.importers.common.jsonl import Record, excerpt, head
-from fcreview.model import ImportIssue, Item
-from fcreview.plan import RunPlan
+from fcreview.model.item import ImportIssue, Item, Message
+from fcreview.run_plan import RunPlan
+
+_NO_GOLDEN = ("relevance", "rest", "chatable", "sql")
+"""Parts of the names of categories without golden answers."""
+BAD_CONTENT = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError, MemoryError)
+"""What content of an unforeseen shape may raise. The item is then imported with what is sure, and an issue."""
+
+
+@dataclass(slots=True)
+class Category:
+    """One category of a run while it is read."""
+
+    context: items.Context
+    data: Dataset
+    found: results.Results
+    scores: scores.Scores | None
+    passes: bool
+    """Whether an item that is not among the failing ones is known to have passed."""
+    renamed: bool = False
+    """Whether item ids are not the dataset's ids."""
+    joined: bool = True
+    """False if the dataset's questions are not those that were scored."""
+    issues: list[ImportIssue] = field(default_factory=list)
+
+
+def question_of(entry: scores.Entry) -> Any:
+    """The embedded question: in `prompt`, which for agentic failures is the question itself; None if there is none."""
+    prompt = entry.record.get("prompt")
+    if isinstance(prompt, dict):
+        return prompt.get("question")
+    return prompt if isinstance(prompt, list) else None
+
+
+def case_of(
+    category: Category, name: str, entry: scores.Entry | None, file: str, line: int | None, issues: list[ImportIssue]
+) -> tuple[Case, list[Message]]:
+    """The case of an item: the dataset's, unless the score entry shows that another one was scored."""
+    context = category.context
+    key = filenames.dataset_id(name, context.category) if category.renamed else name
+    case = category.data.cases.get(key) if category.joined else None
+    if case is not None:
+        if entry is None:
+            if case.answer is None and not any(part in context.category for part in _NO_GOLDEN):
+                issues.append(ImportIssue(file, line, "the dataset has no golden answer for this item", item=name))
+            return case, case.opening
+        question = question_of(entry)
+        if question is not None and not same_question(case.turns, question):
+            issues.append(_joined_elsewhere(category, entry, name, "question"))
+        elif "possible_answer" in entry.record and not same_answer(case.answer, entry.record["possible_answer"]):
+            issues.append(_joined_elsewhere(category, entry, name, "golden answer"))
+        else:
+            return case, case.opening
+    elif category.data.cases and category.joined:
+        issues.append(ImportIssue(file, line, f"{key} is not in the dataset", item=name))
+    made = _embedded(category, key, entry, case)
+    return made, made.opening
+
+
+def _joined_elsewhere(category: Category, entry: scores.Entry, name: str, what: str) -> ImportIssue:
+    told = f"the {what} that was scored is not the dataset's; the scored one is shown"
+    return ImportIssue(str(category.scores.path if category.scores else ""), entry.line, told, item=name)
+
+
+def _embedded(category: Category, key: str, entry: scores.Entry | None, case: Case | None) -> Case:
+    """A case of what the score entry repeats; an empty one if there is nothing."""
+    context = category.context
+    if entry is None:
+        return Case(key, _case_category(context.category, key))
+    prompt = entry.record.get("prompt")
+    record = prompt if isinstance(prompt, dict) else {"question": prompt} if isinstance(prompt, list) else {}
+    answer = {"ground_truth": entry.record["possible_answer"]} if "possible_answer" in entry.record else None
+    documents = None
+    if "function" not in record and case is not None:
+        documents = case.functions
+    elif "involved_classes" in record and "function" not in record:
+        documents = []
+    try:
+        return dataset.make_case(
+            key, _case_category(context.category, key), context.generation, record, answer, documents
+        )
+    except BAD_CONTENT:
+        return Case(key, context.category)
+
+
+def _case_category(category: str, key: str) -> str:
+    return filenames.split_id(key)[0] if category == "format_sensitivity" else category
+
 
 QUOTED = 160
 """Characters of a reply in an issue."""
@@ -118,7 +209,7 @@ def _by_position(names: list[str]) -> dict[int, str]:
     """0-based dataset position -> item id, as the ids state it; of several with one id, the first."""
     found: dict[int, str] = {}
     for item in names:
-        number = files.sort_number(item)
+        number = filenames.sort_number(item)
         if number is not None:
             found.setdefault(number, item)
     return found
@@ -157,7 +248,7 @@ def _compare_questions(category: Category, scored: scores.Scores) -> None:
     """One question that differs is one entry's matter; only where most do, the dataset is another one."""
     compared = different = 0
     for item, entry in scored.failing.items():
-        turns = category.data.cases.turns(files.dataset_id(item, category.context.category))
+        turns = category.data.cases.turns(filenames.dataset_id(item, category.context.category))
         question = question_of(entry) if turns is not None else None
         if turns is not None and question is not None:
             compared += 1
@@ -222,7 +313,7 @@ def _without_result(category: Category, mending: Mending, entries: list[scores.E
         what = f"{len(entries)} failing items have no result record; they are shown as the score file tells them"
         yield ImportIssue(str(scored.path), None, what)
     names = {id(entry): name for name, entry in scored.failing.items()}
-    for entry in sorted(entries, key=lambda entry: files.sort_number(names[id(entry)]) or 0):
+    for entry in sorted(entries, key=lambda entry: filenames.sort_number(names[id(entry)]) or 0):
         name = names[id(entry)]
         issues: list[ImportIssue] = []
         case, opening = case_of(category, name, entry, str(scored.path), entry.line, issues)

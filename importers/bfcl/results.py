@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.bfcl import files
+from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.dataset import Dataset
-from fcreview.importers.bfcl.joining.repeated import names_of
+from fcreview.importers.bfcl.joining import names_of
 from fcreview.importers.common.jsonl import Record, excerpt, is_large, records, reread
-from fcreview.model import ImportIssue
-from fcreview.text.redact import redact
+from fcreview.model.item import ImportIssue
+from fcreview.model.redact import redact
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ def _reply(path: Path, record: Record) -> Any:
 
 def _sort(results: Results) -> None:
     """By the ids' numbers, which count in dataset order; ids without a number follow."""
-    numbers = [files.sort_number(item) for item in results.found]
+    numbers = [filenames.sort_number(item) for item in results.found]
     known = [number if number is not None else 1 << 62 for number in numbers]
     if any(one > other for one, other in itertools.pairwise(known)):
         order = sorted(zip(known, results.found, strict=True), key=lambda pair: pair[0])

@@ -9,11 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from fcreview.extra import Extra, StateDifference
-from fcreview.importers.bfcl import files
+from fcreview.importers.bfcl import filenames
 from fcreview.importers.common.jsonl import Record, excerpt, is_large, records, reread
-from fcreview.model import ImportIssue
-from fcreview.text.redact import redact
+from fcreview.model.item import Extra, ImportIssue, StateDifference
+from fcreview.model.redact import redact
 
 _STATED_ID = re.compile(r'^\s*\{\s*"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 Names = Callable[[], dict[int, str]]
@@ -133,7 +132,7 @@ def _add(scores: Scores, entry: Entry, item: str | None, which: Which = lambda i
         )
         return
     item, stated = which(item, entry.record), entry.prompt_id
-    if isinstance(entry.id, int) and stated is not None and files.sort_number(stated) != entry.id - 1:
+    if isinstance(entry.id, int) and stated is not None and filenames.sort_number(stated) != entry.id - 1:
         what = f"score id {entry.id} is position {entry.id - 1}, but its question is {stated}: joined by the question"
         scores.issues.append(ImportIssue(str(scores.path), entry.line, what, item=item))
     if item in scores.failing:
@@ -153,7 +152,7 @@ def item_id(entry: Entry, category: str, names: Names) -> str | None:
     position = entry.id - 1
     stated = entry.prompt_id
     if stated is not None:
-        number = files.sort_number(stated)
+        number = filenames.sort_number(stated)
         return names().get(number, stated) if number is not None else stated
     return names().get(position, f"{category}_{position}")
 

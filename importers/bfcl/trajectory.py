@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from fcreview.importers.bfcl.dataset import as_json, role_of, text_of
-from fcreview.importers.bfcl.decode.call_text import parse_call_text
-from fcreview.model import Call, Message
+from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
+from fcreview.model.item import Call, Message
 
 Decode = Callable[[Any], "list[tuple[str, dict[str, Any] | None]] | None"]
 """A raw step -> its calls as (name, arguments); None if it is no call."""

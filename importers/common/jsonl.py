@@ -2,6 +2,8 @@
 
 Lines are split at byte 0x0A only (U+2028 and friends are text). Nothing here raises for bad content: what cannot be
 read is an `ImportIssue` with file, line and the beginning of the raw text, and the lines after it are read as well.
+
+A whole JSON file of a known kind, for formats that are one array or object rather than JSON Lines.
 """
 
 from __future__ import annotations
@@ -16,11 +18,11 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import orjson
 
-from fcreview.model import ImportIssue
+from fcreview.model.item import ImportIssue
 
 LINE_LIMIT = 64 * 1024 * 1024
 """Bytes; a longer line is not parsed at all."""
@@ -253,3 +255,32 @@ def _leniently(raw: bytes) -> Any:
         return json.loads(raw.decode("utf-8", "replace")) if raw else None
     except (ValueError, RecursionError):
         return None
+
+
+T = TypeVar("T", list, dict)  # type: ignore[type-arg]
+
+
+def read_json(path: Path, issues: list[ImportIssue], kind: type[T]) -> T | None:
+    """The file's value if it is of that kind, else None and an issue that says why."""
+    try:
+        raw = read_file(path).removeprefix(b"\xef\xbb\xbf")
+        try:
+            value = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            value = json.loads(raw.decode("utf-8", "replace"))
+    except OSError as error:
+        issues.append(ImportIssue(str(path), None, f"cannot be read: {error.strerror}", severity="error"))
+        return None
+    except RecursionError:
+        issues.append(ImportIssue(str(path), None, "nested too deeply to be read", excerpt(raw), severity="error"))
+        return None
+    except ValueError as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        issues.append(ImportIssue(str(path), line, f"not JSON: {error}", excerpt(raw), severity="error"))
+        return None
+    if not isinstance(value, kind):
+        issues.append(
+            ImportIssue(str(path), 1, f"should be a JSON {'array' if kind is list else 'object'}", severity="error")
+        )
+        return None
+    return value

@@ -3,19 +3,177 @@ the record.
 
 Tiers: `rule`, `exact` (the exact-value gate), `response`, `judge`, `format`; `failed` where all tiers refused
 without a judge's word, `unpaired` where nobody judged the call, `unknown` where no file says.
+
+The paper's 13 types of parameters, and in which parameters a call differs from its golden call.
+
+Source: the paper's Table 4 names the types with an example each, Figure 5 shows error rates by them. Which parameter is
+of which type is not published; here the words of its name decide. What fits none is `other`.
+
+A result record and a dataset record as the vocabulary has them: messages, golden and predicted calls by step.
+
+What the figures and the roll-up must know of every call: what answered which golden call, and was it accepted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.calls.align import align
+from fcreview.importers.complexfuncbench.checker import (
+    FREE,
+    GENERIC_REPLY,
+    equal_value,
+    error_word,
+    format_error,
+    gate,
+    rule_equal,
+)
 from fcreview.importers.complexfuncbench.log import Comparison, Log, LogTurn
-from fcreview.importers.complexfuncbench.rules import FREE, GENERIC_REPLY, error_word, format_error, gate, rule_equal
-from fcreview.importers.complexfuncbench.sample import GoldenPath, Made
-from fcreview.model import Call
+from fcreview.matching.align import align
+from fcreview.model.address import call_address
+from fcreview.model.item import Accept, Call, Message, Pair
+
+_WORDS: dict[str, frozenset[str]] = {
+    kind: frozenset(words.split())
+    for kind, words in {
+        "filter": "filter filters",
+        "legs": "legs",
+        "token": "token",
+        "slug": "slug",
+        "date": "date",
+        "time": "time",
+        "sort_by": "sort",
+        "location": "query latitude longitude location country city",
+        "key": "key",
+        "id": "id",
+        "type": "type",
+        "age": "age ages children",
+        "people": "adults people passengers",
+    }.items()
+}
+"""In the order in which they are tried: `sort_option_id` is a sort_by."""
+OTHER = "other"
+KINDS = (*_WORDS, OTHER)
+
+
+def kind(parameter: str) -> str:
+    """`arrival_date` and `departDate` are of type date, `search_key` of type key."""
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", parameter)}
+    return next((kind for kind, known in _WORDS.items() if words & known), OTHER)
+
+
+def differing(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
+    """Parameters that are on one side only or differ by the evaluator's equality, the golden call's first."""
+    names = dict.fromkeys([*theirs, *ours])
+    return [n for n in names if n not in ours or n not in theirs or not equal_value(n, ours[n], theirs[n])]
+
+
+def domain(sample_id: str) -> str:
+    """`Car-Rental` of `Car-Rental-12`: the item's category."""
+    return sample_id.rpartition("-")[0]
+
+
+@dataclass(slots=True)
+class GoldenPath:
+    calls: list[Call] = field(default_factory=list)
+    observations: list[Any] = field(default_factory=list)
+    """One a call, in the same order."""
+    steps: int = 0
+
+
+def golden_path(record: dict[str, Any] | None) -> GoldenPath:
+    path = GoldenPath()
+    for entry in (record or {}).get("conversations") or []:
+        if not isinstance(entry, dict):
+            continue
+        if entry.get("function_call"):
+            for call in entry["function_call"]:
+                given = call.get("arguments") if isinstance(call, dict) else None
+                accepts = {name: Accept([value]) for name, value in given.items()} if isinstance(given, dict) else {}
+                path.calls.append(Call("golden", str(call.get("name")), accepts, 0, path.steps, len(path.calls)))
+            path.steps += 1
+        elif entry.get("role") == "observation" and isinstance(entry.get("content"), list):
+            path.observations += entry["content"]
+    path.observations += [None] * (len(path.calls) - len(path.observations))
+    return path
+
+
+@dataclass(slots=True)
+class Made:
+    """What the model did. `steps[i]` are the calls of its i-th call turn, `replies[i]` what came back for each."""
+
+    messages: list[Message] = field(default_factory=list)
+    steps: list[list[Call]] = field(default_factory=list)
+    replies: list[list[Any]] = field(default_factory=list)
+    final: str | None = None
+
+
+def made(record: dict[str, Any]) -> Made:
+    """Reads `gen_convs` of every runner: replies as one list, or as one text a call; system turns piled up by the
+    GLM runner are told apart from the dialogue and kept once."""
+    out = Made()
+    count, systems = 0, 0
+    for entry in record.get("gen_convs") or []:
+        if not isinstance(entry, dict):
+            continue
+        role, content = entry.get("role"), entry.get("content")
+        step = len(out.steps) - 1
+        if entry.get("function_call"):
+            calls = []
+            for call in (
+                entry["function_call"] if isinstance(entry["function_call"], list) else [entry["function_call"]]
+            ):
+                calls.append(_predicted(call, len(out.steps), count))
+                count += 1
+            out.steps.append(calls)
+            out.replies.append([])
+        elif role == "observation":
+            replies = content if isinstance(content, list) else [_parsed(content)]
+            if out.replies:
+                out.replies[-1] += replies
+            out.messages += [Message(0, max(step, 0), "tool", text_of(reply)) for reply in replies]
+        elif role == "system":
+            systems += 1
+            if systems == 1:
+                out.messages.append(Message(0, -1, "system", text_of(content)))
+        elif role == "user":
+            out.messages.append(Message(0, -1 if step < 0 else step, "user", text_of(content)))
+        elif content is not None:
+            out.messages.append(Message(0, step + 1, "assistant", text_of(content)))
+            out.final = text_of(content)
+        if entry.get("function_call"):
+            out.final = None
+    if systems > 1:
+        out.messages.append(Message(0, -1, "log", f"{systems} copies of the system prompt stand in the record"))
+    return out
+
+
+def _predicted(call: Any, step: int, index: int) -> Call:
+    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+        return Call("predicted", "", None, 0, step, index, raw=text_of(call), decode_error="not a call")
+    arguments = call.get("arguments")
+    if isinstance(arguments, str):
+        arguments = _parsed(arguments)
+    if not isinstance(arguments, dict):
+        return Call(
+            "predicted", call["name"], None, 0, step, index, raw=text_of(call), decode_error="arguments are no object"
+        )
+    return Call("predicted", call["name"], arguments, 0, step, index)
+
+
+def _parsed(text: Any) -> Any:
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except (ValueError, RecursionError):
+        return text
+
+
+def text_of(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 @dataclass(slots=True)
@@ -134,3 +292,75 @@ def uncovered(path: GoldenPath, verdicts: Sequence[CallVerdict]) -> list[Call]:
     """Golden calls, free ones aside, that no accepted call covers."""
     covered = {v.golden.index for v in verdicts if v.ok and v.golden is not None}
     return [call for call in path.calls if call.index not in covered and not free(call)]
+
+
+def addresses(pairs: Sequence[Pair], verdicts: Sequence[CallVerdict]) -> dict[str, CallVerdict]:
+    """The predicted calls by address."""
+    by_predicted = {verdict.predicted.index: verdict for verdict in verdicts}
+    places = ((call_address(0, place), pair.predicted) for place, pair in enumerate(pairs))
+    return {address: by_predicted[index] for address, index in places if index is not None and index in by_predicted}
+
+
+def calls(verdicts: Mapping[str, CallVerdict]) -> dict[str, dict[str, Any]]:
+    """`{address: {"accepted": true, "golden": 4, "error": "value_error", "wrong": {"legs": "legs"}}}`
+
+    `accepted` is null where nobody judged the call. `golden` is the place of the golden call it answers, from 1, left
+    out if it answers none. `error` is the evaluator's word for it, of an accepted call the one it would get if refused.
+    `wrong` are the parameters in which the two differ, with the paper's types.
+    """
+    return {address: _call(verdict) for address, verdict in verdicts.items()}
+
+
+def _call(verdict: CallVerdict) -> dict[str, Any]:
+    found: dict[str, Any] = {"accepted": verdict.ok}
+    if verdict.golden is not None:
+        found["golden"] = verdict.golden.index + 1
+    wrong = _wrong(verdict)
+    error = verdict.error_type
+    if error is None and wrong and verdict.golden is not None:
+        error = error_word(as_json(verdict.predicted), as_json(verdict.golden))[0]
+    if error is not None:
+        found["error"] = error
+    return found | ({"wrong": {name: kind(name) for name in wrong}} if wrong else {})
+
+
+def _compared(verdict: CallVerdict) -> bool:
+    """Whether values were: not of a malformed call, and not of another function."""
+    return verdict.golden is not None and verdict.tier != "format" and verdict.golden.name == verdict.predicted.name
+
+
+def _wrong(verdict: CallVerdict) -> list[str]:
+    if verdict.golden is None or not _compared(verdict):
+        return []
+    return differing(as_json(verdict.predicted)["arguments"], as_json(verdict.golden)["arguments"])
+
+
+def parameters(verdicts: Sequence[CallVerdict]) -> dict[str, int]:
+    """How many parameters of each type were compared."""
+    names = [
+        name
+        for verdict in verdicts
+        if verdict.golden is not None and _compared(verdict)
+        for name in {**as_json(verdict.golden)["arguments"], **as_json(verdict.predicted)["arguments"]}
+    ]
+    return dict(Counter(map(kind, names)))
+
+
+def needs(path: GoldenPath, verdicts: Mapping[str, CallVerdict], success: bool) -> list[list[str]]:
+    """What `Extra.needs` says: of the calls that answer a golden call, one is accepted; a free one may be left out, but
+    an accepted one that turns out wrong is not forgiven.
+
+    What the recorded outcome shows not to be needed is left out; where it failed for something else, nothing helps.
+    """
+    found: list[list[str]] = []
+    met: list[list[str]] = []
+    for call in path.calls:
+        answers = [at for at, verdict in verdicts.items() if verdict.golden is not None and verdict.golden is call]
+        accepted = any(verdicts[at].ok for at in answers)
+        if accepted or not free(call):
+            found.append(answers)
+        if accepted:
+            met.append(answers)
+    if success:
+        return met
+    return [*found, []] if len(met) == len(found) else found

@@ -1,8 +1,13 @@
-"""Items of the generic format and of OpenAI-style chat logs; errors name line and field."""
+"""Items of the generic format and of OpenAI-style chat logs; errors name line and field.
+
+OpenAI-style messages as turns, steps and calls.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,20 +15,80 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from fcreview.calls.align import align_turns
-from fcreview.calls.first_difference import first_difference
-from fcreview.importers.common.asked import asked_first
-from fcreview.importers.common.guard import digest, guarded
 from fcreview.importers.common.jsonl import Record as Line
 from fcreview.importers.common.jsonl import excerpt, records
-from fcreview.importers.generic.chat import predicted, read_chat
-from fcreview.importers.generic.find import as_record
-from fcreview.importers.generic.schema import Alternatives, GoldenCall, Header, Record
-from fcreview.model import Accept, Call, ImportIssue, Item, Pair, Verdict
-from fcreview.plan import RunPlan
-from fcreview.review import CORRECT
-from fcreview.targets import ITEM
-from fcreview.values import json_safe
+from fcreview.importers.common.records import asked_first, digest, guarded
+from fcreview.importers.generic.discovery import as_record
+from fcreview.importers.generic.schema import (
+    Alternatives,
+    ChatMessage,
+    FunctionCall,
+    GoldenCall,
+    Header,
+    PredictedCall,
+    Record,
+)
+from fcreview.matching.align import align_turns
+from fcreview.matching.first_difference import first_difference
+from fcreview.model.address import ITEM
+from fcreview.model.item import Accept, Call, ImportIssue, Item, Message, Pair, Role, Verdict
+from fcreview.model.json_value import json_safe
+from fcreview.model.review import CORRECT
+from fcreview.run_plan import RunPlan
+
+ROLES: dict[str, Role] = {"developer": "system", "function": "tool"}
+
+
+@dataclass(slots=True)
+class Chat:
+    messages: list[Message] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    turns: int = 1
+    steps: int = 0
+
+
+def read_chat(messages: list[ChatMessage]) -> Chat:
+    """A user message opens a turn; every assistant message is a step in it."""
+    chat = Chat()
+    turn, step, index, answered = 0, -1, 0, False
+    for message in messages:
+        role: Role = ROLES.get(message.role, message.role)  # type: ignore[arg-type]
+        if role == "user" and answered:
+            turn, step, index, answered = turn + 1, -1, 0, False
+        if role == "assistant":
+            step, answered = step + 1, True
+            chat.steps += 1
+        text = content_text(message.content)
+        if text or role != "assistant":
+            place = -1 if role in ("user", "system") else max(step, 0)
+            chat.messages.append(Message(turn, place, role, text, message.name or message.tool_call_id))
+        for made in message.tool_calls or []:
+            chat.calls.append(predicted(made.function, turn, max(step, 0), index))
+            index += 1
+    chat.turns = turn + 1
+    return chat
+
+
+def content_text(content: Any) -> str:
+    """Text of a message; parts that are not text stand as their JSON."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part["text"]) if "text" in part else json.dumps(part, ensure_ascii=False) for part in content)
+
+
+def predicted(call: FunctionCall | PredictedCall, turn: int, step: int, index: int) -> Call:
+    arguments = call.arguments
+    if isinstance(arguments, str):
+        try:
+            value = json.loads(arguments or "{}")
+        except (ValueError, RecursionError) as error:
+            return Call("predicted", call.name, None, turn, step, index, arguments, f"arguments are not JSON: {error}")
+        if not isinstance(value, dict):
+            return Call("predicted", call.name, None, turn, step, index, arguments, "arguments are no JSON object")
+        return Call("predicted", call.name, value, turn, step, index, arguments)
+    return Call("predicted", call.name, dict(arguments), turn, step, index)
 
 
 def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
-from fcreview.review import CORRECT
-from fcreview.targets import FORMS, ITEM
+from fcreview.model.address import FORMS, ITEM
+from fcreview.model.review import CORRECT
 
 
 class _Strict(BaseModel):

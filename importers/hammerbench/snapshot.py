@@ -7,16 +7,15 @@ from typing import Any
 
 import orjson
 
-from fcreview.calls.align import align
-from fcreview.calls.first_difference import first_difference
-from fcreview.calls.rules import Rules
-from fcreview.importers.common.asked import asked_last
-from fcreview.importers.hammerbench.check import Snapshot, check
-from fcreview.importers.hammerbench.dialogue import EXTERNAL, without_refusal
-from fcreview.importers.hammerbench.judged import DECLINES, MOMENT
-from fcreview.importers.hammerbench.parse import parse
-from fcreview.model import Accept, Call, ImportIssue, Item, Message, Verdict
-from fcreview.values import json_safe
+from fcreview.importers.common.records import asked_last
+from fcreview.importers.hammerbench.checker import Snapshot, check
+from fcreview.importers.hammerbench.dialogue import EXTERNAL, parse, without_refusal
+from fcreview.importers.hammerbench.judge import DECLINES, MOMENT
+from fcreview.matching.align import align
+from fcreview.matching.diff import Rules
+from fcreview.matching.first_difference import first_difference
+from fcreview.model.item import Accept, Call, ImportIssue, Item, Message, Verdict
+from fcreview.model.json_value import json_safe
 
 
 def normalise(text: str) -> str:

@@ -1,17 +1,78 @@
-"""What the keys of the filter language mean, as SQL over `item_rows i LEFT JOIN human h`. Values are always bound."""
+"""What the keys of the filter language mean, as SQL over `item_rows i LEFT JOIN human h`. Values are always bound.
+
+Verdicts on parts and on other criteria, as SQL over `item_rows i`: what a judge said, scores, and near misses.
+
+A near miss (`--queue uncertain`): an item that fails by the verdict that counts before reviews, though its calls pair
+off one to one and just one argument differs; or one that a judge scored between the ends of a scale (1 of 0 to 2).
+
+Texts that are looked for without regard to case.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from fcreview.criteria import PASS_FAIL
-from fcreview.store.filters.judged import BY_JUDGE
-from fcreview.store.filters.texts import LONGEST, itself
-from fcreview.store.filters.words import Term, Value
-from fcreview.store.reviews.effective import EFFECTIVE
+from fcreview.model.address import ITEM
+from fcreview.model.review import CORRECT
+from fcreview.model.verdict import FAULTY, PASS_FAIL, PASSING, REMARKS, ZERO_TO_TWO
+from fcreview.store.filters.tokens import Term, Value
+from fcreview.store.reviews.verdict_sql import AUTOMATIC, EFFECTIVE
+
+_PASSING = ", ".join(f"'{criterion}'" for criterion in PASSING if criterion not in REMARKS)
+_FAULTY = ", ".join(f"'{criterion}'" for criterion in FAULTY)
+_REMARKS = ", ".join(f"'{criterion}'" for criterion in REMARKS)
+_SCORES = ", ".join(f"'{criterion}'" for criterion in ZERO_TO_TWO)
+_VALUE = 'CAST(v."value" AS VARCHAR)'
+
+
+def some_verdict(condition: str) -> str:
+    """Some automatic verdict `v` of the item is so."""
+    return f"len([v FOR v IN coalesce(i.verdicts, []) IF {condition}]) > 0"
+
+
+def _judge_says(right: str, wrong: str) -> str:
+    plain = f"v.criterion IN ({_PASSING}) AND {_VALUE} = '{right}'"
+    faulty = f"v.criterion IN ({_FAULTY}) AND {_VALUE} = '{wrong}'"
+    return some_verdict(f"v.source = 'judge' AND (({plain}) OR ({faulty}))")
+
+
+JUDGED = some_verdict(
+    f"v.source = 'judge' AND v.criterion NOT IN ({_REMARKS}) AND (v.target <> '{ITEM}' OR v.criterion = '{CORRECT}')"
+)
+"""A judge said something of the item or a part of it that people can answer there."""
+_FAILED = _judge_says("false", "true")
+_PASSED = _judge_says("true", "false")
+BY_JUDGE = {
+    "pass": f"(i.judge OR (i.judge IS NULL AND {_PASSED} AND NOT {_FAILED}))",
+    "fail": f"(NOT i.judge OR {_FAILED})",
+    "unknown": f"(i.judge IS NULL AND NOT {JUDGED})",
+    "none": f"(i.judge IS NULL AND NOT {JUDGED})",
+    "any": f"(i.judge IS NOT NULL OR {JUDGED})",
+}
+"""What the judge says of the item or of its parts: one part that fails or is hallucinated fails all."""
+
+_DIFFERING = (
+    "list_sum([CASE WHEN p.golden IS NULL OR p.predicted IS NULL THEN 2"
+    " ELSE len([d FOR d IN coalesce(p.diff, []) IF d.state IN ('!', '-', '+')]) END"
+    " FOR p IN coalesce(i.pairs, [])])"
+)
+_MIDDLE = some_verdict(f"v.source = 'judge' AND v.criterion IN ({_SCORES}) AND {_VALUE} = '1'")
+NEAR_MISS = f"(({AUTOMATIC} = false AND {_DIFFERING} = 1) OR {_MIDDLE})"
+
+
+LONGEST = 10_000
+"""Characters: DuckDB refuses an expression of a million."""
+
+
+def itself(text: str) -> str:
+    """A regular expression of DuckDB's that finds this text: a third to a quarter of what it takes to make all of a
+    long text small and look there. İ is an i to it as it is to `lower`."""
+    return re.sub("[iIİ]", "[iİ]", re.sub(r"[!-/:-@\[-`{-~]", r"\\\g<0>", text))
+
 
 Sql = tuple[str, list[object]]
 """A condition and the values of its question marks, in order."""

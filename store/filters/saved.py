@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 
 from fcreview.errors import WRONG_USAGE, FcreviewError
-from fcreview.store.filters.language import FilterError, parse
-from fcreview.store.filters.words import LONGEST, Term, words
-from fcreview.store.own import Own
+from fcreview.store.filters.parser import FilterError, parse
+from fcreview.store.filters.tokens import LONGEST, Term, words
+from fcreview.store.workspace import Own
 
 FOLDER = "filters"
 SIGN = "@"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
-from fcreview.plan import RunPlan
-from fcreview.store.kept import open_source
+from fcreview.run_plan import RunPlan
+from fcreview.store.safe_files import open_source
 
 _CHUNK = 1 << 20
 

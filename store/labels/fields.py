@@ -2,6 +2,8 @@
 
 A label is a row for one target of one item on one criterion: every item's own verdict, whatever an automatic source
 gave a verdict on, whatever a person spoke of.
+
+SQL of labels: of all, as the view `labels`, or of some items.
 """
 
 from __future__ import annotations
@@ -9,10 +11,12 @@ from __future__ import annotations
 from dataclasses import Field, dataclass, fields
 from typing import Any
 
-from fcreview.model import Side
-from fcreview.review import OPTIONAL, Kind, Opinion
-from fcreview.rollup import SCORING
-from fcreview.store.reviews.effective import deciding, effective
+from fcreview.model.address import ITEM
+from fcreview.model.item import Side
+from fcreview.model.review import CORRECT, OPTIONAL, Kind, Opinion
+from fcreview.model.verdict import SCORING, Policy
+from fcreview.store.reviews.review_sql import DECISION_COLUMNS
+from fcreview.store.reviews.verdict_sql import deciding, effective
 
 Shape = str | list[Any] | dict[str, Any]
 """A type as DuckDB's `from_json` takes it: `"VARCHAR"`, `["VARCHAR"]`, `[{"source": "VARCHAR", "value": "JSON"}]`.
@@ -49,13 +53,14 @@ OPINION: dict[str, Shape] = {
     for each in fields(Opinion)
     if each.name not in ("target", "criterion")
 }
-"""Of `fcreview.review.Opinion`: what one annotator thinks of the label's target, as `value`, `fault`, `tags` ..."""
+"""Of `fcreview.model.review.Opinion`: what one annotator thinks of the label's target, as `value`, `fault`, `tags`
+..."""
 AUTOMATIC: dict[str, Shape] = {"source": TEXT, VALUE: JSON, "by": TEXT, "error_type": TEXT, "rationale": TEXT}
-"""Of `fcreview.model.Verdict`."""
+"""Of `fcreview.model.item.Verdict`."""
 CALL: dict[str, Shape] = {
     "name": TEXT, "arguments": JSON, "turn": NUMBER, "step": NUMBER, "index": NUMBER, "raw": TEXT, "decode_error": TEXT,
 }  # fmt: skip
-"""Of `fcreview.model.Call`. Golden arguments are `{"city": {"any_of": ["Oslo"], "optional": false}}`."""
+"""Of `fcreview.model.item.Call`. Golden arguments are `{"city": {"any_of": ["Oslo"], "optional": false}}`."""
 MESSAGE: dict[str, Shape] = {"turn": NUMBER, "step": NUMBER, "role": TEXT, "content": TEXT, "name": TEXT}
 
 
@@ -108,3 +113,62 @@ CONTENT_FIELDS: dict[str, LabelField] = {
 def shapes(*, content: bool) -> dict[str, Shape]:
     """The fields of an export and their types."""
     return {name: each.shape for name, each in (LABEL_FIELDS | (CONTENT_FIELDS if content else {})).items()}
+
+
+OWN = f"target = '{ITEM}' AND criterion = '{CORRECT}'"
+
+
+def _packed(**values: str) -> str:
+    """A structure with the fields `AUTOMATIC`."""
+    return f"""struct_pack({", ".join(f'"{name}" := {values.get(name, "NULL::VARCHAR")}' for name in AUTOMATIC)})"""
+
+
+_SAID = _packed(**{name: f'v."{name}"' for name in AUTOMATIC})
+_COLUMNS = ", ".join(_packed(source=f"'{source}'", **{VALUE: f"to_json({source})"}) for source in SCORING)
+# An importer may give the item's own verdict as a column only.
+_ALONE = (
+    f"CASE WHEN {OWN} THEN [a FOR a IN [{_COLUMNS}] IF a.value IS NOT NULL"
+    " AND NOT list_contains([s.source FOR s IN said], a.source)] ELSE [] END"
+)
+_LAST = ", ".join(
+    f"""CAST(CASE WHEN {OWN} THEN to_json({source})
+        ELSE list_last([s.value FOR s IN said IF s.source = '{source}']) END AS VARCHAR) AS {source}"""
+    for source in SCORING
+)
+_OF_ITEM = f"(v.target = '{ITEM}' AND v.criterion = '{CORRECT}')"
+# Taken apart, once for all parts, is only what is not the item's own verdict: most runs have nothing else.
+_PARTS = f"[v FOR v IN verdicts IF NOT {_OF_ITEM}]"
+_PEOPLE = ", ".join(f"p.{name}" for name in DECISION_COLUMNS if name not in ("item", "target", "criterion"))
+
+
+def labels_sql(policy: Policy, where: str = "true") -> str:
+    """A SELECT of `item` and the fields of `LABEL_FIELDS` that are read in SQL. `where` chooses items by `item`; it is
+    put where lists are taken apart, which costs most. Verdicts are JSON text."""
+    columns = ", ".join(f"{each.sql} AS {name}" for name, each in LABEL_FIELDS.items() if each.sql)
+    return f"""
+WITH chosen AS (SELECT * FROM item_rows WHERE {where}),
+people AS (SELECT * FROM human_labels WHERE {where}),
+apart AS (
+    SELECT item, v.target AS target, v.criterion AS criterion, list({_SAID} ORDER BY nth) AS said
+    FROM (SELECT item, unnest(parts) AS v, generate_subscripts(parts, 1) AS nth
+          FROM (SELECT item, {_PARTS} AS parts FROM chosen))
+    GROUP BY ALL
+),
+judged AS (
+    SELECT item, '{ITEM}' AS target, '{CORRECT}' AS criterion, [{_SAID} FOR v IN verdicts IF {_OF_ITEM}] AS said
+    FROM chosen
+    UNION ALL
+    SELECT item, target, criterion, said FROM apart
+    FULL JOIN (SELECT item, target, criterion FROM people WHERE NOT ({OWN})) USING (item, target, criterion)
+),
+about AS (
+    SELECT c.*, j.target, j.criterion, {_PEOPLE}, coalesce(j.said, []) AS said
+    FROM judged j JOIN chosen c USING (item) LEFT JOIN people p USING (item, target, criterion)
+),
+o AS (SELECT * EXCLUDE ({", ".join(SCORING)}), '{policy}' AS policy, {_LAST}, said || {_ALONE} AS automatic FROM about)
+SELECT o.item, {columns} FROM o JOIN runs r USING (run)
+"""
+
+
+def labels_view(policy: Policy) -> str:
+    return f"CREATE OR REPLACE TEMP VIEW labels AS {labels_sql(policy)}"

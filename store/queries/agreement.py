@@ -1,18 +1,54 @@
-"""What annotators said of the items of a view, as figures of agreement are made of it."""
+"""What annotators said of the items of a view, as figures of agreement are made of it.
+
+Items of a view that somebody spoke of, with what everybody thinks of them.
+
+What annotators do not agree on in the items of a view.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fcreview.agreement.ratings import Rating
-from fcreview.agreement.repeats import Repeated
-from fcreview.store.queries.spoken import spoken_of
+from fcreview.model.decision import Dispute, disputes
+from fcreview.model.review import ItemKey, Opinion
+from fcreview.stats.agreement import Rating
+from fcreview.stats.self_agreement import Repeated
+from fcreview.store.queries.item_order import FROM, condition
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from fcreview.store.reviews.tables import ReviewTables
+    from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.rows import View
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """One answer to one item."""
+
+    item: int
+    key: ItemKey
+    hashes: tuple[str, str]
+    """Of the answer: prediction and golden."""
+    opinions: list[Opinion]
+
+
+def spoken_of(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> Iterator[Spoken]:
+    """In the order in which items were first spoken of. Where runs of one model hold the same answer to the same item,
+    it is there once. FilterError for a filter that is not understood."""
+    where, params, _ = condition(view, blind=False)
+    text = f"SELECT i.item {FROM} WHERE h.item IS NOT NULL AND ({where})"
+    chosen = {item for (item,) in connection.execute(text, params).fetchall()}
+    for key, references in reviews.spoken_of():
+        answers = {
+            (prediction_hash, golden_hash): item
+            for item, prediction_hash, golden_hash in reversed(references)
+            if item in chosen
+        }
+        for hashes, item in answers.items():
+            yield Spoken(item, key, hashes, reviews.opinions(key, *hashes))
 
 
 def ratings(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[Rating]:
@@ -41,3 +77,28 @@ def repeated(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) 
                 if said.verdict is not None and (about := (said.target, said.criterion)) in held
             ]
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Disputed:
+    """A dispute and where it is."""
+
+    item: int
+    dispute: Dispute
+
+
+def disputed(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[Disputed]:
+    """What is not settled, in the order of items. FilterError for a filter that is not understood."""
+    found = [
+        Disputed(of.item, dispute)
+        for of in spoken_of(connection, reviews, view)
+        if len(of.opinions) > 1
+        for dispute in disputes(of.key, of.opinions, reviews.build(of.item))
+    ]
+    return sorted(found, key=lambda each: each.item)
+
+
+def disputed_in(reviews: ReviewTables, item: int) -> list[Dispute]:
+    """What is not settled of one item. KeyError if there is no such item."""
+    key, *hashes = reviews.reference(item)
+    return disputes(key, reviews.opinions(key, *hashes), reviews.build(item))

@@ -8,13 +8,13 @@ from typing import Any
 import orjson
 from duckdb import DuckDBPyConnection
 
-from fcreview.model import Run
+from fcreview.model.item import Run
+from fcreview.model.wording import Stated, stated
 from fcreview.store.filters.keys import ERROR
-from fcreview.store.queries.pages import FROM, condition
-from fcreview.store.reviews.effective import EFFECTIVE
+from fcreview.store.queries.item_order import FROM, condition
+from fcreview.store.reviews.verdict_sql import EFFECTIVE
 from fcreview.store.rows import RunRow, View
 from fcreview.store.workspace import Workspace
-from fcreview.text.stated import Stated, stated
 
 _FACETS = {
     "category": "i.category",

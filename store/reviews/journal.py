@@ -20,13 +20,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.errors import FcreviewError
-from fcreview.opinions import last_act, retractions
-from fcreview.review import PARTS, Event, ItemKey, Said
-from fcreview.store.annotators import check_annotator, same_file
-from fcreview.store.kept import LARGEST_JOURNAL, check_file, check_size, open_fresh, read_source
-from fcreview.store.modes import make_folder, share
-from fcreview.store.reviews.lines import LineError, parse_line, seal
-from fcreview.store.reviews.reader import JournalReader, torn_file
+from fcreview.model.decision import last_act, retractions
+from fcreview.model.review import PARTS, Event, ItemKey, Said
+from fcreview.store.reviews.journal_format import LineError, parse_line, seal
+from fcreview.store.reviews.journal_reader import JournalReader, torn_file
+from fcreview.store.safe_files import (
+    LARGEST_JOURNAL,
+    check_file,
+    check_size,
+    make_folder,
+    open_fresh,
+    read_source,
+    share,
+)
+from fcreview.store.workspace import check_annotator, same_file
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace

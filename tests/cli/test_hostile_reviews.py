@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.review import Event, ItemKey
-from fcreview.store.reviews.lines import seal
+from fcreview.model.review import Event, ItemKey
+from fcreview.store.reviews.journal_format import seal
 
 Cli = Callable[..., Any]
 FLOOD = "e" + "\u0301" * 5000

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.extra import Automatic, Erratum, Extra, RecordPlace, StateDifference
+from fcreview.model.item import Automatic, Erratum, Extra, RecordPlace, StateDifference
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),

@@ -8,10 +8,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from fcreview.model import Source
-from fcreview.rollup import DISPUTED, SCORING, SETTLED, DecidedBy, agreed, automatic, effective
-from fcreview.store.reviews.effective import deciding
-from fcreview.store.reviews.effective import effective as effective_sql
+from fcreview.model.item import Source
+from fcreview.model.verdict import DISPUTED, SCORING, SETTLED, DecidedBy, agreed, automatic, effective
+from fcreview.store.reviews.verdict_sql import deciding
+from fcreview.store.reviews.verdict_sql import effective as effective_sql
 
 SOURCES: tuple[Source, ...] = SCORING
 HOW: tuple[DecidedBy | None, ...] = (None, "disputed", *SETTLED)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.targets import Target, call_of, is_address, part_of, words
+from fcreview.model.address import Target, call_of, is_address, part_of, words
 
 TARGETS = st.builds(
     lambda turn, call, path: Target(turn, call, path if call is not None else None),

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.calls.paths import child, steps
-from fcreview.model import Accept, Fields
-from fcreview.values import TOO_DEEP, accept_from_json, brief, json_safe, to_json_text
+from fcreview.model.item import Accept, Fields
+from fcreview.model.json_value import TOO_DEEP, accept_from_json, brief, child, json_safe, steps, to_json_text
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 json_values: st.SearchStrategy[Any] = st.recursive(

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.exporters.registry import EXPORTERS
-from fcreview.review import Said
-from fcreview.store.reviewer import Reviewer
+from fcreview.exporters.base import EXPORTERS
+from fcreview.model.review import Said
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from tests.exporters.exported import DIALOGUES, NOTE, QUESTIONS, ROWS
 from tests.figures.conftest import opened

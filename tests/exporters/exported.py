@@ -9,9 +9,8 @@ from typing import Any
 
 import duckdb
 
-from fcreview.exporters.base import FileFormat, FolderFormat, Sink, Source
-from fcreview.exporters.labelstudio import NAMES
-from fcreview.exporters.registry import FORMATS
+from fcreview.exporters.base import FORMATS, FileFormat, FolderFormat, Sink, Source
+from fcreview.exporters.label_studio import NAMES
 
 NOTE = '=HYPERLINK("http://x","y")\nsecond; "line"'
 ROWS: list[dict[str, Any]] = [

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fcreview.cli.reporting.parts import figures_of
+from fcreview.cli.report_data import figures_of
 from fcreview.exporters.base import Benchmarks
 from fcreview.exporters.export import export
-from fcreview.figures import FigureSource
 from fcreview.importers.registry import discover, golden_problem, regolden, rewrite, summaries
-from fcreview.model import Run
-from fcreview.plan import RunPlan
-from fcreview.review import Event
+from fcreview.model.item import Run
+from fcreview.model.metric import FigureSource
+from fcreview.model.review import Event
+from fcreview.run_plan import RunPlan
 from fcreview.store.store import Store
 from tests.figures.reviewed import Reviewed, Said
 from tests.sharing import Imports

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from fcreview.errors import WRONG_USAGE
-from fcreview.exporters.base import ExportError
+from fcreview.exporters.base import FORMATS, ExportError
 from fcreview.exporters.export import export
-from fcreview.exporters.registry import FORMATS
-from fcreview.store.connecting import StoreError
+from fcreview.store.database import StoreError
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from tests.exporters.exported import NOTE, ROWS
@@ -100,7 +99,7 @@ def test_nothing_is_handed_out_in_blind_mode(store: Store) -> None:
 @pytest.mark.process
 def test_help_names_every_format_without_loading_one() -> None:
     text = (
-        "import sys, fcreview.cli.commands.reviewing.export as command\n"
+        "import sys, fcreview.cli.commands.export as command\n"
         "print(command.FORMAT_HELP)\n"
         "print(sorted(name for name in sys.modules if name.startswith('fcreview.exporters.') or name == 'duckdb'))\n"
     )
@@ -108,4 +107,4 @@ def test_help_names_every_format_without_loading_one() -> None:
     for each in FORMATS:
         assert f"{each.name} " in told
         assert each.help in told
-    assert "['fcreview.exporters.base', 'fcreview.exporters.registry']" in told
+    assert "['fcreview.exporters.base']" in told

@@ -16,8 +16,8 @@ import pytest
 from fcreview.exporters.base import ExportError
 from fcreview.exporters.export import export
 from fcreview.importers.registry import discover, golden_problem, read_plan
-from fcreview.model import Item
-from fcreview.review import Event
+from fcreview.model.item import Item
+from fcreview.model.review import Event
 from tests.exporters.rewriting import Lent
 from tests.figures.reviewed import Reviewed, Said
 from tests.sharing import Imports

@@ -13,12 +13,12 @@ import pytest
 from fcreview.exporters.csv import cell
 from fcreview.exporters.export import export
 from fcreview.importers.registry import discover, read_plan
-from fcreview.review import Said
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.model.review import Said
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.labels.fields import shapes
-from fcreview.store.labels.reading import Choice
-from fcreview.store.reviewer import Reviewer
+from fcreview.store.labels.read import Choice
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace

@@ -8,8 +8,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from fcreview.store.connecting import StoreError
-from fcreview.store.labels import parquet
+from fcreview.store.database import StoreError
+from fcreview.store.labels import read
 from fcreview.store.labels.fields import JSON
 
 
@@ -17,7 +17,7 @@ from fcreview.store.labels.fields import JSON
 def test_rows_of_megabytes_are_written(tmp_path: Path) -> None:
     row = json.dumps({"item": "a", "calls": [{"name": "f", "arguments": {"x": "y" * 4_000_000}}]})
     shapes = {"item": "VARCHAR", "calls": [{"name": "VARCHAR", "arguments": JSON}]}
-    parquet.write_parquet(tmp_path / "labels", shapes, [[row] * 12] * 2)
+    read.write_parquet(tmp_path / "labels", shapes, [[row] * 12] * 2)
     (count,) = duckdb.execute(
         "SELECT sum(length(calls[1].arguments)) FROM read_parquet(?)", [str(tmp_path / "labels")]
     ).fetchall()
@@ -25,8 +25,8 @@ def test_rows_of_megabytes_are_written(tmp_path: Path) -> None:
 
 
 def test_what_is_too_large_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fcreview.store.connecting.ROOM", "16MB")
-    monkeypatch.setattr(parquet, "MEMORY", "16MB")
+    monkeypatch.setattr("fcreview.store.database.ROOM", "16MB")
+    monkeypatch.setattr(read, "MEMORY", "16MB")
     row = json.dumps({"item": "a" * 4_000_000})
     with pytest.raises(StoreError, match="more memory than the 16MB"):
-        parquet.write_parquet(tmp_path / "labels", {"item": "VARCHAR"}, [[row] * 12])
+        read.write_parquet(tmp_path / "labels", {"item": "VARCHAR"}, [[row] * 12])

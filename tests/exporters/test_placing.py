@@ -13,12 +13,10 @@ from pathlib import Path
 import pytest
 
 from fcreview.errors import WRONG_USAGE
-from fcreview.exporters import placing
-from fcreview.exporters.base import ExportError, FileFormat, FolderFormat, Sink, Source
-from fcreview.exporters.export import export
-from fcreview.exporters.placing import new_file
-from fcreview.exporters.registry import EXPORTERS
-from fcreview.store.filters.language import FilterError
+from fcreview.exporters import export as placing
+from fcreview.exporters.base import EXPORTERS, ExportError, FileFormat, FolderFormat, Sink, Source
+from fcreview.exporters.export import export, new_file
+from fcreview.store.filters.parser import FilterError
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from tests.exporters.exported import rows_of
@@ -28,7 +26,7 @@ import os, signal, sys
 from pathlib import Path
 from fcreview.exporters.base import FileFormat, FolderFormat
 from fcreview.exporters.export import export
-from fcreview.exporters.registry import EXPORTERS
+from fcreview.exporters.base import EXPORTERS
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fcreview.exporters.base import EXPORTERS
 from fcreview.exporters.export import export
-from fcreview.exporters.registry import EXPORTERS
-from fcreview.review import FAULTS, Said
-from fcreview.rollup import Policy
+from fcreview.model.review import FAULTS, Said
+from fcreview.model.verdict import Policy
 from fcreview.store.labels.fields import JSON, LABEL_FIELDS, Shape
-from fcreview.store.labels.placing import File, Placed, take_in
-from fcreview.store.reviewer import Reviewer
+from fcreview.store.labels.import_labels import File, Placed, take_in
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from tests.exporters.exported import ROWS

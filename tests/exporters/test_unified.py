@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from fcreview.exporters.golden.unified import unified
+from fcreview.exporters.golden_patch import unified
 from tests.examples import examples
 
 LINES = st.lists(

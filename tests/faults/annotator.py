@@ -9,9 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-from fcreview.review import Said
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.review import Said
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace

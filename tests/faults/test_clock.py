@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.store.reviews import journal
-from fcreview.store.reviews.reader import check_journals
+from fcreview.store.reviews.journal_reader import check_journals
 from fcreview.store.workspace import find_workspace
 from tests.commands import in_this_process
 

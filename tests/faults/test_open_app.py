@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.reviews.reader import read_journals
+from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import find_workspace
 from tests.faults.processes import LONG, processes_with, times
 from tests.faults.pty_program import OnTerminal

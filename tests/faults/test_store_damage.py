@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.reviews.reader import read_journals
+from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import find_workspace
 from tests.commands import PROGRAM, Done, in_this_process
 from tests.faults.processes import times

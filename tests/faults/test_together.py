@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.reviews.reader import check_journals, read_journals
+from fcreview.store.reviews.journal_reader import check_journals, read_journals
 from fcreview.store.workspace import find_workspace
 from tests.commands import PROGRAM, in_this_process
 from tests.faults.processes import LONG, times

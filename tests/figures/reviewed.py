@@ -10,11 +10,11 @@ from typing import Any
 
 import orjson
 
-from fcreview.cli.reporting.parts import Part as RunPart
-from fcreview.cli.reporting.parts import combined_of, figures_of, parts_of
-from fcreview.figures import FigureSource, Key
-from fcreview.review import OWN, Event, ItemKey
-from fcreview.rollup import SCORING
+from fcreview.cli.report_data import Part as RunPart
+from fcreview.cli.report_data import combined_of, figures_of, parts_of
+from fcreview.model.metric import FigureSource, Key
+from fcreview.model.review import OWN, Event, ItemKey
+from fcreview.model.verdict import SCORING
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 

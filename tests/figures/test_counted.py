@@ -8,10 +8,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from fcreview.cli.reporting.parts import figures_of
-from fcreview.figures import SOURCES, Scored
+from fcreview.cli.report_data import figures_of
 from fcreview.importers.registry import beside, counts
-from fcreview.review import OWN
+from fcreview.model.metric import SOURCES, Scored
+from fcreview.model.review import OWN
 from tests.figures.reviewed import Reviewed, Said
 
 Opened = Callable[[Sequence[Path]], Reviewed]

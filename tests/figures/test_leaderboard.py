@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.reporting.parts import figures_of
-from fcreview.figures import Key
+from fcreview.cli.report_data import figures_of
+from fcreview.model.metric import Key
 from tests.examples import only_long
 from tests.figures.reviewed import Reviewed
 

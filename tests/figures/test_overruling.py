@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.figures import FigureSource, Key
+from fcreview.model.metric import FigureSource, Key
 from tests.figures.reviewed import Reviewed, Said, changed
 
 Opened = Callable[[Sequence[Path]], Reviewed]

@@ -13,16 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.figures import Scored
-from fcreview.importers.acebench.check_agent import check_end_state, leading_share, process_accuracy
-from fcreview.importers.acebench.check_normal import check
+from fcreview.importers.acebench.agent import read_history
+from fcreview.importers.acebench.checker import check, check_end_state, leading_share, process_accuracy
 from fcreview.importers.acebench.decode import Undecodable, decode
-from fcreview.importers.acebench.figures import figures
-from fcreview.importers.acebench.history import read_history
+from fcreview.importers.acebench.leaderboard import figures
 from fcreview.importers.acebench.normal import golden_calls, messages
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import Item
-from fcreview.plan import RunPlan
+from fcreview.model.item import Item
+from fcreview.model.metric import Scored
+from fcreview.run_plan import RunPlan
 
 
 def items(plan: RunPlan) -> Iterator[Item]:

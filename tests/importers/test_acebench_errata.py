@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.errata.entry import Entry, question_hash
-from fcreview.errata.file import Errata, read_errata, write_errata
-from fcreview.errata.rules import parse_rule
+from fcreview.corrections.equivalence import parse_rule
+from fcreview.corrections.errata_file import Errata, read_errata, write_errata
+from fcreview.corrections.erratum import Entry, question_hash
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import ImportIssue, Item
-from fcreview.plan import RunPlan
+from fcreview.model.item import ImportIssue, Item
+from fcreview.run_plan import RunPlan
 
 FAILING = "normal_single_turn_single_function_3"
 INCOMPLETE = "special_incomplete_1"

@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.figures import Scored
-from fcreview.importers.complexfuncbench.calls import judge_calls
-from fcreview.importers.complexfuncbench.figures import figures
+from fcreview.importers.complexfuncbench.calls import domain, golden_path, judge_calls, made
+from fcreview.importers.complexfuncbench.checker import error_word, format_error, gate, rule_equal
+from fcreview.importers.complexfuncbench.leaderboard import figures
 from fcreview.importers.complexfuncbench.log import read_log
-from fcreview.importers.complexfuncbench.rules import error_word, format_error, gate, rule_equal
-from fcreview.importers.complexfuncbench.sample import domain, golden_path, made
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import Item
+from fcreview.model.item import Item
+from fcreview.model.metric import Scored
 
 TIERS = {"rule": "rule", "exact_params": "exact", "response": "response", "llm": "judge", "format": "format"}
 

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.figures import SOURCES
-from fcreview.importers.confetti.acts import act_confusion, acts_match
-from fcreview.importers.confetti.chains import chains
-from fcreview.importers.confetti.figures import parameter_validity
-from fcreview.importers.confetti.soft import soft_score, token_f1
+from fcreview.importers.confetti.checker import act_confusion, acts_match, chains, soft_score, token_f1
+from fcreview.importers.confetti.leaderboard import parameter_validity
 from fcreview.importers.registry import discover, figures, read_plan
-from fcreview.model import Item
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.model.item import Item
+from fcreview.model.metric import SOURCES
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
 

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from fcreview.figures import Figure, Scored
 from fcreview.importers.registry import IMPORTERS, discover, figures, read_plan
-from fcreview.model import ImportIssue, Item
-from fcreview.values import json_safe
+from fcreview.model.item import ImportIssue, Item
+from fcreview.model.json_value import json_safe
+from fcreview.model.metric import Figure, Scored
 from tests.examples import examples
 
 NAMES = sorted(IMPORTERS)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from fcreview.importers.generic.find import FIELDS
+from fcreview.importers.generic.discovery import FIELDS
 from fcreview.importers.generic.schema import Record, json_schema
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import ImportIssue, Item
+from fcreview.model.item import ImportIssue, Item
 
 USER = {"role": "user", "content": "hi"}
 

@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.figures import Scored
-from fcreview.importers.hammerbench.check import arguments_ok, check
-from fcreview.importers.hammerbench.dialogue import EXTERNAL, user
-from fcreview.importers.hammerbench.figures import figures
-from fcreview.importers.hammerbench.files import split_id
-from fcreview.importers.hammerbench.parse import family, parse
+from fcreview.importers.hammerbench.checker import arguments_ok, check
+from fcreview.importers.hammerbench.dialogue import EXTERNAL, family, parse, user
+from fcreview.importers.hammerbench.discovery import split_id
+from fcreview.importers.hammerbench.leaderboard import figures
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import Item
-from fcreview.plan import RunPlan
+from fcreview.model.item import Item
+from fcreview.model.metric import Scored
+from fcreview.run_plan import RunPlan
 
 LOGS = [
     *(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.hammerbench.rouge import similarity
+from fcreview.importers.hammerbench.checker import similarity
 
 WORDS = ["a", "b", "Oslo", "5", "5.5", "v1.2.0", "...", ". ", "é", "ß", "İ", "café", "\u3000", "\u2028", "\t", "?", "!",
          "明天", "上午九点", "4月12日", "。", "！", "𠀀", "한", "x.y", "-1", "''", "."]  # fmt: skip

@@ -28,7 +28,7 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     package = tmp_path / "importers" / NAME
     package.mkdir(parents=True)
     (package / "__init__.py").write_text('"""ToyBench."""\n')
-    for part in ("find", "figures", "read"):
+    for part in ("discovery", "leaderboard", "read"):
         (package / f"{part}.py").write_text(after(page, f"`importers/{NAME}/{part}.py`:"))
     run = tmp_path / "samples" / NAME / "toybench_maple-8b.jsonl"
     run.parent.mkdir(parents=True)

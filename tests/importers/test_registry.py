@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.figures import Scored
 from fcreview.importers import registry
-from fcreview.importers.common.gather import NO_TEXT
+from fcreview.importers.common.discovery import NO_TEXT
 from fcreview.importers.registry import IMPORTERS, discover, figures, read_plan
-from fcreview.model import ImportIssue, Item, Run
-from fcreview.plan import Found, RunPlan
+from fcreview.model.item import ImportIssue, Item, Run
+from fcreview.model.metric import Scored
+from fcreview.run_plan import Found, RunPlan
 
 
 class Other:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fcreview.importers.registry import IMPORTERS, discover, golden_draft, golden_problem, read_plan, regraded
-from fcreview.model import Item, Run
+from fcreview.model.item import Item, Run
 
 Sample = tuple[Run, Item, Any]
 
@@ -87,7 +87,7 @@ def test_multi_turn_verdicts_are_not_recomputed(sampled: list[Sample]) -> None:
 def test_a_later_snapshot_keeps_what_the_first_one_decided(
     sampled: list[Sample], error: str, expected: bool | None
 ) -> None:
-    from fcreview.importers.hammerbench.writing.regrade import passes
+    from fcreview.importers.hammerbench.writeback import passes
 
     run, item, _ = next(
         (run, item, record)

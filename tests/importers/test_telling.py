@@ -7,16 +7,14 @@ from typing import Any
 
 import pytest
 
-from fcreview.extra import ABSENT, StateDifference
 from fcreview.importers.acebench import agent, normal
-from fcreview.importers.acebench.milestones import best_sequence, in_words, met, pairs_of
-from fcreview.importers.acebench.states import MOST, state_differences
-from fcreview.importers.confetti.calls import fill as confetti_call
-from fcreview.importers.confetti.sources import Sources
+from fcreview.importers.acebench.agent import MOST, best_sequence, in_words, met, pairs_of, state_differences
+from fcreview.importers.confetti.discovery import Sources
+from fcreview.importers.confetti.read import fill as confetti_call
 from fcreview.importers.hammerbench.snapshot import Given
 from fcreview.importers.hammerbench.snapshot import fill as hammer
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import Call, Item, Message
+from fcreview.model.item import ABSENT, Call, Item, Message, StateDifference
 
 HISTORY = """\
 |---------------|-----------|-----------|---------------------|

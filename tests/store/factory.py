@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fcreview.extra import Extra
-from fcreview.model import Accept, ArgumentDiff, Call, ImportIssue, Item, Message, Pair, Run, Verdict
-from fcreview.plan import RunPlan
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.model.item import Accept, ArgumentDiff, Call, Extra, ImportIssue, Item, Message, Pair, Run, Verdict
+from fcreview.run_plan import RunPlan
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import ImportSummary
 from fcreview.store.workspace import Workspace, find_workspace
 

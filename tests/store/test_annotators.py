@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.review import ItemKey, Said
-from fcreview.store.annotators import AnnotatorError, check_annotator, safe_annotator
+from fcreview.model.review import ItemKey, Said
 from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.workspace import Workspace
+from fcreview.store.workspace import AnnotatorError, Workspace, check_annotator, safe_annotator
 
 
 @pytest.fixture

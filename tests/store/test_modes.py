@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.review import ItemKey, Said
-from fcreview.store.importing.import_runs import import_runs
-from fcreview.store.own import Own
+from fcreview.model.review import ItemKey, Said
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.workspace import find_workspace
+from fcreview.store.workspace import Own, find_workspace
 from tests.store.factory import read, write_run
 
 KEY = ItemKey("bfcl", "V4", "en", "maple-8b", "simple", "simple_0")

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.own import Own
+from fcreview.store.workspace import Own
 
 
 def test_each_kind_of_each_annotator_is_apart(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.model import Run
-from fcreview.store.comparing.run_lists import GROUPED_BY, SORTED_BY, folder_of, grouped, matching, ordered
+from fcreview.model.item import Run
+from fcreview.store.queries.run_lists import GROUPED_BY, SORTED_BY, folder_of, grouped, matching, ordered
 from fcreview.store.rows import RunRow
 
 

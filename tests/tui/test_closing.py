@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.reviews.reader import read_journals
+from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.rows import View
-from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.screens.item_pane import ItemScreen
 from tests.tui.at_once import press, until
 
 pytestmark = pytest.mark.slow  # questions that do not end

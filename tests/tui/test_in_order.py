@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from fcreview.tui.in_order import Act, InOrder
+from fcreview.tui.action_queue import Act, InOrder
 
 
 def act(done: list[str], name: str, result: bool = True, gate: asyncio.Event | None = None) -> Act:

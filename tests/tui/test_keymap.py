@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from fcreview.tui.item.asked import Asked
-from fcreview.tui.item.status import status_line
+from fcreview.tui.actions import ACTIONS, TOGETHER
 from fcreview.tui.keymap import NO_KEY, KeymapError, first_keys, in_force, key_name, keymap
-from fcreview.tui.keytable import ACTIONS, TOGETHER
-from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.review.judge import Asked
+from fcreview.tui.review.status import status_line
+from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.text.lines import plain
 
 

@@ -15,20 +15,19 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
-from fcreview.review import Event, Said
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.review import Event, Said
 from fcreview.store.reviews.journal import Journal, JournalError
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.screens.fault import FaultScreen
-from fcreview.tui.screens.item import ItemScreen
-from fcreview.tui.screens.note import NoteScreen
+from fcreview.tui.screens.dialogs import FaultScreen, NoteScreen
+from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain
-from fcreview.tui.widgets.document import LineBar
+from fcreview.tui.widgets.document_view import LineBar
 from tests.store.factory import Imported
 from tests.tui.at_once import press, until
 from tests.tui.idle import held_threads

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.review import Said
+from fcreview.model.review import Said
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.session import Session, SessionError

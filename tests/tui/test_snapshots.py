@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.importers.registry import discover, read_plan
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import View
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.app import FcreviewApp

@@ -13,13 +13,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
-from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.screens.item import ItemScreen
-from fcreview.tui.screens.panes.item import ItemPane
+from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 

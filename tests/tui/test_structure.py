@@ -14,7 +14,7 @@ FILES = {
     "fcreview." + ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
     for file in sorted(TUI.rglob("*.py"))
 }
-STORE_MODULES = ("fcreview.store.rows", "fcreview.store.comparing.run_lists", "fcreview.store.filters")
+STORE_MODULES = ("fcreview.store.rows", "fcreview.store.queries.run_lists", "fcreview.store.filters")
 """What screens and widgets may know of the store: rows, lists of them, and the text of filters."""
 ASKING = {"store", "reviewer"}
 
@@ -84,7 +84,7 @@ def test_a_circle_would_be_found() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == ["b", "c", "b"]
 
 
-@pytest.mark.parametrize("room", ["document", "text", "queue", "item", "palette", "runs"])
+@pytest.mark.parametrize("room", ["item_view", "text", "queue", "review", "palette"])
 def test_what_is_pure_needs_no_textual(room: str) -> None:
     """`fcreview show` prints through document/ without the library; screens' parts are tried without an app."""
     for module in GRAPH:
@@ -94,7 +94,7 @@ def test_what_is_pure_needs_no_textual(room: str) -> None:
 
 def test_keys_of_a_configuration_are_checked_without_textual() -> None:
     assert not {name for name in reached("fcreview.tui.keymap") if name.split(".")[0] == "textual"}
-    assert "textual.binding" in reached("fcreview.tui.keys"), "the search sees what it is for"
+    assert "textual.binding" in reached("fcreview.tui.key_bindings"), "the search sees what it is for"
 
 
 def loose(tree: ast.AST) -> Iterator[str]:
@@ -126,7 +126,7 @@ def test_screens_and_widgets_reach_the_store_by_questions_only() -> None:
         "from fcreview.store.store import Store",
         "def action_tag(self): self.session.store.facets(view)",
         "def __init__(self, reviewer): self._reviewer = reviewer",
-        "if TYPE_CHECKING:\n    from fcreview.store.reviewer import Reviewer",
+        "if TYPE_CHECKING:\n    from fcreview.store.reviews.reviewer import Reviewer",
     ],
 )
 def test_a_screen_that_asks_on_the_loop_would_be_found(text: str) -> None:

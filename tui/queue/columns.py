@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fcreview.sanitise import visible
+from fcreview.model.sanitize import visible
+from fcreview.model.wording import filled
 from fcreview.store.rows import Extent, QueueRow
-from fcreview.text.columns import filled
-from fcreview.tui.text.format import centre, cut, cut_difference, cut_middle, cut_type
-from fcreview.tui.text.lines import Line, Part
+from fcreview.tui.text.lines import Line, Part, centre, cut, cut_difference, cut_middle, cut_type
 from fcreview.tui.text.theme import symbols, verdict_style
 
 VERDICTS = (("official", "off"), ("rule", "rule"), ("judge", "judge"), ("you", "you"))

@@ -7,16 +7,26 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from fcreview.sanitise import visible, width
+from fcreview.model.sanitize import visible, width
+from fcreview.model.wording import NO_DATASET, count_of
 from fcreview.store.rows import CHOOSING, RunRow, View
-from fcreview.text.words import NO_DATASET, count_of
 from fcreview.tui.queue.state import SHUFFLED
-from fcreview.tui.text.format import cut, cut_middle, rate_of, recomputed, waiting_words
-from fcreview.tui.text.lines import Line, Part, line_width, rule, spread
+from fcreview.tui.text.lines import (
+    Line,
+    Part,
+    cut,
+    cut_middle,
+    line_width,
+    rate_of,
+    recomputed,
+    rule,
+    spread,
+    waiting_words,
+)
 from fcreview.tui.text.theme import symbols
 
 if TYPE_CHECKING:
-    from fcreview.estimate.share import Share
+    from fcreview.stats.estimation import Share
 
 HALF_WIDTH = 0.02
 """That the interval of the corrected rate is to reach."""

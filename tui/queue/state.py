@@ -1,13 +1,98 @@
-"""What the queue shows, as the person set it."""
+"""What the queue shows, as the person set it.
+
+What an annotator typed into the filter line, and the filters kept under names: the same in the next session.
+
+`history`: {"filter": [text], "search": [text]}, the latest last; a workspace that cannot be written to keeps none
+beyond the session.
+
+The queue's levels: what was set and where the cursor stood before each list or filter that led further in. Pure.
+
+Where a person left the queue, kept in the workspace until the program is opened again.
+
+`positions`: {"scope": [run], "blind": bool, "levels": [{where, search, queue, seed, run, item, line, via}]}, the last
+of them the queue as it was left.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from fcreview.store.filters.language import Filter, parse, quote
-from fcreview.store.filters.narrowing import FAILING, narrowed
+from fcreview.matching.clusters import Cluster
+from fcreview.store.filters import saved
+from fcreview.store.filters.build import FAILING, narrowed
+from fcreview.store.filters.parser import Filter, FilterError, parse, quote
+from fcreview.store.filters.tokens import LONGEST
 from fcreview.store.rows import QUEUES, TELLING, View
+from fcreview.store.workspace import Own
+
+FOLDER = "history"
+KINDS = ("filter", "search")
+MOST = 100
+"""Texts of a kind that are kept: the latest."""
+
+
+class Typed:
+    """Of one annotator in one workspace. A blind one is offered nothing that they could not use: a filter that tells
+    verdicts, typed or saved at another time, is left out."""
+
+    def __init__(self, own: Own, *, blind: bool = False) -> None:
+        self._own = own
+        self.blind = blind
+        self._typed: dict[str, list[str]] | None = None
+
+    def history(self, kind: str) -> list[str]:
+        """The latest last."""
+        typed = self._read().get(kind, [])
+        if not self.blind or kind != "filter":
+            return list(typed)
+        return [text for text in typed if not (saved.problem(text, blind=True) and not saved.problem(text))]
+
+    def remember(self, kind: str, text: str) -> None:
+        typed = self._read().setdefault(kind, [])
+        typed[:] = [*(each for each in typed if each != text), text][-MOST:]
+        self._own.keep(FOLDER, dict(self._read()))
+
+    def _read(self) -> dict[str, list[str]]:
+        if self._typed is None:
+            found = self._own.read(FOLDER)
+            self._typed = {kind: _texts(found.get(kind)) for kind in KINDS}
+        return self._typed
+
+    # -- filters that have names
+
+    @property
+    def every(self) -> dict[str, str]:
+        return saved.saved(self._own)
+
+    @property
+    def usable(self) -> dict[str, str]:
+        return {name: text for name, text in self.every.items() if not self.problem(text)}
+
+    def problem(self, text: str) -> str:
+        """Why it is not understood here; empty if it is."""
+        return saved.problem(text, blind=self.blind)
+
+    def expanded(self, text: str) -> str:
+        """With what each `@name` stands for. FilterError, with its place, for what is not understood."""
+        return saved.expanded(text, self.every, blind=self.blind)
+
+    def save(self, name: str, text: str) -> None:
+        """SavedError or FilterError say why not."""
+        saved.save(self._own, name, text)
+
+    def forget(self, name: str) -> bool:
+        """Whether there was one. SavedError if it cannot be taken away."""
+        return saved.forget(self._own, name)
+
+
+def _texts(found: object) -> list[str]:
+    """Of a file that anybody may have written to."""
+    if not isinstance(found, list):
+        return []
+    return [text for text in found if isinstance(text, str) and 0 < len(text) <= LONGEST][-MOST:]
+
 
 ORDERS = {
     "failures": "failing items first",
@@ -134,3 +219,139 @@ class QueueState:
         if queue == self.queue and queue in SHUFFLED:
             self.seed += 1
         self.queue = queue
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where the cursor stands in a view of the queue: on the item if the view holds it, else on the line."""
+
+    item: int | None = None
+    """Its number in the store, which does not outlive an import."""
+    line: int = 0
+    name: tuple[str, int] | None = None
+    """Its id and its run: what it is found by in another session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Clusters of one grouping."""
+
+    clusters: Sequence[Cluster]
+    failures: int
+    """Of the view, whether a cluster tells of them or not."""
+
+
+@dataclass(slots=True)
+class ClusterPlace:
+    """How the list of clusters of one level was left: its grouping, its folds, its cursor."""
+
+    by: int = 0
+    unfolded: set[str] = field(default_factory=set)
+    terms: tuple[str, ...] = ()
+    """Of the line that the cursor is on."""
+    counted: dict[int, Counted] = field(default_factory=dict)
+    """As they were counted last, by what `calls.clusters.counted` says: shown until they are counted anew."""
+
+
+@dataclass(slots=True)
+class Places:
+    """Where the lists of one level were left."""
+
+    clusters: ClusterPlace = field(default_factory=ClusterPlace)
+    taken: dict[str, Any] = field(default_factory=dict)
+    """What was chosen last, by the list's name."""
+
+
+@dataclass(slots=True)
+class Level:
+    """A level that was left for the one below it."""
+
+    setting: Setting
+    standing: Standing
+    via: str = ""
+    """The list that led further in: going back shows it again. Empty for what was typed."""
+    places: Places = field(default_factory=Places)
+
+
+class Levels:
+    """From the outermost in. `places` are those of the level that is shown."""
+
+    def __init__(self, state: QueueState, above: Sequence[Level] = ()) -> None:
+        self._state = state
+        self.above = list(above)
+        self.places = Places()
+
+    def go_in(self, setting: Setting, standing: Standing, via: str = "") -> None:
+        """What is set now lies below what was set before; nothing if that is the same."""
+        if setting != self._state.setting:
+            self.above.append(Level(setting, standing, via, self.places))
+            self.places = Places()
+
+    def back(self) -> Level | None:
+        """The level above, set as it was; None from the outermost."""
+        if not self.above:
+            return None
+        level = self.above.pop()
+        self._state.restore(level.setting)
+        self.places = level.places
+        return level
+
+    def clear(self) -> None:
+        """All items of the run: what lies above shows another one."""
+        self._state.clear()
+        self.above = [level for level in self.above if level.setting.run != self._state.run]
+
+
+def as_json(setting: Setting, standing: Standing) -> dict[str, Any]:
+    """{where, search, queue, seed, run, items, item: [id, run] or null, line}: the item by what it keeps over imports,
+    `items` by their numbers."""
+    kept = asdict(setting)
+    del kept["file"]  # only what is opened again has one
+    return {**kept, "item": standing.name, "line": standing.line}
+
+
+def of_json(kept: Mapping[str, Any]) -> tuple[Setting, Standing]:
+    """What `as_json` gave. ValueError, TypeError or KeyError for anything else."""
+    run, item = kept["run"], kept["item"]
+    texts = {name: kept[name] for name in ("where", "search", "queue")}
+    if not all(isinstance(text, str) for text in texts.values()) or not (run is None or isinstance(run, int)):
+        raise ValueError("no level")
+    named = None
+    if item is not None:
+        name, of = item
+        named = str(name), int(of)
+    items = tuple(map(int, kept.get("items", ())))
+    return Setting(**texts, seed=int(kept["seed"]), run=run, items=items), Standing(None, int(kept["line"]), named)
+
+
+POSITIONS_FOLDER = "positions"
+MOST_POSITIONS = 20
+"""Levels that are kept: the innermost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    setting: Setting
+    standing: Standing
+    levels: Sequence[Level] = ()
+
+
+def keep(own: Own, state: QueueState, position: Position) -> None:
+    levels = [as_json(each.setting, each.standing) | {"via": each.via} for each in position.levels[-MOST_POSITIONS:]]
+    levels.append(as_json(position.setting, position.standing) | {"via": ""})
+    own.keep(POSITIONS_FOLDER, {"scope": list(state.scope), "blind": state.blind, "levels": levels})
+
+
+def kept(own: Own, state: QueueState) -> Position | None:
+    """The position, if it is of the same runs seen in the same way, and its filters are still understood."""
+    found = own.read(POSITIONS_FOLDER)
+    if found.get("scope") != list(state.scope) or found.get("blind") is not state.blind:
+        return None
+    try:
+        levels = [Level(*of_json(each), str(each["via"])) for each in found["levels"]]
+        for level in levels:
+            state.check(level.setting.where)
+        *above, here = levels
+    except (FilterError, ValueError, TypeError, KeyError):
+        return None
+    return Position(here.setting, here.standing, above)

@@ -9,17 +9,16 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from fcreview.sanitise import width
-from fcreview.store.filters.language import help_lines
+from fcreview.model.sanitize import width
+from fcreview.model.wording import filled
+from fcreview.store.filters.parser import help_lines
 from fcreview.store.filters.saved import SIGN
-from fcreview.text.columns import filled
-from fcreview.tui.keys import bindings
-from fcreview.tui.keytable import HELP
+from fcreview.tui.actions import HELP
+from fcreview.tui.key_bindings import bindings
 from fcreview.tui.text.lines import Line, wrap
 from fcreview.tui.text.theme import STATE_STYLES, symbols
-from fcreview.tui.widgets.document import LineBar
-from fcreview.tui.widgets.line_list import TextList
-from fcreview.tui.widgets.status import KeyLine
+from fcreview.tui.widgets.document_view import KeyLine, LineBar
+from fcreview.tui.widgets.lists import TextList
 
 Rooms = Sequence[tuple[str, Sequence[tuple[str, str]]]]
 

@@ -10,16 +10,16 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from fcreview.sanitise import visible
-from fcreview.text.words import count_of
-from fcreview.tui.keys import bindings, key_hints
-from fcreview.tui.keytable import PAGER
-from fcreview.tui.screens.ask import AskScreen
-from fcreview.tui.text.copying import copied
+from fcreview.model.sanitize import visible
+from fcreview.model.wording import count_of
+from fcreview.tui.actions import PAGER
+from fcreview.tui.key_bindings import bindings, key_hints
+from fcreview.tui.screens.dialogs import AskScreen
+from fcreview.tui.text.clipboard import copied
+from fcreview.tui.text.layout import TextSource, deepest, find_from, folded_at, pretty
 from fcreview.tui.text.lines import Line, size_text, spread
-from fcreview.tui.text.text_source import TextSource, deepest, find_from, folded_at, pretty
-from fcreview.tui.widgets.document import DocumentView, LineBar
-from fcreview.tui.widgets.work import work
+from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.document_view import DocumentView, LineBar
 
 
 class Text(NamedTuple):

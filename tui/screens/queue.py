@@ -16,23 +16,21 @@ from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-from fcreview.tui.keys import bindings, key_names
-from fcreview.tui.keytable import QUEUE
-from fcreview.tui.queue.levels import Levels, Standing
-from fcreview.tui.queue.position import Position
-from fcreview.tui.queue.state import QueueState
-from fcreview.tui.screens.choosing import Choosing
-from fcreview.tui.screens.panes.panes import Panes
-from fcreview.tui.screens.panes.queue import QueuePane
+from fcreview.tui.actions import QUEUE
+from fcreview.tui.key_bindings import bindings, key_names
+from fcreview.tui.queue.state import Levels, Position, QueueState, Standing
+from fcreview.tui.screens.queue_choices import Choosing
+from fcreview.tui.screens.queue_pane import QueuePane
+from fcreview.tui.screens.split_view import Panes
 from fcreview.tui.session import Session
-from fcreview.tui.widgets.filter_line import FilterLine
-from fcreview.tui.widgets.queue_list import QueueList
-from fcreview.tui.widgets.status import KeyLine
+from fcreview.tui.widgets.document_view import KeyLine
+from fcreview.tui.widgets.filter_input import FilterLine
+from fcreview.tui.widgets.lists import QueueList
 
 if TYPE_CHECKING:
-    from fcreview.tui.screens.item import ItemScreen
+    from fcreview.tui.screens.item_pane import ItemScreen
 
-ITEM = "fcreview.tui.screens.item"
+ITEM = "fcreview.tui.screens.item_pane"
 AT_REST = 0.3
 """Seconds behind the first rows after which what shows an item is imported, so that the first one opens like any."""
 ACTIONS = {action.does.partition("(")[0] for action in QUEUE}
@@ -106,7 +104,7 @@ class QueueScreen(Screen[None]):
             self.show_item(found.item)
 
     def show_item(self, item: int) -> None:
-        from fcreview.tui.screens.item import ItemScreen
+        from fcreview.tui.screens.item_pane import ItemScreen
 
         screen = ItemScreen(self._session, self.state.view, item)
         screen.widens = not self._panes.two
@@ -121,7 +119,7 @@ class QueueScreen(Screen[None]):
         if self.state.blind:
             self._pane.say("adjudication is hidden in blind mode: it shows what others said")
             return
-        from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
+        from fcreview.tui.screens.adjudication import AdjudicationScreen
 
         self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._back)
 

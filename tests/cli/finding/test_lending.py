@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.common import Place, opened
-from fcreview.cli.finding.lending import lend_screens
+from fcreview.cli.wiring import lend_screens
+from fcreview.cli.workspace import Place, opened
 from fcreview.errors import FcreviewError
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
-from fcreview.tui.palette.asking import Export, write
+from fcreview.tui.palette.palette import Export, write
 
 Cli = Callable[..., Any]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.common import Place
-from fcreview.cli.following.watching import Watching
+from fcreview.cli.watch import Watching
+from fcreview.cli.workspace import Place
 from fcreview.store.rows import News, View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.following.source import FollowError, Taken
+from fcreview.tui.live_reload import FollowError, Taken
 from tests.commands import environment, in_this_process
 from tests.faults.processes import processes_with
 from tests.waiting import until

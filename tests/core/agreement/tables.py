@@ -6,9 +6,9 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from fcreview.agreement.ratings import Rating
-from fcreview.agreement.summary import AgreementFigure, agreement
-from fcreview.review import ItemKey
+from fcreview.model.review import ItemKey
+from fcreview.stats.agreement import Rating
+from fcreview.stats.agreement_summary import AgreementFigure, agreement
 
 NAMES = ("alice", "bob", "carol", "dan", "eve")
 KEY = ItemKey("acebench", "v1", "en", "maple", "normal", "n_0")

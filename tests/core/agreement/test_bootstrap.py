@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fcreview.agreement import bootstrap
-from fcreview.agreement.ratings import Rating
-from fcreview.agreement.summary import agreement
+from fcreview.stats import agreement_coefficients
+from fcreview.stats.agreement import Rating
+from fcreview.stats.agreement_summary import agreement
 from tests.core.agreement.tables import figures, made_up, ratings
 
 pytestmark = pytest.mark.slow  # thousands of draws each
@@ -34,13 +34,13 @@ def test_intervals_are_the_same_every_time_and_in_any_order_of_ratings() -> None
 def test_another_seed_draws_others_and_the_parts_drawn_at_a_time_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     units = made_up(3, [True, False], annotators=3)
     found = figures(units)
-    monkeypatch.setattr(bootstrap, "_CELLS", 50)
+    monkeypatch.setattr(agreement_coefficients, "_CELLS", 50)
     assert figures(units) == found
     share = np.array([0.0, 1.0])
     times = np.array([30, 70])
 
-    def seeded(seed: int) -> bootstrap.Estimate:
-        return bootstrap.estimates(times, [lambda weights: weights @ share / weights.sum(1)], seed=seed)[0]
+    def seeded(seed: int) -> agreement_coefficients.Estimate:
+        return agreement_coefficients.estimates(times, [lambda weights: weights @ share / weights.sum(1)], seed=seed)[0]
 
     assert seeded(1) == seeded(1) != seeded(2)
 
@@ -67,7 +67,7 @@ def test_intervals_are_those_of_drawing_units_one_by_one(missing: float) -> None
 def plain_values(units: Sequence[Sequence[Any]]) -> dict[str, float]:
     """The values alone: one resample is enough where intervals are not looked at."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(bootstrap.estimates, "__defaults__", (1, 0))
+        patched.setattr(agreement_coefficients.estimates, "__defaults__", (1, 0))
         return {name: figure.value or 0.0 for name, figure in figures(units).items()}
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.agreement.ratings import Rating, apart, labels
-from fcreview.agreement.summary import AgreementFigure, agreement
+from fcreview.stats.agreement import Rating, apart, labels
+from fcreview.stats.agreement_summary import AgreementFigure, agreement
 from tests.core.agreement.tables import KEY, figures, ratings
 
 CHANCE = ("fleiss", "alpha", "cohen alice bob")

@@ -18,7 +18,7 @@ from nltk.metrics.agreement import AnnotationTask
 from nltk.metrics.distance import binary_distance, masi_distance
 from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa, fleiss_kappa, to_table
 
-from fcreview.agreement.coefficients import masi
+from fcreview.stats.agreement_coefficients import masi
 from tests.core.agreement.tables import NAMES, figures, made_up
 
 RECORDED: list[dict[str, Any]] = json.loads((Path(__file__).parent / "recorded.json").read_text())

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.calibration.cases import SCOPES, Case
-from fcreview.calibration.rates import binary_rates
-from fcreview.calibration.summary import calibration, wrong_kinds
+from fcreview.stats.calibration import SCOPES, Case
+from fcreview.stats.calibration_summary import binary_rates, calibration, wrong_kinds
 
 
 def case(item: int, said: Any, settled: Any, **fields: Any) -> Case:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.calls.align import MAX_COSTS, align, align_turns
-from fcreview.calls.rules import EXACT
-from fcreview.model import Accept, Call, Pair
+from fcreview.matching.align import MAX_COSTS, align, align_turns
+from fcreview.matching.diff import EXACT
+from fcreview.model.item import Accept, Call, Pair
 
 Spec = tuple[str, dict[str, Any]]
 specs: st.SearchStrategy[list[Spec]] = st.lists(

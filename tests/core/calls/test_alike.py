@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.calls.alike import LONGEST, hidden_difference, looks_like
+from fcreview.matching.confusables import LONGEST, hidden_difference, looks_like
 
 
 @pytest.mark.parametrize(

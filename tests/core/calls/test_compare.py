@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.calls.align import align
-from fcreview.calls.diff import MAX_PLACES, diff_call
-from fcreview.calls.first_difference import Difference, blame, first_difference
-from fcreview.calls.paths import child
-from fcreview.calls.rules import EXACT, Rules
-from fcreview.calls.table import ArgumentRow, argument_rows
-from fcreview.model import Accept, ArgumentDiff, Call, Fields, Item, Pair
+from fcreview.matching.align import align
+from fcreview.matching.diff import EXACT, MAX_PLACES, Rules, diff_call
+from fcreview.matching.first_difference import ArgumentRow, Difference, argument_rows, blame, first_difference
+from fcreview.model.item import Accept, ArgumentDiff, Call, Fields, Item, Pair
+from fcreview.model.json_value import child
 from tests.core.test_values import accepts, json_values, nested
 
 LENIENT = Rules(

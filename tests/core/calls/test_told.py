@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.calls import told
-from fcreview.calls.told import Repeats, calls_told, same_call
-from fcreview.model import GOLDEN_CALL, Call, Item, Message
+from fcreview.matching import repeated_calls
+from fcreview.matching.repeated_calls import Repeats, calls_told, same_call
+from fcreview.model.item import GOLDEN_CALL, Call, Item, Message
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,6 @@ def test_ten_thousand_calls_are_told_apart_without_comparing_each_with_all(monke
     calls += [Call("predicted", "f", {"a": [at // 2, values[at % 10]]}, 0, 1, at) for at in range(10)]
     repeats = Repeats(Item("i", "c", predicted=calls))
     compared = []
-    monkeypatch.setattr(told, "same_call", lambda one, other: compared.append(one) or same_call(one, other))
+    monkeypatch.setattr(repeated_calls, "same_call", lambda one, other: compared.append(one) or same_call(one, other))
     assert [repeats.before(call) for call in calls] == [None] * 9_990 + ["turn 1 step 1"] * 10
     assert len(compared) < 2 * len(calls)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.comparison.outcomes import ItemPlace, Outcome
+from fcreview.stats.run_comparison import ItemPlace, Outcome
 
 
 def outcome(name: str, verdict: bool | None, **fields: Any) -> Outcome:

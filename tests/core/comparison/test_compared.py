@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from fcreview.comparison.compared import compared
-from fcreview.comparison.outcomes import aligned
-from fcreview.comparison.wording import remarks, tellable
+from fcreview.stats.run_comparison import aligned, compared, remarks, tellable
 from tests.core.comparison.made import outcome, run
 
 

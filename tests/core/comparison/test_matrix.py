@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.comparison.matrix import matrix, upset
+from fcreview.stats.run_matrix import matrix, upset
 from tests.core.comparison.made import run
 
 STRENGTHS = st.lists(st.sampled_from([0.1, 0.2, 0.5, 0.5, 0.9]), max_size=8)

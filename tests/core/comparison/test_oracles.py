@@ -9,9 +9,9 @@ from scipy.optimize import brentq
 from scipy.stats import binomtest, mannwhitneyu
 from statsmodels.stats.contingency_tables import mcnemar as mcnemars
 
-from fcreview.comparison.matrix import upset
-from fcreview.comparison.paired import interval, mcnemar, score
-from fcreview.estimate.intervals import NORMAL
+from fcreview.stats.intervals import NORMAL
+from fcreview.stats.run_comparison import interval, mcnemar, score
+from fcreview.stats.run_matrix import upset
 
 FLIPS = st.integers(0, 400)
 

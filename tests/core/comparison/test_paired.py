@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.comparison.paired import Counts, counts_of, difference, interval, mcnemar, score
+from fcreview.stats.run_comparison import Counts, counts_of, difference, interval, mcnemar, score
 
 Z = 1.959963984540054
 COUNT = st.integers(0, 40)

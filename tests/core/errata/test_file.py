@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.errata.entry import Entry, ErrataError, Evidence, question_hash
-from fcreview.errata.file import _digest, read_errata, write_errata
-from fcreview.errata.rules import Rule
-from fcreview.model import Message
+from fcreview.corrections.equivalence import Rule
+from fcreview.corrections.errata_file import _digest, read_errata, write_errata
+from fcreview.corrections.erratum import Entry, ErrataError, Evidence, question_hash
+from fcreview.model.item import Message
 
 ENTRY = Entry(
     "bfcl", "V4", "en", "simple_python", "simple_python_0", "ab", [{"f": {"a": [1]}}], [{"f": {"a": [2]}}],

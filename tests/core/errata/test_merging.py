@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.errata.entry import Entry, Evidence
-from fcreview.errata.file import Errata, read_errata, write_errata
-from fcreview.errata.merging import united
-from fcreview.errata.rules import parse_rule
+from fcreview.corrections.equivalence import parse_rule
+from fcreview.corrections.errata_file import Errata, read_errata, united, write_errata
+from fcreview.corrections.erratum import Entry, Evidence
 
 
 def entry(number: int, **fields: Any) -> Entry:

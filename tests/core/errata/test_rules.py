@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.errata.entry import ErrataError
-from fcreview.errata.rules import MEANS, Rule, parse_rule
-from fcreview.errata.same import may_be_left_out, same
-from fcreview.suspects.facts.documents import read_document
+from fcreview.corrections.equivalence import MEANS, Rule, may_be_left_out, parse_rule, same
+from fcreview.corrections.erratum import ErrataError
+from fcreview.golden_audit.facts import read_document
 
 NAMES = st.text(max_size=8).map(str.strip)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | NAMES

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fcreview.estimate.allocation import needed_of_all
-from fcreview.estimate.answers import NAME, Answers, Asked, contexts
-from fcreview.estimate.depends import why
-from fcreview.estimate.estimates import MIDDLE_UNEVEN, Estimate, estimates
-from fcreview.estimate.intervals import NORMAL
-from fcreview.estimate.run import Run
-from fcreview.estimate.standing import Standing
-from fcreview.figures import Figure, Scored, pass_rate
+from fcreview.model.metric import Figure, Scored, pass_rate
+from fcreview.stats.estimation import MIDDLE_UNEVEN, Estimate, Run, estimates, why
+from fcreview.stats.estimation_answers import NAME, Answers, Asked, contexts
+from fcreview.stats.intervals import NORMAL
+from fcreview.stats.population import Standing
+from fcreview.stats.sample_size import needed_of_all
 
 N = 300
 SOFT = "soft_score"

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fcreview.estimate.estimates import Estimate, estimates
-from fcreview.estimate.run import Run
-from fcreview.estimate.standing import Standing
-from fcreview.figures import Figure, Scored, by_category
-from fcreview.review import OWN
+from fcreview.model.metric import Figure, Scored, by_category
+from fcreview.model.review import OWN
+from fcreview.stats.estimation import Estimate, Run, estimates
+from fcreview.stats.population import Standing
 
 
 def two_tables(rows: Sequence[Scored]) -> list[Figure]:

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fcreview.estimate.estimates import Draws, draws_of
-from fcreview.estimate.extension import Part, Wanted, extension
-from fcreview.figures import Key
+from fcreview.model.metric import Key
+from fcreview.stats.estimation import Draws, Part, Wanted, draws_of, extension
 from tests.core.estimate.test_estimates import drawn_from, made, run_of, settle
 
 SHARE: Key = ("accuracy", 0, "all items")

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from fcreview.estimate.estimates import Estimate, estimates
-from fcreview.estimate.joined import joined
-from fcreview.estimate.run import Run
-from fcreview.estimate.standing import Standing
-from fcreview.figures import Figure, Scored
+from fcreview.model.metric import Figure, Scored
+from fcreview.stats.estimation import Estimate, Run, estimates, joined
+from fcreview.stats.population import Standing
 from tests.core.estimate.test_estimates import drawn_from, made, run_of, settle
 from tests.examples import only_long
 

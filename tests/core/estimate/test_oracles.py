@@ -11,9 +11,9 @@ from scipy.special import betaln
 from scipy.stats import beta, betabinom, binomtest, kstest, norm
 from statsmodels.stats.proportion import proportion_confint
 
-from fcreview.estimate import posterior
-from fcreview.estimate.intervals import LEVEL, NORMAL, wilson
-from fcreview.estimate.posterior import Cells, drawn
+from fcreview.stats import posterior
+from fcreview.stats.intervals import LEVEL, NORMAL, wilson
+from fcreview.stats.posterior import Cells, drawn
 
 
 def cells(*rows: tuple[int, int, int, int]) -> Cells:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fcreview.estimate.allocation import Spread, allocated, needed
-from fcreview.estimate.posterior import Cells, drawn
+from fcreview.stats.posterior import Cells, drawn
+from fcreview.stats.sample_size import Spread, allocated, needed
 
 
 def cells(*rows: tuple[int, int, int, int], fraction: float = 0.1) -> Cells:

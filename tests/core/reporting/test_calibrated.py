@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fcreview.calibration.cases import SCOPES, Case
-from fcreview.calibration.summary import calibration, wrong_kinds
-from fcreview.calibration.wording import BY_HAND, basis
-from fcreview.reporting.blocks import Section, Table, Text
-from fcreview.reporting.calibrated import GROUPS, Calibrated, calibration_section
+from fcreview.exporters.report.sections import GROUPS, Calibrated, Section, Table, Text, calibration_section
+from fcreview.stats.calibration import BY_HAND, SCOPES, Case, basis
+from fcreview.stats.calibration_summary import calibration, wrong_kinds
 
 
 def case(item: int, said: Any, settled: Any, **fields: Any) -> Case:

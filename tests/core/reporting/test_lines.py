@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.figures import Figure, FigureSource
-from fcreview.reporting.blocks import Bar
-from fcreview.reporting.lines import Interval, figure_table, lines_of
+from fcreview.exporters.report.metrics import Interval, figure_table, lines_of
+from fcreview.exporters.report.sections import Bar
+from fcreview.model.metric import Figure, FigureSource
 
 
 def figures(source: FigureSource) -> list[Figure]:

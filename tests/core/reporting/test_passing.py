@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fcreview.reporting.blocks import Table
-from fcreview.reporting.passing import RunPasses, passing_section
+from fcreview.exporters.report.sections import RunPasses, Table, passing_section
 
 RUNS = [
     RunPasses("run 1: birch", "bfcl V1 en", 100, (50, 100), (52, 100), (51, 100)),

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.sampling.sample import UNIFORM, draw
-from fcreview.sampling.shares import Sharing, overlapping, shared
-from fcreview.sampling.strata import SamplingError, allocated
+from fcreview.stats.sampling import UNIFORM, SamplingError, Sharing, allocated, draw, overlapping, shared
 
 sizes = st.dictionaries(st.text(max_size=3), st.integers(1, 400), min_size=1, max_size=12)
 

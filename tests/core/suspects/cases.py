@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.calls.align import align_turns
-from fcreview.model import Accept, Call
-from fcreview.suspects.case import Answer, Case, CaseKey, Reason, Witness
-from fcreview.suspects.evidence import Evidence, evidence, reader
-from fcreview.suspects.facts.families import family
-from fcreview.suspects.siblings import Siblings
+from fcreview.golden_audit.case import Answer, Case, CaseKey, Reason, Witness
+from fcreview.golden_audit.consistency import Siblings
+from fcreview.golden_audit.evidence import Evidence, evidence, reader
+from fcreview.golden_audit.facts import family
+from fcreview.matching.align import align_turns
+from fcreview.model.item import Accept, Call
 
 OPTIONAL = object()
 """Among accepted values: it may be left out."""

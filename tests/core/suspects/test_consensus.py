@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.suspects.consensus import consensus
-from fcreview.suspects.facts.witnesses import surprise, voices
+from fcreview.golden_audit.consensus import consensus
+from fcreview.golden_audit.facts import surprise, voices
 from tests.core.suspects.cases import Said, case, document, golden, of_kind, seen, witnesses
 
 UNIT = document(unit="Unit.")

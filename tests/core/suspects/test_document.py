@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from fcreview.model import Call
-from fcreview.suspects.case import Reason
-from fcreview.suspects.document import document as checked
-from fcreview.suspects.facts.documents import MISSING, default_in, read_document
-from fcreview.suspects.formats import formats
+from fcreview.golden_audit.case import Reason
+from fcreview.golden_audit.consistency import document as checked
+from fcreview.golden_audit.facts import MISSING, default_in, read_document
+from fcreview.golden_audit.formats import formats
+from fcreview.model.item import Call
 from tests.core.suspects.cases import OPTIONAL, Said, case, document, golden, of_kind, seen
 
 

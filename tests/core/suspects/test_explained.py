@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.suspects.explained import explained
-from fcreview.suspects.siblings import Siblings
+from fcreview.golden_audit.consistency import Siblings, explained
 from tests.core.suspects.cases import Said, case, document, golden, nothing_else, seen
 
 DOCUMENT = document(

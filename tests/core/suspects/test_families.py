@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.suspects.facts.families import family
+from fcreview.golden_audit.facts import family
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.suspects.grounding import Spoken, grounding
+from fcreview.golden_audit.grounding import Spoken, grounding
 from tests.core.suspects.cases import OPTIONAL, case, document, golden, seen
 
 NUMBER = {"type": "float", "description": "How many."}

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.suspects.case import Case, Reason
-from fcreview.suspects.learning import PRIOR, learned, verdict_of
-from fcreview.suspects.score import CHANCES, FEW, suspect, suspects
+from fcreview.golden_audit.case import Case, Reason
+from fcreview.golden_audit.score import CHANCES, FEW, PRIOR, learned, suspect, suspects, verdict_of
 from tests.core.suspects.cases import Said, case, document, golden, witnesses
 
 DEFAULT = document(unit="Default is 'km'.", place="Where.")

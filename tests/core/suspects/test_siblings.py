@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.suspects.case import Case
-from fcreview.suspects.siblings import Siblings, siblings_of
+from fcreview.golden_audit.case import Case
+from fcreview.golden_audit.consistency import Siblings, siblings_of
 from tests.core.suspects.cases import OPTIONAL, case, document, golden, seen
 
 DOCUMENT = document(unit="Unit.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.sanitise import visible, width
-from fcreview.text.columns import GAP, column_sizes, filled
+from fcreview.model.sanitize import visible, width
+from fcreview.model.wording import GAP, column_sizes, filled
 
 TEXT = st.text(max_size=30).map(visible)
 

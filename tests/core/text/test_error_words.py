@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.text.error_words import error_words
+from fcreview.model.wording import error_words
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.text.stated import Stated, stated
-from fcreview.text.words import official_rate
+from fcreview.model.wording import Stated, official_rate, stated
 
 HEADER = {"accuracy": 0.86, "correct_count": 344, "total_count": 400}
 

@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from fcreview.cli.report_data import write_html
 from fcreview.exporters.base import ExportError
-from fcreview.exporters.page.html import html
-from fcreview.exporters.page.markdown import inline, markdown
-from fcreview.exporters.page.svg import bars
-from fcreview.exporters.page.writing import write_html
-from fcreview.reporting.blocks import Bar, Page, Section, Table, TableRow, Text, table
-from fcreview.sanitise import visible
+from fcreview.exporters.report.html import bars, html
+from fcreview.exporters.report.markdown import inline, markdown
+from fcreview.exporters.report.sections import Bar, Page, Section, Table, TableRow, Text, table
+from fcreview.model.sanitize import visible
 from tests.exporters.page.reading import read
 
 HOSTILE = [

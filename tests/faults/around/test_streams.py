@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.reviews.reader import read_journals
+from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import find_workspace
 from tests.commands import PROGRAM
 from tests.faults.processes import LONG

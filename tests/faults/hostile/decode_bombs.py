@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any
 
 from fcreview.importers.acebench import decode as acebench
-from fcreview.importers.bfcl.decode.choose import decode
-from fcreview.importers.bfcl.decode.decoding import Undecodable
+from fcreview.importers.bfcl.decoders.base import Undecodable
+from fcreview.importers.bfcl.decoders.registry import decode
 from fcreview.importers.complexfuncbench import log
-from fcreview.importers.hammerbench import parse as hammerbench
+from fcreview.importers.hammerbench import dialogue as hammerbench
 from tests.faults.hostile.bombs import BOMBS
 
 MODELS = [

@@ -16,7 +16,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from fcreview.store.filters.words import only
+from fcreview.store.filters.tokens import only
 from tests.commands import Done, in_this_process
 from tests.exporters.page.reading import read
 from tests.faults.hostile.data import SUFFIX

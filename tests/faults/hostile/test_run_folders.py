@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.importers.common.gather import is_text
+from fcreview.importers.common.discovery import is_text
 from tests.commands import Done, environment, in_this_process
 from tests.faults.hostile.limits import within
 from tests.faults.processes import times
@@ -238,13 +238,13 @@ def test_a_flood_of_files_and_folders_is_bounded(
     tmp_path: Path, environ: dict[str, str], samples: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bounds lowered in the short form; a million files in the long one."""
-    from fcreview.importers.common import gather
+    from fcreview.importers.common import discovery
 
     place = tmp_path / "runs"
     shutil.copytree(samples / "acebench", place / "a_run")
     if not times(0, 1):
-        monkeypatch.setattr(gather, "MAX_FILES", 300)
-        monkeypatch.setattr(gather, "MAX_FOLDERS", 300)
+        monkeypatch.setattr(discovery, "MAX_FILES", 300)
+        monkeypatch.setattr(discovery, "MAX_FOLDERS", 300)
     files, folders = times(600, 1_000_000), times(600, 250_000)
     for number in range(files):
         where = place / "files" / str(number // 50_000)

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from fcreview.text.redact import text_without_keys, without_credentials
+from fcreview.model.redact import text_without_keys, without_credentials
 from tests.commands import in_this_process
 from tests.faults.hostile import data as hostile_data
 from tests.faults.hostile.data import BENCHMARKS

@@ -16,10 +16,10 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.errata.entry import Entry
-from fcreview.errata.file import write_errata
-from fcreview.errata.rules import parse_rule
-from fcreview.store.reviews.reader import read_journals
+from fcreview.corrections.equivalence import parse_rule
+from fcreview.corrections.errata_file import write_errata
+from fcreview.corrections.erratum import Entry
+from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import find_workspace
 from tests.commands import Done, in_this_process
 from tests.faults.hostile.data import RAW, SUFFIX, Raw, as_json

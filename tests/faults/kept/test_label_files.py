@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.reviews.reader import read_journals
+from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import find_workspace
 from tests.commands import in_this_process
 from tests.faults.hostile.exercise import harmful

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.common import Place, opened
-from fcreview.cli.finding.lending import lend_screens
+from fcreview.cli.wiring import lend_screens
+from fcreview.cli.workspace import Place, opened
 from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp

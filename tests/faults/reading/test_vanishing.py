@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.importing import reading
+from fcreview.store.importing import workers
 from tests.commands import Done, in_this_process
 from tests.faults.hostile.limits import within
 from tests.faults.processes import times
@@ -82,7 +82,7 @@ def test_a_dataset_that_only_the_second_run_could_not_read_is_read_again(
     """Both runs share the file; it is back, with the very time and size that it had."""
     place = shutil.copytree(ROOT / "sample_runs" / "bfcl", tmp_path / "runs")
     file, away = place / "data" / "BFCL_v4_simple_python.json", tmp_path / "away.json"
-    real, read = reading.read_one, []
+    real, read = workers.read_one, []
 
     def read_one(*of: Any) -> Any:
         read.append(of)
@@ -90,7 +90,7 @@ def test_a_dataset_that_only_the_second_run_could_not_read_is_read_again(
             file.rename(away)
         return real(*of)
 
-    monkeypatch.setattr(reading, "read_one", read_one)
+    monkeypatch.setattr(workers, "read_one", read_one)
     assert in_this_process(["import", place], tmp_path, environ).code == 0
     monkeypatch.undo()
     away.rename(file)

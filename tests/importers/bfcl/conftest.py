@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import ImportIssue, Item
-from fcreview.plan import RunPlan
+from fcreview.model.item import ImportIssue, Item
+from fcreview.run_plan import RunPlan
 
 Lines = Callable[..., Path]
 Read = tuple[list[Item], list[ImportIssue]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.model import Item
+from fcreview.model.item import Item
 
 CATEGORY = "simple_python"
 RESULT = f"result/m/non_live/BFCL_v4_{CATEGORY}_result.json"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.check.evaluate import evaluate
+from fcreview.importers.bfcl.checker.evaluate import evaluate
+from fcreview.importers.bfcl.dataset import Case
 
 V1_PREFIX = "gorilla_openfunctions_v1_test_"
 AT_LEAST = 0.999

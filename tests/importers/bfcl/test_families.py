@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.check.evaluate import evaluate
-from fcreview.importers.bfcl.decode.decoders import BY_NAME, early
+from fcreview.importers.bfcl.checker.evaluate import evaluate
+from fcreview.importers.bfcl.dataset import Case
+from fcreview.importers.bfcl.decoders.registry import BY_NAME, early
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import Item
+from fcreview.model.item import Item
 
 DRAW = {
     "name": "drawChart",

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.bfcl import files
+from fcreview.importers.bfcl import filenames
 
 
-def classify(name: str, first: Any = None) -> files.Named | None:
-    return files.classify(Path("/runs") / name, lambda path: first)
+def classify(name: str, first: Any = None) -> filenames.Named | None:
+    return filenames.classify(Path("/runs") / name, lambda path: first)
 
 
 @pytest.mark.parametrize(
@@ -74,38 +74,38 @@ def test_ignored_files_say_why(name: str) -> None:
 
 def test_model_folder_is_above_the_groups_of_v4() -> None:
     path = Path("/x/result/org_model-FC/agentic/memory/rec_sum/BFCL_v4_memory_rec_sum_result.json")
-    assert files.model_folder(path) == Path("/x/result/org_model-FC")
-    assert files.model_name(Path("/x/result/org_model-FC")) == "org_model-FC"
-    assert files.model_name(Path("/x/gpt4o/result")) == "gpt4o"
-    assert files.model_name(Path("/x/gpt4o/score-BFCL")) == "gpt4o"
-    assert files.model_name(Path("/x/gpt4o_results")) == "gpt4o_results"
+    assert filenames.model_folder(path) == Path("/x/result/org_model-FC")
+    assert filenames.model_name(Path("/x/result/org_model-FC")) == "org_model-FC"
+    assert filenames.model_name(Path("/x/gpt4o/result")) == "gpt4o"
+    assert filenames.model_name(Path("/x/gpt4o/score-BFCL")) == "gpt4o"
+    assert filenames.model_name(Path("/x/gpt4o_results")) == "gpt4o_results"
 
 
 def test_ids() -> None:
-    assert files.split_id("live_simple_19-3-15") == ("live_simple", 19, "-3-15")
-    assert files.split_id("memory_kv_3-customer-3") == ("memory_kv", 3, "-customer-3")
-    assert files.split_id("nothing") == ("nothing", None, "")
-    assert files.dataset_id("memory_kv_3-customer-3", "memory_kv") == "memory_3-customer-3"
-    assert files.dataset_id("web_search_no_snippet_7", "web_search_no_snippet") == "web_search_7"
+    assert filenames.split_id("live_simple_19-3-15") == ("live_simple", 19, "-3-15")
+    assert filenames.split_id("memory_kv_3-customer-3") == ("memory_kv", 3, "-customer-3")
+    assert filenames.split_id("nothing") == ("nothing", None, "")
+    assert filenames.dataset_id("memory_kv_3-customer-3", "memory_kv") == "memory_3-customer-3"
+    assert filenames.dataset_id("web_search_no_snippet_7", "web_search_no_snippet") == "web_search_7"
     config = "ret_fmt=json&tool_call_tag=True"
-    assert files.dataset_id(f"format_sensitivity_3:{config}:live_simple_1-1-0", "format_sensitivity") == (
+    assert filenames.dataset_id(f"format_sensitivity_3:{config}:live_simple_1-1-0", "format_sensitivity") == (
         "live_simple_1-1-0"
     )
-    assert files.split_format_id(f"format_sensitivity_3:{config}:simple_python_9") == (
+    assert filenames.split_format_id(f"format_sensitivity_3:{config}:simple_python_9") == (
         "format_sensitivity_3", config, "simple_python_9",
     )  # fmt: skip
 
 
-@given(st.sampled_from(files.V4_CATEGORIES), st.integers(0, 99999), st.sampled_from(["", "-1-2", "-customer-3"]))
+@given(st.sampled_from(filenames.V4_CATEGORIES), st.integers(0, 99999), st.sampled_from(["", "-1-2", "-customer-3"]))
 def test_an_id_is_its_category_and_number(category: str, number: int, rest: str) -> None:
     item = f"{category}_{number}{rest}"
-    assert files.split_id(item) == (category, number, rest)
-    assert files.sort_number(item) == number
+    assert filenames.split_id(item) == (category, number, rest)
+    assert filenames.sort_number(item) == number
 
 
 @pytest.mark.sweep
 @given(st.text())
 def test_any_text_is_an_id(text: str) -> None:
-    files.split_id(text)
-    files.sort_number(text)
-    files.dataset_id(text, "memory_kv")
+    filenames.split_id(text)
+    filenames.sort_number(text)
+    filenames.dataset_id(text, "memory_kv")

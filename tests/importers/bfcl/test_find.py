@@ -139,18 +139,18 @@ def test_a_dataset_elsewhere_is_given(v4: Path, plans: Any, tmp_path_factory: An
 def test_the_installed_package_is_found_without_being_imported(
     v4: Path, plans: Any, tmp_path_factory: Any, monkeypatch: Any
 ) -> None:
-    from fcreview.importers.bfcl import locate
+    from fcreview.importers.bfcl import discovery
 
     site = tmp_path_factory.mktemp("site")
     (site / "bfcl_eval").mkdir()
     (site / "bfcl_eval" / "__init__.py").write_text("raise SystemExit('imported')")
     (v4 / "data").rename(site / "bfcl_eval" / "data")
     monkeypatch.syspath_prepend(str(site))
-    locate._installed.cache_clear()
+    discovery._installed.cache_clear()
     try:
         (plan,) = plans(v4)
     finally:
-        locate._installed.cache_clear()
+        discovery._installed.cache_clear()
     assert plan.run.dataset == str(site / "bfcl_eval" / "data")
 
 

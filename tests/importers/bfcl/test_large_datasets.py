@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from benchmarks.synthetic import write_run
-from fcreview.importers.bfcl import cases, dataset
+from fcreview.importers.bfcl import dataset
 from fcreview.importers.bfcl.dataset import Source
 from fcreview.importers.common import jsonl
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import ImportIssue, Item
+from fcreview.model.item import ImportIssue, Item
 
 NAME = "BFCL_v4_simple_python.json"
 
@@ -26,7 +26,7 @@ def items(folder: Path) -> list[Item | ImportIssue]:
 @pytest.fixture
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def limit() -> None:
-        monkeypatch.setattr(cases, "KEPT", 7)
+        monkeypatch.setattr(dataset, "KEPT", 7)
         monkeypatch.setattr(dataset, "KEPT", 7)
         monkeypatch.setattr(jsonl, "KEEP", 100)
 

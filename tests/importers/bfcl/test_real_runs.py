@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import Item
+from fcreview.model.item import Item
 
 
 def real(bench: Path, name: str) -> list[tuple[Any, list[Item], list[Any]]]:

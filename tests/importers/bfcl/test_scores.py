@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.extra import Extra, StateDifference
 from fcreview.importers.bfcl import scores
+from fcreview.model.item import Extra, StateDifference
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from fcreview.importers.bfcl.trajectory import Trajectory, follow, single_messages
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import Item, Message
+from fcreview.model.item import Item, Message
 
 
 def state(value: Any, name: str = "Files") -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.common.asked import LONGEST, question_line
+from fcreview.importers.common.records import LONGEST, question_line
 
 
 def test_it_is_one_line() -> None:

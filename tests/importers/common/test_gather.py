@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.importers.common.gather import gather
+from fcreview.importers.common.discovery import gather
 
 
 def touch(*paths: Path) -> None:
@@ -80,7 +80,7 @@ def test_folders_without_files_are_bounded_too(tmp_path: Path, monkeypatch: pyte
     touch(tmp_path / "a" / "x.json", tmp_path / "z" / "y.json")
     for number in range(20):
         (tmp_path / "b" / str(number)).mkdir(parents=True)
-    monkeypatch.setattr("fcreview.importers.common.gather.MAX_FOLDERS", 10)
+    monkeypatch.setattr("fcreview.importers.common.discovery.MAX_FOLDERS", 10)
     found = gather([tmp_path])
     assert [path.name for path in found.files] == ["x.json"]
     assert "more than 10 folders" in found.issues[0].what

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fcreview.importers.common import jsonl
 from fcreview.importers.common.jsonl import Record, head, records, reread
-from fcreview.model import ImportIssue
+from fcreview.model.item import ImportIssue
 
 
 def read(path: Path) -> tuple[list[Record], list[ImportIssue]]:

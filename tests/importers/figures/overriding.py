@@ -10,13 +10,13 @@ from typing import Any
 
 import orjson
 
-from fcreview.figures import FigureSource
 from fcreview.importers.registry import figures
-from fcreview.review import Event, Said
-from fcreview.rollup import automatic
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.metric import FigureSource
+from fcreview.model.review import Event, Said
+from fcreview.model.verdict import automatic
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.lines import seal
+from fcreview.store.reviews.journal_format import seal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from tests.sharing import Imports

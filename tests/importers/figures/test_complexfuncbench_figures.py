@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.importers.complexfuncbench.parameters import kind
+from fcreview.importers.complexfuncbench.calls import kind
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import ImportIssue, Item
+from fcreview.model.item import ImportIssue, Item
 from tests.importers.figures.overriding import Reviewed, reviewing
 from tests.sharing import Imports
 

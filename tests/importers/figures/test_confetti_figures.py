@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import Item
+from fcreview.model.item import Item
 from tests.importers.figures.overriding import Reviewed, reviewing
 from tests.sharing import Imports
 

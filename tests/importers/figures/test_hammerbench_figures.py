@@ -17,7 +17,7 @@ import pytest
 
 from fcreview.importers.hammerbench.metrics import TINY as T
 from fcreview.importers.registry import discover, figures, read_plan
-from fcreview.model import Item
+from fcreview.model.item import Item
 from tests.importers.figures.overriding import Reviewed, reviewing
 from tests.sharing import Imports
 

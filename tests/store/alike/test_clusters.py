@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.calls.clusters import CATEGORY, ERROR, GROUPINGS, VALUE, Cluster, grouped, meaning
-from fcreview.model import Item
-from fcreview.plan import RunPlan
-from fcreview.store.alike import clusters as module
-from fcreview.store.filters.narrowing import FAILING, narrowed
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.matching.clusters import CATEGORY, ERROR, GROUPINGS, VALUE, Cluster, grouped, meaning
+from fcreview.model.item import Item
+from fcreview.run_plan import RunPlan
+from fcreview.store.filters.build import FAILING, narrowed
+from fcreview.store.importing.run_importer import import_runs
+from fcreview.store.queries import clusters as module
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.queue.state import QueueState

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model import Accept, Call, ImportIssue, Message
-from fcreview.store.filters.keys import FLAGS, KEYS
-from fcreview.store.filters.language import FilterError, help_lines, parse, quote
-from fcreview.store.filters.texts import itself
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.model.item import Accept, Call, ImportIssue, Message
+from fcreview.store.filters.keys import FLAGS, KEYS, itself
+from fcreview.store.filters.parser import FilterError, help_lines, parse, quote
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import find_workspace
 from tests.examples import examples

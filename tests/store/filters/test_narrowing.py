@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.store.filters.narrowing import exactly, narrowed
+from fcreview.store.filters.build import exactly, narrowed
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.filters.language import FilterError, parse
+from fcreview.store.filters.parser import FilterError, parse
 from fcreview.store.filters.saved import MOST, SavedError, expanded, forget, problem, save, saved
-from fcreview.store.own import Own
+from fcreview.store.workspace import Own
 
 KNOWN = {"hard": "official:fail turns>=3", "either": "you:none OR stale", "old": "catgory:live", "mine": "you:any"}
 

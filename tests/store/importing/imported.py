@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fcreview.model import ImportIssue, Item, Run
-from fcreview.plan import RunPlan
+from fcreview.model.item import ImportIssue, Item, Run
+from fcreview.run_plan import RunPlan
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace
 

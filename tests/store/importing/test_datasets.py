@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.model import Run
-from fcreview.plan import RunPlan
-from fcreview.store.importing.datasets import Remembered, lost
-from fcreview.store.importing.index import StoredRun
+from fcreview.model.item import Run
+from fcreview.run_plan import RunPlan
+from fcreview.store.importing.builder import StoredRun
+from fcreview.store.importing.dataset_paths import Remembered, lost
 from fcreview.store.importing.sources import Source
 from fcreview.store.workspace import Workspace, find_workspace
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fcreview.model import Call, ImportIssue, Item, Message, Verdict
-from fcreview.plan import RunPlan
-from fcreview.store.importing import building
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.model.item import Call, ImportIssue, Item, Message, Verdict
+from fcreview.run_plan import RunPlan
+from fcreview.store.importing import builder
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import find_workspace
 from tests.store.factory import import_items, make_item, read, write_run
@@ -34,7 +34,7 @@ def test_what_duckdb_refuses_is_left_out_and_told_with_its_place(tmp_path: Path)
 @pytest.mark.sweep
 @pytest.mark.slow
 def test_a_part_that_needs_more_memory_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building, "MEMORY", "12MB")
+    monkeypatch.setattr(builder, "MEMORY", "12MB")
     long = {"messages": [["x" * 8_000_000]]}
     row = {"extra": {"more": long}, "functions": [{"name": "f", **long}]}
     workspace = find_workspace(tmp_path)

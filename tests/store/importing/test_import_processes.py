@@ -13,7 +13,7 @@ from threading import Thread
 
 import pytest
 
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.workspace import find_workspace
 from tests.store.factory import import_items, read, write_run
 from tests.store.importing.imported import ids
@@ -41,8 +41,8 @@ FORKED = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from fcreview.store.importing import reading
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.importing import workers as reading
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.workspace import find_workspace
 from tests.store.factory import read, write_run
 
@@ -67,7 +67,7 @@ IMPORT = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.workspace import find_workspace
 from tests.store.factory import read, write_run
 

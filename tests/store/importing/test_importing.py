@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import WorkspaceError, find_workspace
 from tests.store.factory import import_items, read, write_run

@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.model import Call, Common, Item, Message, Repeated, Verdict
-from fcreview.store.importing.lines import FunctionDocuments, Shared, item_line
+from fcreview.model.item import Call, Common, Item, Message, Repeated, Verdict
+from fcreview.store.importing.staging import FunctionDocuments, Shared, item_line
 
 KEY = "sk-" + "a1b2c3d4e5" * 3
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from fcreview.model import Item
-from fcreview.plan import RunPlan
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.model.item import Item
+from fcreview.run_plan import RunPlan
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.store.factory import make_item, write_run

@@ -7,9 +7,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from fcreview.model import Item
-from fcreview.store.connecting import StoreError
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.model.item import Item
+from fcreview.store.database import StoreError
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
 from tests.store.factory import import_items, read, write_run

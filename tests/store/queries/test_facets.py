@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.store.filters.narrowing import narrowed
+from fcreview.store.filters.build import narrowed
 from fcreview.store.store import Store, View
 
 

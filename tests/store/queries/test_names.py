@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fcreview.model import Item, Run
-from fcreview.plan import RunPlan
-from fcreview.store.extent import names_of
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.model.item import Item, Run
+from fcreview.run_plan import RunPlan
+from fcreview.store.column_widths import names_of
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace

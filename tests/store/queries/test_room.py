@@ -5,8 +5,8 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from fcreview.store import connecting
-from fcreview.store.connecting import StoreError, with_room
+from fcreview.store import database
+from fcreview.store.database import StoreError, with_room
 
 MANY = "SELECT list(i ORDER BY i DESC) FROM range(5_000_000) t(i)"
 """Takes some 100 MB."""
@@ -24,6 +24,6 @@ def test_it_gets_more_when_it_is_needed() -> None:
 
 
 def test_what_needs_more_than_there_may_be_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connecting, "ROOM", "30MB")
+    monkeypatch.setattr(database, "ROOM", "30MB")
     with duckdb.connect() as connection, pytest.raises(StoreError, match="takes more memory than the 30MB"):
         _asked(connection)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.queries import sqlguard
-from fcreview.store.queries.sqlguard import SqlError
+from fcreview.store import database
+from fcreview.store.database import SqlError
 from fcreview.store.store import Store, View
 from tests.store.factory import Imported
 
@@ -147,7 +147,7 @@ def test_a_time_with_a_zone_says_what_to_do(store: Store) -> None:
 
 
 def test_too_many_rows_are_refused_before_they_fill_the_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlguard, "ROWS", 1000)
+    monkeypatch.setattr(database, "ROWS", 1000)
     assert len(store.sql("FROM range(1000)")[1]) == 1000
     with pytest.raises(SqlError, match="more than 1,000 rows"):
         store.sql("FROM range(1001)")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from fcreview.review import Act, Said
-from fcreview.store.connecting import StoreError
-from fcreview.store.filters.words import FilterError
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.review import Act, Said
+from fcreview.store.database import StoreError
+from fcreview.store.filters.tokens import FilterError
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import CHOOSING, QUEUES
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, find_workspace

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from fcreview.model import ArgumentDiff, Pair, Verdict
-from fcreview.plan import RunPlan
-from fcreview.review import Said
-from fcreview.store.filters.language import FilterError
-from fcreview.store.importing.import_runs import import_runs
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.item import ArgumentDiff, Pair, Verdict
+from fcreview.model.review import Said
+from fcreview.run_plan import RunPlan
+from fcreview.store.filters.parser import FilterError
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace

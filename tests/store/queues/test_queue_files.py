@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.review import Said
-from fcreview.sampling.shares import Sharing
-from fcreview.store.queues.creating import Wanted
-from fcreview.store.queues.file import QueueError, QueueFile, queue_names, queue_path, read_queue, write_queue
-from fcreview.store.queues.merging import merge_queues
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.review import Said
+from fcreview.stats.sampling import Sharing
+from fcreview.store.queues.create import Wanted, merge_queues
+from fcreview.store.queues.queue_file import QueueError, QueueFile, queue_names, queue_path, read_queue, write_queue
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.review import Event, Said
-from fcreview.store.queues.presentations import presented
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.review import Event, Said
 from fcreview.store.reviews import journal
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.rows import View
+from fcreview.store.reviews.reviewer import Reviewer
+from fcreview.store.rows import View, presented
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from tests.store.factory import import_items

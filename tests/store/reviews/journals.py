@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fcreview.review import ItemKey, Said
+from fcreview.model.review import ItemKey, Said
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reader import read_journals
+from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import Workspace
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.opinions import fold, retractions
-from fcreview.review import Event, Said
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.decision import fold, retractions
+from fcreview.model.review import Event, Said
 from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.lines import LineError, digest, parse_line
-from fcreview.store.reviews.reader import read_journals
+from fcreview.store.reviews.journal_format import LineError, digest, parse_line
+from fcreview.store.reviews.journal_reader import read_journals
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from tests.store.factory import import_items

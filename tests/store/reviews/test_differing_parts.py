@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.opinions import decide, fold
-from fcreview.rollup import Build
+from fcreview.model.decision import decide, fold
+from fcreview.model.verdict import Build
 from tests.store.reviews.test_opinions import event, item
 
 FIRST = "turn:1/call:1"

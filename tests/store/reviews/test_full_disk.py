@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.review import Said
+from fcreview.model.review import Said
 from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.reader import read_journals
+from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key
 

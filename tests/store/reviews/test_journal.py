@@ -11,10 +11,10 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.review import Said
+from fcreview.model.review import Said
 from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.lines import digest
-from fcreview.store.reviews.reader import check_journals, read_journals
+from fcreview.store.reviews.journal_format import digest
+from fcreview.store.reviews.journal_reader import check_journals, read_journals
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key
 
@@ -115,7 +115,7 @@ def _undo(workspace: Workspace) -> str | None:
 _WRITER = """
 import sys
 from pathlib import Path
-from fcreview.review import ItemKey, Said
+from fcreview.model.review import ItemKey, Said
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.workspace import Workspace
 journal = Journal(Workspace(Path(sys.argv[1])), sys.argv[2])

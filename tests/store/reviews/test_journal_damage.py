@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fcreview.review import Said
+from fcreview.model.review import Said
 from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.reader import check_journals, read_journals, torn_file
+from fcreview.store.reviews.journal_reader import check_journals, read_journals, torn_file
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key
 

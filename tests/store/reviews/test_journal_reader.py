@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.review import Event, Said
+from fcreview.model.review import Event, Said
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.lines import LineError, digest, parse_line, seal
-from fcreview.store.reviews.reader import JournalReader, read_journals
+from fcreview.store.reviews.journal_format import LineError, digest, parse_line, seal
+from fcreview.store.reviews.journal_reader import JournalReader, read_journals
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key
 

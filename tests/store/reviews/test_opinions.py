@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.opinions import Decision, decide, fold, retractions
-from fcreview.review import Event, ItemKey
-from fcreview.rollup import Build, rolled_up, whole
+from fcreview.model.decision import Decision, decide, fold, retractions
+from fcreview.model.review import Event, ItemKey
+from fcreview.model.verdict import Build, rolled_up, whole
 
 KEY = ItemKey("bfcl", "V4", "en", "maple-8b", "simple", "simple_0")
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from fcreview.review import Said
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.model.review import Said
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.labels.fields import LABEL_FIELDS
-from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal, JournalError
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
 from fcreview.store.workspace import Workspace
@@ -179,9 +179,9 @@ def test_reviews_of_items_that_are_not_here_are_kept(workspace: Workspace) -> No
 _OTHER = """
 import sys
 from pathlib import Path
-from fcreview.review import Said
+from fcreview.model.review import Said
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviewer import Reviewer
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 workspace = Workspace(Path(sys.argv[1]))

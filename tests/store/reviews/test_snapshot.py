@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.review import Said
-from fcreview.store.importing.import_runs import import_runs
-from fcreview.store.reviewer import Reviewer
-from fcreview.store.reviews import reader, snapshot
+from fcreview.model.review import Said
+from fcreview.store.importing.run_importer import import_runs
+from fcreview.store.reviews import decision_cache, journal_reader
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.merging import merge
+from fcreview.store.reviews.journal_merge import merge
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from tests.store.factory import Imported, read, write_run
@@ -22,7 +22,7 @@ ROWS: list[dict[str, Any]] = [{}, {"official": True}, {}, {"official": True}]
 
 @pytest.fixture(autouse=True)
 def _always_worth(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot, "WORTH", 1)
+    monkeypatch.setattr(decision_cache, "WORTH", 1)
 
 
 @pytest.fixture
@@ -75,8 +75,8 @@ def test_a_line_is_read_only_when_somebody_asks_what_was_said(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(reader, "parse_line", no_lines)
-        patched.setattr(reader, "known_line", no_lines)
+        patched.setattr(journal_reader, "parse_line", no_lines)
+        patched.setattr(journal_reader, "known_line", no_lines)
         with Store.open(workspace, "alice") as store:
             shown = stands(store)
             assert store.refresh_reviews() == 0
@@ -95,7 +95,7 @@ def test_what_is_asked_for_later_is_as_ever(workspace: Workspace) -> None:
 
 
 def test_nothing_is_verified_twice(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "parse_line", no_lines)
+    monkeypatch.setattr(journal_reader, "parse_line", no_lines)
     with Store.open(workspace, "alice") as store:
         assert len(store.sql("FROM reviews")[1]) == 3
 

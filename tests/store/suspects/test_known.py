@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from fcreview.golden_audit.score import suspects
 from fcreview.importers.registry import discover, read_plan
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
-from fcreview.suspects.score import suspects
 
 pytestmark = pytest.mark.sweep
 FIRST = 200

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.review import Fault, Said
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.review import Fault, Said
+from fcreview.store.queries.golden_audit import Panel
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
-from fcreview.store.suspects.panel import Panel
 from tests.store.factory import Imported
 
 Rows = dict[str, list[dict[str, Any]]]

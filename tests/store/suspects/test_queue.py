@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from fcreview.golden_audit.score import suspects
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
-from fcreview.suspects.score import suspects
 from tests.store.factory import Imported
 
 DOCUMENT = {"name": "get_weather", "parameters": {"properties": {"city": {"type": "string"}}, "required": ["city"]}}

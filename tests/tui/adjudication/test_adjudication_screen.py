@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from fcreview.review import Said
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.review import Said
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
+from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.agreement.ratings import apart
-from fcreview.agreement.summary import agreement
-from fcreview.agreement.wording import name_of, value_of
+from fcreview.stats.agreement import apart, name_of, value_of
+from fcreview.stats.agreement_summary import agreement
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.figures.agreement import Cell, rows
-from fcreview.tui.screens.annotators.agreement import AgreementScreen
+from fcreview.tui.queue.statistics import Cell, agreement_rows
 from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.screens.statistics import AgreementScreen
 from tests.store.factory import Imported
 from tests.tui.adjudication.test_adjudication_screen import adjudicating, workspace
 
@@ -65,7 +64,7 @@ def test_a_groups_name_stands_above_its_figures_and_for_all_its_items(workspace:
     with Store.open(workspace) as store:
         said = apart(store.told.agreement_rows(View()))["seen"]
     found = [Cell(figure, (at,)) for at, figure in enumerate(agreement(said, ["overall"], "seen"))]
-    made = rows(found, cells)
+    made = agreement_rows(found, cells)
     heads = [row for row in made if not row.parts[1][0]]
     assert [row.parts[0][0] for row in heads] == [
         "not blind · correct", "not blind · correct+fault", "not blind · completeness"

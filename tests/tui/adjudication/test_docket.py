@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fcreview.agreement.disputes import Dispute
-from fcreview.tui.adjudication.docket import Docket
+from fcreview.model.decision import Dispute
+from fcreview.tui.review.adjudication import Docket
 
 CALL = "turn:1/call:1"
 

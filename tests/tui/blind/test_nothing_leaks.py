@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.finding.lending import lend_golden
+from fcreview.cli.wiring import lend_golden
 from fcreview.store.filters.keys import FLAGS, KEYS
-from fcreview.store.filters.language import FilterError
+from fcreview.store.filters.parser import FilterError
 from fcreview.store.rows import QUEUES, View
 from fcreview.store.store import Store, StoreError
 from fcreview.store.workspace import Workspace
+from fcreview.tui.actions import ITEM, ITEM_TEXT, QUEUE
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.keymap import split
-from fcreview.tui.keytable import ITEM, ITEM_TEXT, QUEUE
 from fcreview.tui.session import Session
 from tests.examples import only_long
 from tests.tui import idle
@@ -65,7 +65,7 @@ QUEUE_WALK: list[Step] = [
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """How long the disk takes is told on the screen, and is never the same."""
-    monkeypatch.setattr("fcreview.tui.item.acting.PATIENCE", 60.0)
+    monkeypatch.setattr("fcreview.tui.review.reviewing.PATIENCE", 60.0)
 
 
 def palette_walk(*words: str) -> list[Step]:

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from fcreview.agreement.ratings import apart
-from fcreview.agreement.summary import agreement
-from fcreview.review import UNSURE
+from fcreview.model.review import UNSURE
+from fcreview.stats.agreement import apart
+from fcreview.stats.agreement_summary import agreement
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.screens.annotators.adjudication import AdjudicationScreen
-from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.screens.adjudication import AdjudicationScreen
+from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.session import Session
 from tests.exporters.test_round_trip import exported, of_parquet, taken_in
 from tests.sharing import Imports

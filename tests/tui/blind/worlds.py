@@ -12,11 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fcreview.extra import Extra, RecordPlace, StateDifference
-from fcreview.model import Accept, Call, ImportIssue, Item, Message, Pair, Run, Verdict
-from fcreview.plan import RunPlan
-from fcreview.review import Said
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.model.item import (
+    Accept,
+    Call,
+    Extra,
+    ImportIssue,
+    Item,
+    Message,
+    Pair,
+    RecordPlace,
+    Run,
+    StateDifference,
+    Verdict,
+)
+from fcreview.model.review import Said
+from fcreview.run_plan import RunPlan
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.store.factory import make_item

@@ -11,8 +11,7 @@ import pytest
 
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.screens.comparing.compare import CompareScreen
-from fcreview.tui.screens.comparing.flip import FlipScreen
+from fcreview.tui.screens.compare import CompareScreen, FlipScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported

@@ -5,12 +5,12 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from fcreview.calls.align import align, align_turns
-from fcreview.model import Accept, Call, Item, Message, Run, Verdict
-from fcreview.review import ItemKey
+from fcreview.matching.align import align, align_turns
+from fcreview.model.item import Accept, Call, Item, Message, Run, Verdict
+from fcreview.model.review import ItemKey
 from fcreview.store.rows import ItemDetail, QueueRow
-from fcreview.tui.document.blocks import Options
-from fcreview.tui.document.document import document
+from fcreview.tui.item_view.blocks import Options
+from fcreview.tui.item_view.document import document
 from fcreview.tui.text.lines import plain
 
 HOSTILE = "\x1b[31mred\x1b]52;c;AAAA\x07 \u202eabc\u200b [bold]x[/bold] \x9b2J"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.tui.document.offer.beside import Beside
-from fcreview.tui.document.offer.under import Under, offered, under
-from fcreview.tui.document.scene import scene
+from fcreview.tui.item_view.blocks import scene
+from fcreview.tui.item_view.function_docs import Beside, Under, offered, under
 from fcreview.tui.text.lines import plain
 from fcreview.tui.text.theme import symbols
 from tests.tui.document.test_document_offer import OFFERED

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 
-from fcreview.calls.diff import diff_call
-from fcreview.calls.table import argument_rows
-from fcreview.model import Accept, Call
-from fcreview.tui.document.calls import argument_lines, columns
-from fcreview.tui.document.changed import marked, stretches
+from fcreview.matching.diff import diff_call
+from fcreview.matching.first_difference import argument_rows
+from fcreview.model.item import Accept, Call
+from fcreview.tui.item_view.call_diff import argument_lines, columns, marked, stretches
 from fcreview.tui.text.lines import plain
 
 GOLDEN = "the quick brown fox jumps over the lazy dog while the cat sleeps on the warm mat"

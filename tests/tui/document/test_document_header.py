@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
-from fcreview.sanitise import width
-from fcreview.targets import words
-from fcreview.tui.document.header import about_line, header_line
-from fcreview.tui.item.asked import Asked
-from fcreview.tui.item.status import key_line, status_line
+from fcreview.model.address import words
+from fcreview.model.sanitize import width
+from fcreview.tui.item_view.document import about_line, header_line
+from fcreview.tui.review.judge import Asked
+from fcreview.tui.review.status import key_line, status_line
 from fcreview.tui.text.lines import plain
 from tests.tui.document.shown import WEATHER, detail
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.tui.text.layout import Layout
+from fcreview.tui.text.layout import PIECE, Layout, TextSource, find_from, piece_starts, pretty
 from fcreview.tui.text.lines import Line, plain
-from fcreview.tui.text.text_source import PIECE, TextSource, find_from, piece_starts, pretty
 
 
 class Counting:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.calls.table import argument_rows
-from fcreview.extra import Extra, RecordPlace
-from fcreview.model import Accept, Call, Message, Verdict
-from fcreview.review import Opinion
-from fcreview.sanitise import visible, width
-from fcreview.tui.document.calls import READABLE, around, pair_heading
-from fcreview.tui.document.changed import changed
-from fcreview.tui.document.header import header_line
+from fcreview.matching.first_difference import argument_rows
+from fcreview.model.item import Accept, Call, Extra, Message, RecordPlace, Verdict
+from fcreview.model.review import Opinion
+from fcreview.model.sanitize import visible, width
+from fcreview.tui.item_view.call_diff import READABLE, around, changed, pair_heading
+from fcreview.tui.item_view.document import header_line
 from fcreview.tui.text.lines import plain
 from tests.tui.document.shown import HOSTILE, WEATHER, detail, golden, item, predicted, text
 

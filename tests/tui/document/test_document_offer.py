@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.calls.align import align_turns
-from fcreview.model import Item, Message
-from fcreview.tui.document.offer.foot import foot_lines
-from fcreview.tui.document.offer.function import function_lines
-from fcreview.tui.document.scene import scene
-from fcreview.tui.item.cursor import Cursor
+from fcreview.matching.align import align_turns
+from fcreview.model.item import Item, Message
+from fcreview.tui.item_view.blocks import scene
+from fcreview.tui.item_view.function_docs import foot_lines, function_lines
+from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.lines import plain
 from fcreview.tui.text.theme import symbols
 from tests.tui.document.shown import detail, golden, item, predicted, text

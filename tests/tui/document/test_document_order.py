@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from fcreview.calls.align import align
-from fcreview.extra import ABSENT, StateDifference
-from fcreview.model import GOLDEN_CALL, Item, Message, Verdict
-from fcreview.tui.document.blocks import Options
-from fcreview.tui.document.document import document, opening
+from fcreview.matching.align import align
+from fcreview.model.item import ABSENT, GOLDEN_CALL, Item, Message, StateDifference, Verdict
+from fcreview.tui.item_view.blocks import Options
+from fcreview.tui.item_view.document import document, opening
 from fcreview.tui.text.lines import plain
 from tests.tui.document.shown import detail, golden, predicted, text
 

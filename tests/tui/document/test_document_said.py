@@ -7,12 +7,11 @@ from copy import deepcopy
 
 import pytest
 
-from fcreview.calls.align import align
-from fcreview.extra import Erratum
-from fcreview.model import Accept, Call, Item, Message, Pair, Verdict
-from fcreview.review import Opinion
-from fcreview.tui.document.blocks import Options
-from fcreview.tui.document.document import document
+from fcreview.matching.align import align
+from fcreview.model.item import Accept, Call, Erratum, Item, Message, Pair, Verdict
+from fcreview.model.review import Opinion
+from fcreview.tui.item_view.blocks import Options
+from fcreview.tui.item_view.document import document
 from fcreview.tui.text.lines import plain
 from tests.tui.document.shown import WEATHER, detail, golden, item, predicted, text
 

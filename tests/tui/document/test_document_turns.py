@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.extra import StateDifference
-from fcreview.model import Item, Message
-from fcreview.tui.document.blocks import Options
-from fcreview.tui.document.document import document, first_difference, opening, stops_of, target_at
-from fcreview.tui.item.search import find
+from fcreview.model.item import Item, Message, StateDifference
+from fcreview.tui.item_view.blocks import Options
+from fcreview.tui.item_view.document import document, first_difference, opening, stops_of, target_at
+from fcreview.tui.review.cursor import find
 from tests.tui.document.shown import detail, golden, item, predicted, text, turns
 
 

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.extra import Extra, RecordPlace
-from fcreview.model import Item
-from fcreview.tui.document.extra import rounded
-from fcreview.tui.document.records import Record, joined, score_place
+from fcreview.model.item import Extra, Item, RecordPlace
+from fcreview.tui.item_view.document import Record, joined, rounded, score_place
 from tests.tui.document.shown import WEATHER, detail, text
 
 RECORDS = [

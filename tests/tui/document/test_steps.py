@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.calls.align import align
-from fcreview.calls.steps import step_numbers
-from fcreview.model import GOLDEN_CALL, Item, Message
+from fcreview.matching.align import align
+from fcreview.model.item import GOLDEN_CALL, Item, Message, step_numbers
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
-from fcreview.tui.document.blocks import Options
-from fcreview.tui.document.document import document
-from fcreview.tui.document.scene import dialogue
+from fcreview.tui.item_view.blocks import Options, dialogue
+from fcreview.tui.item_view.document import document
 from fcreview.tui.text.lines import plain
 from tests.sharing import Imports
 from tests.tui.document.shown import detail, golden, predicted, text

@@ -7,18 +7,17 @@ from typing import Any
 
 import pytest
 
-from fcreview.calibration.cases import SCOPES, Case
-from fcreview.calibration.summary import calibration, wrong_kinds
-from fcreview.calibration.wording import METRICS, value_of
-from fcreview.review import Said
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.review import Said
+from fcreview.stats.calibration import METRICS, SCOPES, Case, value_of
+from fcreview.stats.calibration_summary import calibration, wrong_kinds
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.figures.calibration import grouped, rows, told_scopes, wrong_rows
-from fcreview.tui.screens.annotators.calibration import BY_HAND, CalibrationScreen
+from fcreview.tui.queue.statistics import calibration_rows, grouped, told_scopes, wrong_rows
 from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.screens.statistics import BY_HAND, CalibrationScreen
 from tests.store.factory import Imported
 from tests.tui.adjudication.test_adjudication_screen import Adjudicator, adjudicating
 
@@ -134,13 +133,13 @@ def test_every_row_opens_as_many_items_as_it_counts() -> None:
     cases = [made(at, at % 3 > 0, at % 2 > 0, function="f" if at % 4 else "g") for at in range(20)]
     assert told_scopes(cases) == ["overall", "function"]
     for scope in SCOPES:
-        for row in rows(grouped(cases, scope)):
+        for row in calibration_rows(grouped(cases, scope)):
             assert row.parts[-1][0] == str(len(row.items))
     for row in wrong_rows(list(wrong_kinds(cases))):
         assert not row.parts[-1][0] or row.parts[-1][0].split()[0] == str(len(row.items))
 
 
 def test_hostile_names_are_drawn_as_text_and_random_ones_are_said() -> None:
-    found = rows(grouped([made(1, True, True, random=True), made(2, True, False)], "overall"))
+    found = calibration_rows(grouped([made(1, True, True, random=True), made(2, True, False)], "overall"))
     assert found[0].parts[0][0] == "judge oak␛[2J · correct · 1 of 2 random"
     assert len({len(row.parts) for row in found}) == 1

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from fcreview.store.importing.import_runs import import_runs
-from fcreview.store.importing.news import Before
+from fcreview.store.importing.run_importer import Before, import_runs
 from fcreview.store.workspace import Workspace, find_workspace
+from fcreview.tui import live_reload
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.following import follower
-from fcreview.tui.following.source import FollowError, Taken
+from fcreview.tui.live_reload import FollowError, Taken
 from tests.store.factory import read, write_run
 from tests.tui.conftest import MakeApp, Rows, screen_lines
 
@@ -75,7 +74,7 @@ def rows_of(*names: str) -> Rows:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pause as long as the last import took."""
-    monkeypatch.setattr(follower, "SHARE", 0)
+    monkeypatch.setattr(live_reload, "SHARE", 0)
 
 
 @pytest.fixture

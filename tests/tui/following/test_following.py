@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from fcreview.store.rows import View
+from fcreview.tui import live_reload
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.following import follower
-from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.screens.item_pane import ItemScreen
 from tests.tui.conftest import screen_lines
 from tests.tui.following.conftest import Rewritten, cursor_line, row, rows_of, until
 
@@ -39,7 +39,7 @@ async def test_new_items_join_the_list_and_the_cursor_stays_where_it_is(followin
 
 @pytest.mark.sweep
 async def test_what_came_is_said_briefly(following: Following, settled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follower, "BRIEF", 0.2)
+    monkeypatch.setattr(live_reload, "BRIEF", 0.2)
     app, source = following(rows_of("a", "b"))
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)

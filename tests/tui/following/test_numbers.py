@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.queues.presentations import presented
-from fcreview.store.rows import View
+from fcreview.store.rows import View, presented
 from fcreview.store.store import Store
-from fcreview.tui.following.numbers import items_in
+from fcreview.tui.live_reload import items_in
 from tests.store.factory import import_items
 from tests.tui.conftest import Rows
 from tests.tui.following.conftest import row

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from fcreview.errors import FcreviewError
-from fcreview.model import Item, Run
-from fcreview.tui.golden.checking import NO_FORM, Golden, drafted, line_of, place_of, typed
-from fcreview.tui.text.json_text import laid_out
+from fcreview.model.item import Item, Run
+from fcreview.tui.review.golden_editor import NO_FORM, Golden, drafted, line_of, place_of, typed
+from fcreview.tui.text.lines import laid_out
 
 RUN, ITEM = Run("bfcl", "V4", "en", "m", "/r"), Item("a", "simple")
 TEXT = '{\n  "golden": [\n    {"book": {"city": ["Ulm"], "days": 3}}\n  ]\n}'

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from fcreview.model import Verdict
-from fcreview.review import CORRECT
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.model.item import Verdict
+from fcreview.model.review import CORRECT
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.item.asked import Asked, asked
+from fcreview.tui.review.judge import Asked, asked
 from fcreview.tui.session import Session
 from tests.store.factory import make_item, write_run
 

@@ -11,7 +11,7 @@ import pytest
 
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
-from fcreview.tui.item.closer.copies import call_copy, command_copy, diff_copy, json_copy, markdown_copy
+from fcreview.tui.review.item_actions import call_copy, command_copy, diff_copy, json_copy, markdown_copy
 from tests.sharing import Imports
 from tests.store.factory import make_item
 

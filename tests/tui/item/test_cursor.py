@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from fcreview.calls.align import align_turns
-from fcreview.extra import Extra
-from fcreview.model import Accept, Call, Item, Message, Run
-from fcreview.review import ItemKey
+from fcreview.matching.align import align_turns
+from fcreview.model.item import Accept, Call, Extra, Item, Message, Run
+from fcreview.model.review import ItemKey
 from fcreview.store.rows import ItemDetail, QueueRow
-from fcreview.tui.item.cursor import Cursor
+from fcreview.tui.review.cursor import Cursor
 
 LONG = "\n".join(f"row {number}" for number in range(40))
 

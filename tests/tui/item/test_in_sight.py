@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fcreview.model import Message, Verdict
-from fcreview.store.importing.import_runs import import_runs
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.item import Message, Verdict
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.model import Verdict
-from fcreview.plan import RunPlan
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.model.item import Verdict
+from fcreview.run_plan import RunPlan
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
-from fcreview.tui.item.judging import About, Judging
+from fcreview.tui.review.judge import About, Judging
 from fcreview.tui.session import Session
 from tests.store.factory import make_item, write_run
 

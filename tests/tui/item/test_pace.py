@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.tui.item.asked import Asked
-from fcreview.tui.item.pace import PAUSE, Pace
-from fcreview.tui.item.status import Remark, status_line
+from fcreview.tui.review.judge import Asked
+from fcreview.tui.review.status import PAUSE, Pace, Remark, status_line
 from fcreview.tui.text.lines import line_width, plain
 
 

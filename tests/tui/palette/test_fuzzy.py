@@ -6,9 +6,8 @@ import time
 
 import pytest
 
-from fcreview.sanitise import width
-from fcreview.tui.palette.entries import Entry, Match, line_of, merged, ranked
-from fcreview.tui.palette.fuzzy import fit
+from fcreview.model.sanitize import width
+from fcreview.tui.palette.palette import Entry, Match, fit, line_of, merged, ranked
 from fcreview.tui.text.lines import line_width, plain
 
 NAMES = ["golden wrong", "unsure", "filter", "first difference", "clusters", "the same item in other runs", "runs"]

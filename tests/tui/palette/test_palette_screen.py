@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from fcreview.sampling.shares import Sharing
-from fcreview.store.queues.creating import Wanted
-from fcreview.store.queues.file import write_queue
+from fcreview.stats.sampling import Sharing
+from fcreview.store.queues.create import Wanted
+from fcreview.store.queues.queue_file import write_queue
 from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.palette.asking import Lent
-from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.palette.palette import Lent
+from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.pager import PagerScreen
-from fcreview.tui.screens.palette.palette import PaletteInput, PaletteScreen
+from fcreview.tui.screens.palette import PaletteInput, PaletteScreen
 from fcreview.tui.screens.queue import QueueScreen
 from tests.tui.at_once import press, until
 from tests.tui.queue.test_queue_choosing import items, some

@@ -8,12 +8,11 @@ from typing import Any
 from textual.app import App
 
 from fcreview.store.store import Store
-from fcreview.tui.screens.panes.item import ItemPane
-from fcreview.tui.screens.panes.panes import Panes
+from fcreview.tui.screens.item_pane import ItemPane
 from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.screens.split_view import Panes
 from fcreview.tui.text.lines import plain
-from fcreview.tui.widgets.document import LineBar
-from fcreview.tui.widgets.frame import PaneTitle
+from fcreview.tui.widgets.document_view import LineBar, PaneTitle
 
 TWO, ONE = (160, 50), (80, 24)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fcreview.store.rows import View
-from fcreview.tui.text.sides import THREE_FROM, TWO_FROM, document_cells, list_cells
+from fcreview.tui.text.lines import THREE_FROM, TWO_FROM, document_cells, list_cells
 from fcreview.tui.text.theme import symbols
 
 HEAD = "Weather of a city."

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from fcreview.review import Event, Said
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.review import Event, Said
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.queue.levels import Standing
-from fcreview.tui.queue.loading import Loaded, Request
-from fcreview.tui.screens.panes.item import ItemPane
-from fcreview.tui.screens.panes.queue import QueuePane
+from fcreview.tui.queue.loader import Loaded, Request
+from fcreview.tui.queue.state import Standing
+from fcreview.tui.screens.item_pane import ItemPane
+from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 from tests.tui.at_once import press, until

@@ -11,9 +11,8 @@ from textual import events
 from textual.geometry import Size
 
 from fcreview.store.rows import View
-from fcreview.tui.screens.item import ItemScreen
-from fcreview.tui.screens.note import NoteScreen
-from fcreview.tui.screens.panes.item import ItemPane
+from fcreview.tui.screens.dialogs import NoteScreen
+from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
 from tests.tui.panes.sides import ONE, TWO, focused, journal, listed, named, queue_of
 

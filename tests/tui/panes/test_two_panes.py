@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from fcreview.store.rows import View
-from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
 from tests.tui.panes.sides import TWO, focused, journal, listed, named, queue_of, status
 

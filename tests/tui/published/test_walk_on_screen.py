@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.document.blocks import Options
-from fcreview.tui.document.document import decisive, document
-from fcreview.tui.screens.panes.item import ItemPane
+from fcreview.tui.item_view.blocks import Options
+from fcreview.tui.item_view.document import decisive, document
+from fcreview.tui.screens.item_pane import ItemPane
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain
 from tests.examples import only_long

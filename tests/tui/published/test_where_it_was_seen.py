@@ -8,9 +8,9 @@ import pytest
 
 from fcreview.store.rows import ItemDetail
 from fcreview.store.store import Store
-from fcreview.tui.document.blocks import Options
-from fcreview.tui.document.document import document
-from fcreview.tui.item.cursor import Cursor
+from fcreview.tui.item_view.blocks import Options
+from fcreview.tui.item_view.document import document
+from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.lines import plain
 from tests.sharing import Imports
 from tests.tui.published.walking import BARS, GUTTER, first_screen

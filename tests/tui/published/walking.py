@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fcreview.calls.table import argument_rows
+from fcreview.matching.first_difference import argument_rows
+from fcreview.model.address import argument_address, call_address
 from fcreview.store.rows import ItemDetail
-from fcreview.targets import argument_address, call_address
-from fcreview.tui.document.blocks import Block, BlockSource, Options
-from fcreview.tui.document.document import decisive, document
-from fcreview.tui.document.offer.beside import Beside
-from fcreview.tui.document.offer.under import offered, under
-from fcreview.tui.document.scene import scene
-from fcreview.tui.item.cursor import Cursor
+from fcreview.tui.item_view.blocks import Block, BlockSource, Options, scene
+from fcreview.tui.item_view.document import decisive, document
+from fcreview.tui.item_view.function_docs import Beside, offered, under
+from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.layout import Layout
-from fcreview.tui.text.lines import line_width, plain
-from fcreview.tui.text.sides import LEAST_DOCUMENT
+from fcreview.tui.text.lines import LEAST_DOCUMENT, line_width, plain
 
 SIZES = ((80, 24), (60, 20), (160, 50))
 BARS = 3

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.calls.clusters import ERROR, Cluster, bar, grouped, mostly, share
-from fcreview.tui.queue.clusters import Row, columns, parts, rows_of, taught
-from fcreview.tui.text.lines import line_width, plain
-from fcreview.tui.text.table import table
+from fcreview.matching.clusters import ERROR, Cluster, bar, grouped, mostly, share
+from fcreview.tui.queue.choices import Row, columns, parts, rows_of, taught
+from fcreview.tui.text.lines import line_width, plain, table
 
 
 def cluster(error: str, function: str | None, argument: str | None, count: int = 1) -> Cluster:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.filters.language import parse
-from fcreview.tui.queue.completing import Known, candidates, replaced
+from fcreview.store.filters.parser import parse
+from fcreview.tui.queue.choices import Known, candidates, replaced
 from tests.tui.queue.test_queue_choosing import items, some
 
 FACETS = {"category": [("live_simple", 3), ("simple", 2), ("a b", 1)], "official": [("fail", 4)]}

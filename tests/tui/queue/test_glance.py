@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from fcreview.review import Said
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.review import Said
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.queue.levels import Standing
+from fcreview.tui.queue.state import Standing
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 from tests.tui import idle

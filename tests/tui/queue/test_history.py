@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.own import Own
-from fcreview.tui.queue.history import MOST, Typed
+from fcreview.store.workspace import Own
+from fcreview.tui.queue.state import MOST, Typed
 from tests.tui.queue.test_queue_choosing import items, some
 
 SIZE = (100, 24)

@@ -10,9 +10,8 @@ import pytest
 
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.queue.levels import Levels, Standing, as_json, of_json
-from fcreview.tui.queue.state import QueueState
-from fcreview.tui.screens.clusters import ClustersScreen
+from fcreview.tui.queue.state import Levels, QueueState, Standing, as_json, of_json
+from fcreview.tui.screens.picker import ClustersScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 from tests.tui.queue.test_queue_choosing import items, some

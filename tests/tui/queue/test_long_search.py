@@ -11,13 +11,13 @@ import duckdb
 import pytest
 from textual.pilot import Pilot
 
-from fcreview.calls.clusters import Cluster
+from fcreview.matching.clusters import Cluster
+from fcreview.store.analysis import Told
 from fcreview.store.rows import View
 from fcreview.store.store import Store
-from fcreview.store.told import Told
-from fcreview.tui.queue import loading
-from fcreview.tui.queue.loading import Loaded, Request, load_rows
-from fcreview.tui.widgets import waiting
+from fcreview.tui.queue import loader
+from fcreview.tui.queue.loader import Loaded, Request, load_rows
+from fcreview.tui.widgets import base
 from tests.tui.conftest import screen_lines
 from tests.tui.idle import held_threads
 
@@ -26,7 +26,7 @@ ENDLESS = "SELECT count(*) FROM range(1000000000000) a, range(1000000000000) b W
 
 @pytest.fixture(autouse=True)
 def told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "LATE", 0.05)
+    monkeypatch.setattr(base, "LATE", 0.05)
 
 
 class Endless:
@@ -70,7 +70,7 @@ async def test_a_long_search_tells_how_long_it_takes_and_escape_leaves_it(
             endless(store.connection)
         return load_rows(request, store)
 
-    monkeypatch.setattr(loading, "load_rows", searched)
+    monkeypatch.setattr(loader, "load_rows", searched)
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
         before = await settled(pilot)
         with held_threads():
@@ -90,7 +90,7 @@ async def test_the_first_rows_that_are_long_in_coming_tell_how_long(
         assert free.wait(30)
         return load_rows(request, store)
 
-    monkeypatch.setattr(loading, "load_rows", late)
+    monkeypatch.setattr(loader, "load_rows", late)
     with held_threads():
         async with make_app([{}, {}], view=View(queue="suspects")).run_test(size=(80, 24)) as pilot:
             try:

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from fcreview.sanitise import width
-from fcreview.store.reviews.reader import read_journals
+from fcreview.model.sanitize import width
+from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
-from fcreview.tui.widgets.queue_list import WINDOW
+from fcreview.tui.widgets.lists import WINDOW
 
 NARROW, WIDE, ONE_PANE = (80, 24), (160, 50), (139, 50)
 

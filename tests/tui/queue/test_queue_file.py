@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.sampling.shares import Sharing
-from fcreview.store.queues.creating import Wanted
-from fcreview.store.queues.file import QueueFile, read_queue, write_queue
+from fcreview.stats.sampling import Sharing
+from fcreview.store.queues.create import Wanted
+from fcreview.store.queues.queue_file import QueueFile, read_queue, write_queue
 from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
 

@@ -14,7 +14,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from tests.sharing import Imports

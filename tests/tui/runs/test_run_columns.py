@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from fcreview.store.rows import RunRow
+from fcreview.tui.queue.runs import GROUPINGS, RunsPlace, orders, run_choices
 from fcreview.tui.queue.state import ALL_RUNS
-from fcreview.tui.runs.columns import run_choices
-from fcreview.tui.runs.listing import GROUPINGS, RunsPlace, orders
 from fcreview.tui.text.lines import line_width, plain
 from tests.store.test_run_lists import row
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.tui.screens.comparing.runs import RunsScreen
+from fcreview.tui.screens.compare import RunsScreen
 from fcreview.tui.screens.queue import QueueScreen
 
 RUNS = {

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.calls.align import align, align_turns
-from fcreview.extra import Extra
-from fcreview.model import Accept, Call, Item, Message, Run, Verdict
-from fcreview.plan import RunPlan
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.matching.align import align, align_turns
+from fcreview.model.item import Accept, Call, Extra, Item, Message, Run, Verdict
+from fcreview.run_plan import RunPlan
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.tui.screens.item_host import OBSERVATION
 

@@ -10,16 +10,15 @@ from typing import Any
 from textual.app import App
 from textual.pilot import Pilot
 
-from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.screens.item import ItemScreen
-from fcreview.tui.session import Session
+from fcreview.tui.screens.item_pane import ItemScreen
+from fcreview.tui.session import Session, Vocabulary
 from fcreview.tui.text.lines import plain
-from fcreview.tui.vocabulary import Vocabulary
-from fcreview.tui.widgets.document import DocumentView, LineBar
+from fcreview.tui.widgets.document_view import DocumentView, LineBar
 from tests.tui.idle import worked
 
 OBSERVATION = json.dumps({"rows": [f"row {n} of the answer" for n in range(12_000)]})

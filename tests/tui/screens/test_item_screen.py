@@ -11,7 +11,7 @@ from textual.app import App
 
 from fcreview.store.workspace import Workspace
 from fcreview.tui.screens.pager import PagerScreen
-from fcreview.tui.widgets.document import DocumentView
+from fcreview.tui.widgets.document_view import DocumentView
 from tests.tui.screens.conftest import imported, simple
 from tests.tui.screens.item_host import OBSERVATION, bar, events, opened, rows, screen_of, shown_id
 

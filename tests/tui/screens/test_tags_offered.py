@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from fcreview.review import Said
-from fcreview.store.importing.import_runs import import_runs
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.review import Said
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.store.factory import read, write_run

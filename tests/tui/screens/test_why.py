@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fcreview.model import Verdict
-from fcreview.opinions import fold
-from fcreview.review import Event, ItemKey
+from fcreview.model.decision import fold
+from fcreview.model.item import Verdict
+from fcreview.model.review import Event, ItemKey
 from fcreview.store.rows import View
 from fcreview.store.workspace import Workspace
-from fcreview.tui.vocabulary import Vocabulary
+from fcreview.tui.session import Vocabulary
 from tests.tui.screens.conftest import imported, simple
 from tests.tui.screens.item_host import Host, Keys, bar, events, opened, rows, shown_id
 

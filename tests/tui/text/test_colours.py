@@ -8,7 +8,7 @@ import pytest
 from rich.color import Color
 
 from fcreview.tui.text import theme
-from fcreview.tui.text.colours import COLOURS, PLAIN, TERMINAL, coloured
+from fcreview.tui.text.theme import COLOURS, PLAIN, TERMINAL, coloured
 
 BLACK, DARK, WHITE = (0, 0, 0), (30, 30, 30), (255, 255, 255)
 RGB = tuple[float, ...]

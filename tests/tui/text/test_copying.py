@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.tui.text.copying import copied, osc52, write_copy
+from fcreview.tui.text.clipboard import copied, osc52, write_copy
 
 
 def test_the_sequence_holds_the_text_in_base64_only() -> None:

@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.sanitise import visible, width
-from fcreview.tui.screens.fault import FaultScreen
-from fcreview.tui.screens.note import NoteScreen
+from fcreview.model.sanitize import visible, width
+from fcreview.tui.screens.dialogs import FaultScreen, NoteScreen
 from fcreview.tui.text.lines import fit, line, line_width, plain
-from fcreview.tui.widgets.document import LineBar
-from fcreview.tui.widgets.line_list import strip_of
+from fcreview.tui.widgets.document_view import LineBar
+from fcreview.tui.widgets.lists import strip_of
 from tests.tui.conftest import MakeApp, screen_lines
 
 PARTS = st.lists(st.text(max_size=6).map(visible), max_size=4)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from fcreview.tui.text.json_text import laid_out_text
-from fcreview.tui.text.text_source import deepest, folded_at, pretty
+from fcreview.tui.text.layout import deepest, folded_at, pretty
+from fcreview.tui.text.lines import laid_out_text
 
 TEXT = pretty(json.dumps({"a": {"b": {"c": 1, "d": 2}}, "e": [1, [2, 3]]}))
 

@@ -8,15 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model import Run
-from fcreview.sanitise import visible, width
+from fcreview.model.item import Run
+from fcreview.model.sanitize import visible, width
 from fcreview.store.rows import Extent, QueueRow, RunRow, View
 from fcreview.tui.keymap import KeymapError, keymap
 from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import QueueColumns, queue_heading, queue_line
-from fcreview.tui.text.format import cut, cut_difference, cut_middle, cut_type, hints_line, rate_of
-from fcreview.tui.text.lines import line_width, plain
-from fcreview.tui.text.table import Column, table
+from fcreview.tui.text.lines import (
+    Column,
+    cut,
+    cut_difference,
+    cut_middle,
+    cut_type,
+    hints_line,
+    line_width,
+    plain,
+    rate_of,
+    table,
+)
 
 ROW = QueueRow(
     item=1,

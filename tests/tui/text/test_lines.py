@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fcreview.sanitise import visible, width
+from fcreview.model.sanitize import visible, width
 from fcreview.tui.text.lines import fold_text, wrap, wrap_text
 
 

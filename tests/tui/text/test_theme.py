@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from fcreview.sanitise import width
+from fcreview.model.sanitize import width
 from fcreview.tui.text import theme
 from fcreview.tui.text.theme import ASCII, UNICODE, wants_ascii, wants_colour
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from textual.app import App, ComposeResult
 
-from fcreview.tui.text.text_source import TextSource
-from fcreview.tui.widgets.document import DocumentView
+from fcreview.tui.text.layout import TextSource
+from fcreview.tui.widgets.document_view import DocumentView
 
 
 class Viewer(App[None]):

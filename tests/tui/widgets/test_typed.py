@@ -7,12 +7,11 @@ import asyncio
 import pytest
 from textual.app import App
 
-from fcreview.store.own import Own
-from fcreview.tui.queue.history import Typed
-from fcreview.tui.screens.ask import AskScreen
-from fcreview.tui.screens.note import NoteBox, NoteScreen
-from fcreview.tui.widgets.filter_line import FilterInput, FilterLine
-from fcreview.tui.widgets.typed import SafeInput
+from fcreview.store.workspace import Own
+from fcreview.tui.queue.state import Typed
+from fcreview.tui.screens.dialogs import AskScreen, NoteBox, NoteScreen
+from fcreview.tui.widgets.filter_input import FilterInput, FilterLine
+from fcreview.tui.widgets.safe_input import SafeInput
 
 HOSTILE = "a\x1b]0;title\x9b31m\u202e\u200b[b]z\x7f"
 DRAWN = "a␛]0;title‹U+009B›31m‹U+202E›‹U+200B›[b]z␡"

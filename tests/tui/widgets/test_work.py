@@ -7,7 +7,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 from textual.worker import WorkerFailed
 
-from fcreview.tui.widgets.work import work
+from fcreview.tui.widgets.base import work
 
 
 class Pane(Vertical):

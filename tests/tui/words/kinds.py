@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
-from fcreview.tui.document.blocks import Options
-from fcreview.tui.document.document import document, target_at
-from fcreview.tui.item.asked import asked
-from fcreview.tui.item.judging import score_criteria
+from fcreview.tui.item_view.blocks import Options
+from fcreview.tui.item_view.document import document, target_at
+from fcreview.tui.review.judge import asked, score_criteria
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.screens.item import ItemScreen
+from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.session import Session
 from tests.tui.conftest import screen_lines
 from tests.tui.idle import worked

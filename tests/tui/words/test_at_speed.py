@@ -15,15 +15,15 @@ from typing import Any, TypeVar
 import pytest
 from textual import events
 
-from fcreview.review import Event, Said
-from fcreview.store.reviewer import Reviewer
+from fcreview.model.review import Event, Said
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.screens.item import ItemScreen
-from fcreview.tui.screens.note import NoteScreen
+from fcreview.tui.screens.dialogs import NoteScreen
+from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.session import Session
 from tests.examples import only_long
 from tests.store.factory import Imported

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from fcreview.importers.registry import PLUGINS
-from fcreview.review import CORRECT, UNSURE
+from fcreview.model.address import ITEM, RESPONSE, words
+from fcreview.model.review import CORRECT, UNSURE
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.targets import ITEM, RESPONSE, words
-from fcreview.tui.keytable import FAULT
-from fcreview.tui.keytable import ITEM as ITEM_KEYS
+from fcreview.tui.actions import FAULT
+from fcreview.tui.actions import ITEM as ITEM_KEYS
 from tests.examples import only_long
 from tests.sharing import Imports
 from tests.tui.words.kinds import Place, places

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.commands.comparing.many import print_items
-from fcreview.comparison.matrix import matrix
+from fcreview.cli.commands.compare import print_items
+from fcreview.stats.run_matrix import matrix
 from tests.cli.conftest import ANSWERS, ERRORS, Cli, write_two
 from tests.core.comparison.made import run
 

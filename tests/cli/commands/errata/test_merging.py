@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.errata.file import read_errata
+from fcreview.corrections.errata_file import read_errata
 from tests.commands import Done
 
 Cli = Callable[..., Done]

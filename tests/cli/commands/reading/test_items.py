@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.calls.clusters import ERROR, Cluster, grouped
-from fcreview.cli.commands.reading.triage import lines_of
-from fcreview.sanitise import width
+from fcreview.cli.commands.triage import lines_of
+from fcreview.matching.clusters import ERROR, Cluster, grouped
+from fcreview.model.sanitize import width
 
 Cli = Callable[..., Any]
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.commands.reading.page import LAYOUTS, item_page
+from fcreview.cli.item_page import LAYOUTS, item_page
 from fcreview.store.rows import View
 from fcreview.store.store import Store
-from fcreview.tui.document.blocks import Options
-from fcreview.tui.document.document import document
+from fcreview.tui.item_view.blocks import Options
+from fcreview.tui.item_view.document import document
 from fcreview.tui.text.lines import plain
 from tests.sharing import Imports
 
@@ -81,8 +81,8 @@ def test_nothing_of_the_data_is_markup_or_leaves_the_page(cli: Cli, hostile_run:
 
 
 def test_script_in_a_question_is_text(cli: Cli, known_run: Path, tmp_path: Path) -> None:
-    from fcreview.model import Run
-    from fcreview.review import ItemKey
+    from fcreview.model.item import Run
+    from fcreview.model.review import ItemKey
     from fcreview.store.rows import ItemDetail, QueueRow
     from tests.store.factory import make_item
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.text.words import NO_DATASET, rate_of, recomputed
+from fcreview.model.wording import NO_DATASET, rate_of, recomputed
 
 Cli = Callable[..., Any]
 

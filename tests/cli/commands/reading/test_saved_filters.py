@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fcreview.store.filters.saved import save
-from fcreview.store.own import Own
+from fcreview.store.workspace import Own
 
 Cli = Callable[..., Any]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fcreview.calls.align import align
-from fcreview.cli.commands.reading.show import WHOLE, item_lines
-from fcreview.model import Accept, Call, Item, Message, Run
-from fcreview.review import ItemKey
+from fcreview.cli.commands.show import WHOLE, item_lines
+from fcreview.matching.align import align
+from fcreview.model.item import Accept, Call, Item, Message, Run
+from fcreview.model.review import ItemKey
 from fcreview.store.rows import ItemDetail, QueueRow
 
 LONG = "\n".join(f"row {number} of a long text" for number in range(400))

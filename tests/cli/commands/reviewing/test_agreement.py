@@ -15,8 +15,8 @@ import orjson
 import pytest
 from nltk.metrics.agreement import AnnotationTask
 
-from fcreview.review import ItemKey
-from fcreview.store.reviews.lines import digest
+from fcreview.model.review import ItemKey
+from fcreview.store.reviews.journal_format import digest
 from tests.commands import Done, environment, in_this_process
 from tests.sources import ROOT
 

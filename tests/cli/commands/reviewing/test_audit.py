@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.reviews.lines import digest
+from fcreview.store.reviews.journal_format import digest
 
 pytestmark = pytest.mark.slow  # a dozen commands each
 
@@ -104,7 +104,7 @@ def test_what_is_of_another_answer_is_marked(cli: Cli, known_run: Path, told: li
 
 @pytest.mark.sweep
 def test_nobody_takes_back_what_another_said(cli: Cli, known_run: Path, told: list[str]) -> None:
-    from fcreview.review import ItemKey, Said
+    from fcreview.model.review import ItemKey, Said
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.workspace import Workspace
 

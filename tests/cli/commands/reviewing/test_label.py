@@ -34,7 +34,7 @@ def test_a_label_is_in_the_journal_and_counts(cli: Cli, known_run: Path) -> None
 
 @pytest.mark.sweep
 def test_every_fault_is_named_in_the_help_and_taken(cli: Cli, known_run: Path) -> None:
-    from fcreview.review import FAULTS
+    from fcreview.model.review import FAULTS
 
     said = cli("label", "--help").out
     for fault in FAULTS:

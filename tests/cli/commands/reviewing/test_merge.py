@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.reviews.reader import check_journals, read_journals
+from fcreview.store.reviews.journal_reader import check_journals, read_journals
 from fcreview.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow  # a dozen commands each
@@ -108,7 +108,7 @@ def test_damaged_lines_are_told_and_not_taken(cli: Cli, copies: tuple[Path, Path
 
 @pytest.mark.sweep
 def test_a_second_event_with_the_same_id_is_not_taken(cli: Cli, copies: tuple[Path, Path]) -> None:
-    from fcreview.store.reviews.lines import digest
+    from fcreview.store.reviews.journal_format import digest
 
     here, other = copies
     content = json.loads(journal(here, "bob").read_bytes()) | {"verdict": True}

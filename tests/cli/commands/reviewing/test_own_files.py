@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from fcreview.importers.base import Plugin, WriteError
-from fcreview.model import Run
-from fcreview.plan import RunPlan
+from fcreview.model.item import Run
+from fcreview.run_plan import RunPlan
 
 pytestmark = pytest.mark.slow
 Cli = Callable[..., Any]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.check.evaluate import Evaluation, evaluate
+from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate
+from fcreview.importers.bfcl.dataset import Case
 
 S = "simple_function_checker:"
 P = "parallel_function_checker_no_order:"

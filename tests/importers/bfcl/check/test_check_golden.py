@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fcreview.calls.diff import diff_call
-from fcreview.importers.bfcl.check.texts import RULES
-from fcreview.importers.bfcl.golden import golden_calls
-from fcreview.model import Accept, Call, Fields
+from fcreview.importers.bfcl.checker.schema import RULES
+from fcreview.importers.bfcl.dataset import golden_calls
+from fcreview.matching.diff import diff_call
+from fcreview.model.item import Accept, Call, Fields
 
 PLAY = [{"name": "play", "parameters": {"properties": {"song": {}, "loud": {}}}}]
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.check.evaluate import evaluate
-from fcreview.importers.bfcl.check.languages import java, javascript
+from fcreview.importers.bfcl.checker import java, javascript
+from fcreview.importers.bfcl.checker.evaluate import evaluate
+from fcreview.importers.bfcl.dataset import Case
 from tests.examples import examples
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.check.evaluate import Evaluation, evaluate
+from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate
+from fcreview.importers.bfcl.dataset import Case
 from tests.examples import examples
 from tests.importers.bfcl.check.cases import AREA, array, one
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.errata.rules import parse_rule
-from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.check.evaluate import evaluate
+from fcreview.corrections.equivalence import parse_rule
+from fcreview.importers.bfcl.checker.evaluate import evaluate
+from fcreview.importers.bfcl.dataset import Case
 from tests.importers.bfcl.check.cases import AREA, F, P, S, area, array, document
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.check.evaluate import decode_display, evaluate
-from fcreview.importers.bfcl.decode.decoders import BY_NAME
+from fcreview.importers.bfcl.checker.evaluate import decode_display, evaluate
+from fcreview.importers.bfcl.decoders.registry import BY_NAME
 from tests.importers.bfcl.check.cases import AREA, array, one
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.calls.table import argument_rows
-from fcreview.importers.bfcl.case import Case
-from fcreview.importers.bfcl.check.replies import Reading, Reply, reply_to
-from fcreview.importers.bfcl.decode.decoders import BY_NAME
-from fcreview.importers.bfcl.golden import golden_calls
-from fcreview.tui.document.calls import absent, why
+from fcreview.importers.bfcl.checker.evaluate import Reading, Reply, reply_to
+from fcreview.importers.bfcl.dataset import Case, golden_calls
+from fcreview.importers.bfcl.decoders.registry import BY_NAME
+from fcreview.matching.first_difference import argument_rows
+from fcreview.tui.item_view.call_diff import absent, why
 from tests.importers.bfcl.check.cases import S, document
 
 PRIMES = document("primes", ["number", "formatted"], number="integer", formatted="boolean")

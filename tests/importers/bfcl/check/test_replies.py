@@ -12,11 +12,11 @@ import pytest
 
 from benchmarks.synthetic import write_run
 from fcreview.importers.bfcl import dataset
-from fcreview.importers.bfcl.check import replies
-from fcreview.importers.bfcl.check.replies import Reading, Reply, reply_to
-from fcreview.importers.bfcl.decode.decoders import BY_NAME
+from fcreview.importers.bfcl.checker import evaluate
+from fcreview.importers.bfcl.checker.evaluate import Reading, Reply, reply_to
+from fcreview.importers.bfcl.decoders.registry import BY_NAME
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import ImportIssue, Item
+from fcreview.model.item import ImportIssue, Item
 from tests.importers.bfcl.check.cases import AREA
 
 RESULT = "non_live/BFCL_v4_simple_python_result.json"
@@ -50,7 +50,7 @@ def test_replies_that_only_look_the_same_are_not() -> None:
 
 
 def test_no_more_replies_are_kept_than_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replies, "REMEMBERED", 2)
+    monkeypatch.setattr(evaluate, "REMEMBERED", 2)
     for n in range(5):
         assert read(f"[math_area(base={n})]").hash
     assert len(CASE.replies) == 2
@@ -75,7 +75,7 @@ def test_runs_that_say_the_same_have_the_items_they_would_have_alone(
     lines[2] |= {"own": 1}
     path.write_bytes(b"\n".join(map(orjson.dumps, lines)))
     shared = items(folder)
-    monkeypatch.setattr(replies, "REMEMBERED", 0)
+    monkeypatch.setattr(evaluate, "REMEMBERED", 0)
     assert items(folder) == shared
     found = [item for item in shared if isinstance(item, Item)]
     assert len(found) == 36

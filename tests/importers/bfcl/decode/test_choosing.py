@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.decode.decoders import BY_NAME
-from fcreview.importers.bfcl.decode.table import ROWS, decoder_name
+from fcreview.importers.bfcl.decoders.models import ROWS, decoder_name
+from fcreview.importers.bfcl.decoders.registry import BY_NAME
 from fcreview.importers.bfcl.items import DECODER
 from tests.importers.bfcl.small_run import CATEGORY, RESULT, SCORE
 

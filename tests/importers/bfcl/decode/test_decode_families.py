@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.decode.decoder import How
-from fcreview.importers.bfcl.decode.decoders import BY_NAME, DECODERS, asked_for
-from fcreview.importers.bfcl.decode.evidence import outcome
+from fcreview.importers.bfcl.decoders.base import How
+from fcreview.importers.bfcl.decoders.detect import outcome
+from fcreview.importers.bfcl.decoders.registry import BY_NAME, DECODERS, asked_for
 
 N = '{"name": "f", "arguments": {"a": 1}}'
 P = '{"name": "f", "parameters": {"a": 1}}'

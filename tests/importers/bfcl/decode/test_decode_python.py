@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.bfcl.decode.call_text import parse_call_text
-from fcreview.importers.bfcl.decode.choose import decode
-from fcreview.importers.bfcl.decode.decoder import How
-from fcreview.importers.bfcl.decode.decoders import decoder_of
-from fcreview.importers.bfcl.decode.decoding import Undecodable, WrongFormat
-from fcreview.importers.bfcl.decode.python import call_of, expression, is_prose, parse_calls
-from fcreview.importers.bfcl.decode.python_fast import parse_simple
+from fcreview.importers.bfcl.decoders.base import How, Undecodable, WrongFormat
+from fcreview.importers.bfcl.decoders.python_calls import (
+    call_of,
+    expression,
+    is_prose,
+    parse_call_text,
+    parse_calls,
+    parse_simple,
+)
+from fcreview.importers.bfcl.decoders.registry import decode, decoder_of
 from tests.examples import examples
 
 

@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.decode.choose import decode
-from fcreview.importers.bfcl.decode.decoder import How
-from fcreview.importers.bfcl.decode.decoders import decoder_of, early
-from fcreview.importers.bfcl.decode.decoding import Undecodable, WrongFormat
+from fcreview.importers.bfcl.decoders.base import How, Undecodable, WrongFormat
+from fcreview.importers.bfcl.decoders.registry import decode, decoder_of, early
 
 NAMED = '{"name": "f", "arguments": {"a": 1}}'
 ONE = [("f", {"a": 1})]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.figures import Figure, Scored
-from fcreview.importers.bfcl.figures import figures
-from fcreview.model import Run
+from fcreview.importers.bfcl.leaderboard import figures
+from fcreview.model.item import Run
+from fcreview.model.metric import Figure, Scored
 
 V1_SIZES = {
     "simple": 400, "java": 100, "javascript": 50, "multiple_function": 200, "parallel_function": 200,

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.errata.entry import Entry, question_hash
-from fcreview.errata.file import Errata, read_errata, write_errata
-from fcreview.importers.bfcl.writing.golden import problem
+from fcreview.corrections.errata_file import Errata, read_errata, write_errata
+from fcreview.corrections.erratum import Entry, question_hash
+from fcreview.importers.bfcl.writeback import problem
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model import ImportIssue, Item
-from fcreview.plan import RunPlan
+from fcreview.model.item import ImportIssue, Item
+from fcreview.run_plan import RunPlan
 
 TEN = (
     "simple_200", "simple_285", "simple_14", "multiple_function_29", "parallel_function_89", "parallel_function_112",

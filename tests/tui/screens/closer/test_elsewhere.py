@@ -7,19 +7,17 @@ from typing import Any
 
 import pytest
 
-from fcreview.model import Item, Run
-from fcreview.plan import RunPlan
-from fcreview.store.importing.import_runs import import_runs
+from fcreview.model.item import Item, Run
+from fcreview.run_plan import RunPlan
+from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import QueueRow
 from fcreview.store.workspace import Workspace, find_workspace
-from fcreview.tui.item.closer.elsewhere import Elsewhere, choices
-from fcreview.tui.screens.item import ItemScreen
-from fcreview.tui.screens.pick import PickScreen
-from fcreview.tui.text.lines import plain
-from fcreview.tui.text.table import table
-from fcreview.tui.widgets.document import LineBar
-from fcreview.tui.widgets.line_list import TextList
-from fcreview.tui.widgets.status import KeyLine
+from fcreview.tui.review.item_actions import Elsewhere, choices
+from fcreview.tui.screens.item_pane import ItemScreen
+from fcreview.tui.screens.picker import PickScreen
+from fcreview.tui.text.lines import plain, table
+from fcreview.tui.widgets.document_view import KeyLine, LineBar
+from fcreview.tui.widgets.lists import TextList
 from tests.tui.screens.conftest import simple
 from tests.tui.screens.item_host import Host, bar, events, opened
 

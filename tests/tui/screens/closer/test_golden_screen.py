@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.finding.lending import lend_golden
+from fcreview.cli.wiring import lend_golden
 from fcreview.store.workspace import Workspace
-from fcreview.tui.screens.closer.golden import GoldenBox, GoldenScreen
-from fcreview.tui.screens.note import NoteBox
+from fcreview.tui.screens.dialogs import NoteBox
+from fcreview.tui.screens.golden_editor import GoldenBox, GoldenScreen
 from fcreview.tui.text.lines import plain
-from fcreview.tui.widgets.document import LineBar
+from fcreview.tui.widgets.document_view import LineBar
 from tests.sharing import Imports
 from tests.tui.screens.item_host import Host, Keys, bar, events, opened
 

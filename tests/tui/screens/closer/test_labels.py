@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.criteria import DIALOG_ACTS
+from fcreview.model.verdict import DIALOG_ACTS
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.screens.item import ItemScreen
-from fcreview.tui.screens.tags import TagsScreen
+from fcreview.tui.screens.dialogs import TagsScreen
+from fcreview.tui.screens.item_pane import ItemScreen
 from tests.sharing import Imports
 from tests.tui.screens.item_host import bar, events, opened, rows
 

@@ -8,7 +8,7 @@ from textual.app import App
 
 from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.text.lines import plain
-from fcreview.tui.widgets.document import DocumentView, LineBar
+from fcreview.tui.widgets.document_view import DocumentView, LineBar
 
 TEXT = json.dumps({"rows": [{"name": f"row {n}", "tags": ["a", "b"]} for n in range(3)]})
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.exporters.page.html import html
-from fcreview.reporting.blocks import Bar, Page, Section, Table, TableRow, Text, table
+from fcreview.exporters.report.html import html
+from fcreview.exporters.report.sections import Bar, Page, Section, Table, TableRow, Text, table
 from tests.chromium import Browser
 from tests.cli.commands.reading.browser.fitting import fits
 from tests.cli.conftest import Cli

@@ -1,1 +1,0 @@
-"""Commands that lay runs beside each other."""

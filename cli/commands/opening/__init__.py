@@ -1,1 +1,0 @@
-"""Commands that begin: a place is opened, taken in, looked over."""

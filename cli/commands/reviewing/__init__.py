@@ -1,1 +1,0 @@
-"""Commands about reviews: given, brought together, settled, taken away."""

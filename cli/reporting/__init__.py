@@ -1,1 +1,0 @@
-"""What `fcreview report` gathers, for text, JSON and pages alike."""

@@ -1,1 +1,0 @@
-"""How far automatic verdicts can be believed, measured against what people settled. Pure."""

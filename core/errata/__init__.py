@@ -1,1 +1,0 @@
-"""Errata: settled corrections of golden answers, and equivalence rules, as one file that can be shared."""

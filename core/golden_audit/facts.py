@@ -1,0 +1,554 @@
+"""Function documents as benchmarks write them: parameters with type, choices, default, and whether required.
+
+Which models are of one family: what they have in common they learned together, so they are one witness.
+
+Two values that mean the same, written otherwise: number or text, formulas, dates, units, short names.
+
+Where a failing answer differs from the golden one, in a form that tells when two answers differ alike.
+
+How much a run's answer says: a failure speaks the louder the more seldom the run fails on such questions, and runs
+of one family share one voice.
+
+A failing run's voice is the surprise of its failure in bits, log2(1 / share of failures in the category): a run that
+passes 90 % has 3.3 bits, one that passes 50 % has one, one that cannot make two calls at once next to none where two
+are asked. Divided by the family's runs on the question, so a family has the mean of its members' voices.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log2
+from typing import Any
+
+from fcreview.golden_audit.case import Answer, Case, Witness
+from fcreview.matching.first_difference import NOTHING, locate
+from fcreview.model.item import Accept, Call, Fields, Pair
+from fcreview.model.json_value import brief, brief_golden, steps, to_json_text
+
+KINDS = {
+    "string": "string",
+    "str": "string",
+    "char": "string",
+    "integer": "integer",
+    "int": "integer",
+    "long": "integer",
+    "short": "integer",
+    "byte": "integer",
+    "bigint": "integer",
+    "float": "number",
+    "double": "number",
+    "number": "number",
+    "boolean": "boolean",
+    "bool": "boolean",
+    "array": "list",
+    "list": "list",
+    "tuple": "list",
+    "arraylist": "list",
+    "dict": "object",
+    "object": "object",
+    "hashmap": "object",
+}
+"""JSON's kinds for the words of Python, Java, JavaScript and JSON Schema; what is not here may be anything."""
+_QUOTED = r"""\"[^\"]*\"|'[^']*'|\[[^\]]*\]"""
+_FEW_WORDS = r"""[^\s,;()'\"]+(?:\ [^\s,;()'\"]+){0,2}?(?=\.?\s*(?:[,;()]|$|\.\s)|\s+(?:if|when|unless)\b)"""
+_DEFAULT = re.compile(
+    rf"""\b(?i:defaults?)(?:\s+(?i:value|method|unit|option|setting)\b)?
+    (?:
+        (?:\s+(?i:is|are|to\s+be|to|set\s+to|as|of)\b|\s*[:=])+ \s*
+        (?P<said>{_QUOTED}|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w-]|\.\d)|{_FEW_WORDS})
+        | \s+ (?P<bare>{_QUOTED}|-?\d[\w.]*|(?i:true|false)\b|[A-Z]\w+(?:\ [A-Z]\w+)*)
+    )""",
+    re.VERBOSE,
+)
+"""`Default is X`, `default: X`, at most three words; without a word between only what is quoted, a number or a name:
+not `the default route`."""
+_ABOUT = re.compile(r"^(?:approximately|about|around)\s+|(?<=\d) [a-zA-Z/^0-9]+$")
+"""What stands round a number: `approximately 9.81 m/s^2`."""
+_SPOKEN = {"zero": "0", "one": "1", "two": "2", "true": "True", "false": "False"}
+_NO_DEFAULT = re.compile(r"(?:none|null|is|to|value|the|an?|any|not|no|empty|current|use)?(?:\s.*)?", re.IGNORECASE)
+_NUMBERED = re.compile(r"[ _]\d+$")
+MISSING: Any = object()
+"""There is no default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    kind: str | None
+    """A value of `KINDS`, or None: anything."""
+    required: bool
+    choices: tuple[Any, ...]
+    default: Any
+    """As the document states it: any JSON, a text where it stands in the description only, or MISSING."""
+    description: str
+    item_kind: str | None = None
+    """Of a list's elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    name: str
+    parameters: Mapping[str, Parameter]
+    stated: bool
+    """It says which parameters there are."""
+    description: str = ""
+
+
+def read_document(raw: Mapping[str, Any]) -> Document:
+    """From a function document, bare or as the `function` of a tool; whatever is not as expected is left out."""
+    inner = raw.get("function")
+    body = inner if isinstance(inner, Mapping) else raw
+    schema = next((s for key in _SCHEMAS if isinstance(s := body.get(key), Mapping)), {})
+    while isinstance(schema.get("json"), Mapping):
+        schema = schema["json"]
+    properties = schema.get("properties")
+    stated = isinstance(properties, Mapping)
+    required = schema.get("required")
+    names = (
+        {str(name) for name in required} if isinstance(required, Sequence) and not isinstance(required, str) else None
+    )
+    parameters = {
+        str(name): _parameter(str(name), one, names)
+        for name, one in (properties.items() if isinstance(properties, Mapping) else ())
+        if isinstance(one, Mapping)
+    }
+    return Document(str(body.get("name") or ""), parameters, stated, str(body.get("description") or ""))
+
+
+_SCHEMAS = ("parameters", "inputSchema", "input_schema", "arguments")
+
+
+def _parameter(name: str, raw: Mapping[str, Any], required: set[str] | None) -> Parameter:
+    description = str(raw.get("description") or "")
+    items = raw.get("items")
+    element = items if isinstance(items, Mapping) else {}
+    choices = next((c for c in (raw.get("enum"), element.get("enum")) if isinstance(c, Sequence)), ())
+    default = raw["default"] if raw.get("default") is not None else default_in(description)
+    return Parameter(
+        name,
+        KINDS.get(str(raw.get("type")).lower()),
+        name in required if required is not None else False,
+        tuple(choices) if not isinstance(choices, str) else (),
+        default,
+        description,
+        KINDS.get(str(element.get("type")).lower()),
+    )
+
+
+def default_in(description: str) -> Any:
+    """The default that a description states: `Default is 'km'.` gives `km`; MISSING if it states none."""
+    found = _DEFAULT.search(description)
+    if not found:
+        return MISSING
+    text = _ABOUT.sub("", found["said"] or found["bare"]).strip().rstrip(".").strip("'\"")
+    return MISSING if _NO_DEFAULT.fullmatch(text) else _SPOKEN.get(text.lower(), text)
+
+
+def document_of(name: str, documents: Sequence[Document]) -> Document | None:
+    """The document of a called function; dots and underscores are alike, as models' interfaces allow no dots, and a
+    number after the name (`play 2`, as early BFCL keeps several calls apart) does not count."""
+    for each in (name, _NUMBERED.sub("", name)):
+        plain = each.replace(".", "_")
+        for document in documents:
+            if document.name == each or document.name.replace(".", "_") == plain:
+                return document
+    return None
+
+
+_MEMBERS = {
+    "gpt": ("gpt", "chatgpt", "o1", "o3", "o4", "davinci"),
+    "claude": ("claude",),
+    "gemini": ("gemini", "gemma", "palm", "bison"),
+    "mistral": ("mistral", "mixtral", "ministral", "codestral", "magistral", "pixtral"),
+    "llama": ("llama",),
+    "qwen": ("qwen", "qwq"),
+    "cohere": ("command", "aya", "c4ai"),
+    "nova": ("nova", "titan"),
+}
+"""Names of one maker's models that do not begin alike."""
+_FAMILY = {name: family for family, names in _MEMBERS.items() for name in names}
+_WORD = re.compile(r"[a-z]+(?:\d(?=[-_.]|$))?")
+_MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databricks", "cohere", "amazon", "microsoft")
+
+
+@lru_cache(1 << 12)
+def family(model: str) -> str:
+    """`gpt` of `gpt-4o-2024-08-06-FC`, `llama` of `meta-llama_Meta-Llama-3-70B-Instruct`, else the name's first word
+    that is no maker's: `functionary` of `meetkai/functionary-small`. Of a fine-tuned model it is the tuner's name."""
+    own = re.split(r"[/_]", model.lower(), maxsplit=1)[-1] if re.search(r"[/_]", model) else model.lower()
+    words = [word for word in _WORD.findall(own) if word not in _MAKERS]
+    if words and (known := _known(words[0])):
+        return known
+    return str(words[0]).rstrip("0123456789") if words else own or "unnamed"
+
+
+def _known(word: str) -> str | None:
+    return _FAMILY.get(word, _FAMILY.get(word.rstrip("0123456789")))
+
+
+_UNITS = (
+    ("km", "kilometer", "kilometers", "kilometre", "kilometres", "kms"),
+    ("m", "meter", "meters", "metre", "metres"),
+    ("cm", "centimeter", "centimeters"),
+    ("mile", "miles", "mi"),
+    ("ft", "foot", "feet"),
+    ("inch", "inches", "in"),
+    ("kg", "kilogram", "kilograms", "kgs"),
+    ("g", "gram", "grams"),
+    ("lb", "lbs", "pound", "pounds"),
+    ("oz", "ounce", "ounces"),
+    ("l", "liter", "liters", "litre", "litres"),
+    ("celsius", "c", "centigrade", "degree celsius", "degrees celsius"),
+    ("fahrenheit", "f", "degree fahrenheit", "degrees fahrenheit"),
+    ("s", "sec", "second", "seconds"),
+    ("min", "minute", "minutes"),
+    ("h", "hr", "hour", "hours"),
+    ("usd", "us dollar", "us dollars", "dollar", "dollars"),
+    ("eur", "euro", "euros"),
+    ("gbp", "british pound", "british pounds"),
+    ("jpy", "yen", "japanese yen"),
+    ("us", "usa", "united states", "united states of america", "america"),
+    ("uk", "united kingdom", "great britain"),
+)
+_UNIT = {name: group[0] for group in _UNITS for name in group}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_ISO = re.compile(r"^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:T00:00(?::00)?Z?)?$")
+_TURNED = re.compile(r"^(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})$")
+_NAMED = re.compile(r"^(?:(\d{1,2})(?:st|nd|rd|th)?\s+)?([a-z]{3,9})\.?\s+(?:(\d{1,2})(?:st|nd|rd|th)?,?\s+)?(\d{4})$")
+_LAMBDA = re.compile(r"^\s*(?:lambda\s+\w+\s*:|[a-z]\s*\(\s*\w\s*\)\s*=|y\s*=)\s*")
+_POWER = re.compile(r"[\w)]\s*(?:\^|\*\*)\s*[-\w(]")
+_MARKS = re.compile(r"[^a-z0-9+<>=%]+")
+DEEPEST = 2
+LONGEST_LIST = 50
+"""Elements of lists that are compared in any order."""
+_LONGEST = 400
+"""Characters of a text that is looked at closely."""
+
+
+def same_meaning(golden: Any, given: Any, depth: int = 0) -> str | None:
+    """How two values that are not equal may mean the same, in words; None if they do not seem to. Lists are looked into
+    to `DEEPEST`."""
+    if isinstance(golden, str) and isinstance(given, str):
+        return _texts(golden, given)
+    if isinstance(golden, list) or isinstance(given, (list, tuple)):
+        return _lists(golden, given, depth + 1) if depth < DEEPEST else None
+    if isinstance(golden, bool) or isinstance(given, bool):
+        same = {str(golden).lower(), str(given).lower()} in ({"true"}, {"false"})
+        return "true or false as a text" if same else None
+    one, other = number(golden), number(given)
+    if one is None or other is None:
+        return None
+    if _near(one, other):
+        return "the same number, written otherwise"
+    if _near(one, other * 100) or _near(one * 100, other):
+        return "a share as a number or in percent"
+    return None
+
+
+def _near(one: float, other: float) -> bool:
+    return abs(one - other) <= 1e-9 * max(abs(one), abs(other))
+
+
+def number(value: Any) -> float | None:
+    """Of a number, or a text that is one: `5`, `"1,000"`, `"$5"`, `"5%"` (a twentieth)."""
+    if isinstance(value, bool):
+        return None
+    try:
+        if isinstance(value, (int, float)):
+            return float(value)
+        if isinstance(value, str) and len(value) <= 40:
+            text = value.strip().replace(",", "").lstrip("$€£")
+            return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except (ValueError, OverflowError):
+        return None
+    return None
+
+
+def _texts(golden: str, given: str) -> str | None:
+    if len(golden) > _LONGEST or len(given) > _LONGEST:
+        return "only case, blanks or marks differ" if plain(golden) == plain(given) else None
+    forms = (_FORMULA, *_FORMS) if is_power(golden) else _FORMS
+    for words, form in forms:
+        one = form(golden)
+        if one is not None and one == form(given):
+            return words
+    if short_for(golden, given) or short_for(given, golden):
+        return "one is short for the other"
+    return None
+
+
+@lru_cache(1 << 16)
+def plain(text: str) -> str:
+    """Letters and digits in lower case, without accents."""
+    if text.isascii():
+        return _MARKS.sub("", text.lower())
+    apart = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(char for char in apart if char.isalnum() or char in "+<>=%")
+
+
+def _number_text(text: str) -> str | None:
+    value = number(text)
+    return None if value is None else repr(value)
+
+
+def formula(text: str) -> str | None:
+    """A formula in one notation: `3x^2 + 2x` and `lambda x: 3*x**2 + 2*x` alike; None if it is none."""
+    if not any(mark in text for mark in "^*+-/=") or not re.search(r"[\dxyzt]", text):
+        return None
+    bare = _LAMBDA.sub("", text.lower())
+    bare = re.sub(r"\*\*|\^", "⌃", bare)
+    return re.sub(r"[\s*]|(?<=⌃)\((?=\w\))|(?<=⌃\w)\)", "", bare).strip("'\"") or None
+
+
+def is_power(text: str) -> bool:
+    """Whether it is a formula that raises something to a power; `m^2` is a unit."""
+    return bool(_POWER.search(text)) and re.split(r"\^|\*\*", text.lower(), maxsplit=1)[0].strip() not in _UNIT
+
+
+def _unit(text: str) -> str | None:
+    return _UNIT.get(re.sub(r"[^a-z ]", "", text.lower().replace("°", "")).strip())
+
+
+def date(text: str) -> str | None:
+    """`2020-01-31` for a day in the usual notations (month first, where a day could be either); None for other text."""
+    text = text.strip().lower()
+    if found := _ISO.match(text):
+        return "-".join(part.zfill(2) for part in found.groups())
+    if found := _TURNED.match(text):
+        month, day, year = found.groups()
+        month, day = (day, month) if int(month) > 12 else (month, day)
+        return f"{year}-{month.zfill(2)}-{day.zfill(2)}"
+    if found := _NAMED.match(text):
+        before, name, after, year = found.groups()
+        if name[:3] in _MONTHS:
+            return f"{year}-{_MONTHS.index(name[:3]) + 1:02d}-{(before or after or '0').zfill(2)}"
+    return None
+
+
+def _singular(text: str) -> str | None:
+    words = re.findall(r"\w+", text.lower())
+    kept = [re.sub(r"(?<=[a-z]{2})(?:es|s|ing|ed|e)$", "", word) for word in words if word not in _SMALL]
+    return " ".join(kept) or None
+
+
+_SMALL = {"the", "a", "an", "of", "in", "and", "for", "to", "on", "at"}
+_FORMULA = ("the same formula in another notation", formula)
+_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
+    ("only case, blanks or marks differ", lambda text: plain(text) or None),
+    ("the same number, written otherwise", _number_text),
+    _FORMULA,
+    ("the same day in another notation", date),
+    ("the same unit", _unit),
+    ("the same words in another form", _singular),
+)
+
+
+def short_for(short: str, long: str) -> bool:
+    """`CA` or `San Francisco` for `San Francisco, CA`, `NYC` for `New York City`."""
+    few, many = re.findall(r"\w+", short.lower()), re.findall(r"\w+", long.lower())
+    if not few or len(few) > len(many) or plain(short) == plain(long):
+        return False
+    if len(few) < len(many) and any(many[at : at + len(few)] == few for at in range(len(many) - len(few) + 1)):
+        return True
+    return len(few) == 1 and is_initials(few[0], long)
+
+
+def is_initials(short: str, long: str) -> bool:
+    """`ny` of `New York`."""
+    words = re.findall(r"\w+", long.lower())
+    return len(words) > 1 and plain(short) == "".join(word[0] for word in words)
+
+
+def _lists(golden: Any, given: Any, depth: int) -> str | None:
+    if isinstance(golden, list) and isinstance(given, (list, tuple)):
+        return _elements(golden, list(given), depth) if len(golden) == len(given) <= LONGEST_LIST else None
+    one, other = (golden, given) if isinstance(golden, list) else (given, golden)
+    if len(one) == 1 and (one[0] == other or same_meaning(one[0], other, depth)):
+        return "one value, in a list or bare"
+    if isinstance(other, str) and all(isinstance(each, str) for each in one):
+        return "a list as a text" if plain("".join(one)) == plain(other) else None
+    return None
+
+
+def _elements(golden: list[Any], given: list[Any], depth: int) -> str | None:
+    left = list(given)
+    words = None
+    for value in golden:
+        if value in left:
+            left.remove(value)
+            continue
+        alike = ((word, at) for at, each in enumerate(left) if (word := same_meaning(value, each, depth)))
+        words, at = next(alike, (None, -1))
+        if words is None:
+            return None
+        del left[at]
+    if words is None and all(one == other for one, other in zip(golden, given, strict=True)):
+        words = "the same numbers, whole or with a fraction"
+    return words or "the same elements in another order"
+
+
+MOST = 30
+"""Places of one answer: who differs in more has another answer altogether."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One difference."""
+
+    turn: int
+    call: int
+    """Of the golden call in its turn; -1 for a call that golden does not have."""
+    function: str
+    path: str
+    """Empty for the call as a whole."""
+    state: str
+    given: Any
+    """What the answer has there; NOTHING if it has nothing."""
+    golden: Any
+    """What golden has there: an `Accept`, a value, or NOTHING."""
+
+    @property
+    def alike(self) -> tuple[Any, ...]:
+        """The same for answers that differ alike here."""
+        text = "" if self.given is NOTHING else plain(to_json_text(self.given)) or to_json_text(self.given)
+        return (self.turn, self.call, self.function, self.path, "-" if self.given is NOTHING else "", text)
+
+    @property
+    def words(self) -> str:
+        """`unit: "km"`, `without unit`, `no call of f`."""
+        if not self.path:
+            if self.state == "-":
+                return f"no call of {self.function}"
+            return f"{self.function}({_inside(self.given)})"
+        return f"without {self.path}" if self.given is NOTHING else f"{self.path}: {brief(self.given, 80)}"
+
+    @property
+    def wanted(self) -> str:
+        """What golden has there, in words: `"km" or 2 more`, `nothing`."""
+        nothing = self.golden is NOTHING or (isinstance(self.golden, Accept) and not self.golden.any_of)
+        return "nothing" if nothing else brief_golden(self.golden)
+
+
+def _inside(arguments: Any) -> str:
+    if not isinstance(arguments, dict):
+        return "…"
+    text = ", ".join(f"{name}={brief(value, 30)}" for name, value in list(arguments.items())[:6])
+    return text if len(text) <= 100 else text[:99] + "…"
+
+
+def places(case: Case, answer: Answer) -> list[Place]:
+    """What is neither equal nor equal by the benchmark's normalisation."""
+    golden, given = _by_place(case.golden), _by_place(answer.calls)
+    found: list[Place] = []
+    for pair in answer.pairs:
+        one = golden.get((pair.turn, pair.golden)) if pair.golden is not None else None
+        other = given.get((pair.turn, pair.predicted)) if pair.predicted is not None else None
+        found += _of_pair(pair, one, other)
+        if len(found) > MOST:
+            break
+    return found[:MOST]
+
+
+def _by_place(calls: Sequence[Call]) -> dict[tuple[int, int], Call]:
+    return {(call.turn, call.index): call for call in calls}
+
+
+def _of_pair(pair: Pair, golden: Call | None, given: Call | None) -> list[Place]:
+    at = -1 if pair.golden is None else pair.golden
+    if golden is None or given is None:
+        whole = NOTHING if given is None else given.arguments
+        return [Place(pair.turn, at, pair.name, "", pair.state, whole, NOTHING)]
+    other = next((one for one in pair.diff if not one.path and one.state == "!"), None)
+    if other is not None:
+        return [Place(pair.turn, at, given.name, "", "!", given.arguments, NOTHING)]
+    found: dict[str, Place] = {}
+    for one in pair.diff:
+        if one.state == "~":
+            continue
+        name, *inside = steps(one.path)
+        left = (golden.arguments or {}).get(str(name), NOTHING)
+        right = (given.arguments or {}).get(str(name), NOTHING)
+        if _whole(left) or one.state in "+-" or not inside:  # a list or scalar is one answer, an object many
+            found.setdefault(str(name), Place(pair.turn, at, pair.name, str(name), one.state, right, left))
+        else:
+            left, right = locate(left, right, inside)
+            found.setdefault(one.path, Place(pair.turn, at, pair.name, one.path, one.state, right, left))
+    return list(found.values())
+
+
+def _whole(golden: Any) -> bool:
+    """Whether an argument is compared as one value."""
+    values = golden.any_of if isinstance(golden, Accept) else [golden]
+    return not any(isinstance(value, Fields) or _holds_fields(value) for value in values)
+
+
+def _holds_fields(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(one, (Fields, dict)) for one in value)
+
+
+def by_alike(found: Sequence[tuple[Answer, list[Place]]]) -> dict[tuple[Any, ...], tuple[Place, list[int]]]:
+    """Places that several answers have alike: one of them, and the runs that have it."""
+    groups: dict[tuple[Any, ...], tuple[Place, list[int]]] = {}
+    runs: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
+    for answer, each in found:
+        for place in each:
+            groups.setdefault(place.alike, (place, []))
+            runs[place.alike].update(answer.runs)
+    return {alike: (place, sorted(runs[alike])) for alike, (place, _) in groups.items()}
+
+
+UNHEARD = 3.0
+"""Bits of a run that is not there and has no opinion: so one failing run is no unanimity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voices:
+    """Of the runs that answered one case."""
+
+    of: Mapping[int, float]
+    """Bits, by run."""
+    families: Mapping[int, str]
+    models: Mapping[int, str]
+
+    def share(self, runs: Iterable[int]) -> float:
+        """What part of all voices these are, 0 to below 1."""
+        return sum(self.of.get(run, 0.0) for run in runs) / (sum(self.of.values()) + UNHEARD)
+
+    def names(self, runs: Iterable[int]) -> tuple[str, ...]:
+        return tuple(sorted({self.models[run] for run in runs}))
+
+    def families_of(self, runs: Iterable[int]) -> tuple[str, ...]:
+        return tuple(sorted({self.families[run] for run in runs}))
+
+
+def voices(case: Case, witnesses: Mapping[int, Witness]) -> Voices:
+    """Of every run with a verdict whose answer could be read."""
+    heard = [
+        run
+        for answer in case.answers
+        if answer.passed is not None and (answer.passed or answer.readable)
+        for run in answer.runs
+        if run in witnesses
+    ]
+    members = Counter(witnesses[run].family for run in heard)
+    bits = {run: surprise(witnesses[run].by_category.get(case.key.category, 0.5)) for run in heard}
+    return Voices(
+        {run: bits[run] / members[witnesses[run].family] for run in heard},
+        {run: witnesses[run].family for run in heard},
+        {run: witnesses[run].model for run in heard},
+    )
+
+
+def surprise(rate: float) -> float:
+    """Bits of a failure of a run that passes at this rate."""
+    return -log2(max(1.0 - rate, 1e-3))
+
+
+def smoothed(passed: int, known: int) -> float:
+    """The rate drawn towards a half by two more items, of which one passes."""
+    return (passed + 1) / (known + 2)

@@ -1,1 +1,0 @@
-"""Golden fixes: a patch of the dataset, and a text for upstream."""

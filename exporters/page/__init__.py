@@ -1,1 +1,0 @@
-"""A report as one file: a page of HTML, or Markdown."""

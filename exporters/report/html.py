@@ -1,0 +1,206 @@
+"""A report as one page of HTML that needs nothing else: no script, no font, no picture is fetched, and the page itself
+forbids it. Every text is escaped, whoever wrote it; links lead to places on the page only.
+
+How the page looks: on a screen, on a phone (below 900 pixels rows of tables become cards, but for tables of a few
+numbers) and on paper. Nothing may make it wider than the window: cells have a least width only where there is room.
+
+Shares as bars, drawn in place: each source at its height, so that colour is not needed to tell them, and an interval
+as a line over its bar. Colours stand in the drawing too, for readers without the page's style.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from fcreview.exporters.report.sections import Bar, Page, Section, Table, TableRow, Text
+from fcreview.model.metric import SOURCES, FigureSource
+from fcreview.model.sanitize import visible
+
+STYLE = """
+:root { color-scheme: light dark; --line: #8886; --official: #8a8f98; --rule: #4f8fd0; --corrected: #2e9e6b; }
+* { box-sizing: border-box; }
+body { font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 72rem; padding: 1rem; }
+h1 { font-size: 1.6rem; margin: .5rem 0; }
+h2 { font-size: 1.25rem; margin: 2rem 0 .5rem; border-bottom: 1px solid var(--line); }
+h3 { font-size: 1.05rem; margin: 1.5rem 0 .5rem; }
+h1, h2, h3, p, td, th, li { overflow-wrap: anywhere; }
+nav ul { columns: 18rem; padding-left: 1.2rem; }
+table { border-collapse: collapse; width: 100%; margin: .5rem 0 1rem; }
+.numbers { width: auto; min-width: min(24rem, 100%); }
+th, td { text-align: left; vertical-align: top; padding: .2rem .5rem; border-bottom: 1px solid var(--line); }
+th { font-size: .85em; }
+td:last-child:not(.right) { font-size: .9em; }
+.right { text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
+.bars { width: 9rem; }
+.key { display: inline-block; width: .9em; height: .9em; }
+.bars svg { display: block; width: 100%; height: 1.3rem; }
+.track { fill: #8883; }
+.official { fill: var(--official); background: var(--official); }
+.rule { fill: var(--rule); background: var(--rule); }
+.corrected { fill: var(--corrected); background: var(--corrected); }
+.whisker { stroke: currentColor; stroke-width: 1.5px; vector-effect: non-scaling-stroke; }
+.l1 { padding-left: 1.5rem; } .l2 { padding-left: 2.5rem; } .l3 { padding-left: 3.5rem; } .l4 { padding-left: 4.5rem; }
+@media screen and (min-width: 901px), print {
+  td:not(.right) { min-width: 4.5rem; }
+  td:first-child:not(.right), td:last-child:not(.right) { min-width: 5rem; }
+}
+@media screen and (min-width: 901px) {
+  td:first-child:not(.right), td:last-child:not(.right) { min-width: 8rem; }
+}
+@media screen and (min-width: 1100px) {
+  td:not(.right) { min-width: 5.5rem; }
+  td:nth-child(2):not(.right, .bars) { min-width: 8rem; }
+  td:first-child:not(.right), td:last-child:not(.right) { min-width: 10rem; }
+  .figures td:first-child { min-width: 17rem; }
+}
+@media screen and (max-width: 900px) {
+  .cards, .cards :is(thead, tbody, tr, td, th:first-child) { display: block; width: 100%; }
+  .cards th:not(:first-child) { position: absolute; clip-path: inset(50%); height: 1px; width: 1px; overflow: hidden; }
+  .cards th { border: 0; padding: .2rem 0; font-size: 1rem; }
+  .cards tbody tr { border: 1px solid var(--line); border-radius: .4rem; margin: 0 0 .5rem; padding: .3rem .2rem; }
+  .cards td { border: 0; padding: .1rem .5rem; text-align: left; }
+  .cards td:first-child { font-weight: 600; }
+  .cards td[data-head]:not([data-head=""])::before {
+    content: attr(data-head) ": "; font-size: .85em; opacity: .75;
+  }
+  .cards td:empty { display: none; }
+  .numbers { width: 100%; }
+}
+@page { margin: 1.5cm; }
+@media print {
+  body { font-size: 10pt; max-width: none; padding: 0; }
+  nav { display: none; }
+  tr, h2, h3 { break-inside: avoid; }
+  h2, h3, h3 + p { break-after: avoid; }
+  table { font-size: 9pt; }
+  .figures td:first-child { min-width: 9rem; }
+  .l1 { padding-left: 1rem; } .l2 { padding-left: 1.5rem; } .l3 { padding-left: 2rem; } .l4 { padding-left: 2.5rem; }
+  td.bars { width: 4rem; min-width: 4rem; }
+  svg, .key { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+}
+"""
+
+
+HEIGHT = 6
+"""Of a bar with the gap below it; 100 is the width."""
+THICK = 5
+COLOURS: dict[FigureSource, str] = {"official": "#8a8f98", "rule": "#4f8fd0", "corrected": "#2e9e6b"}
+
+
+def bars(found: Sequence[Bar]) -> str:
+    """An `svg` element, or nothing."""
+    if not found:
+        return ""
+    said = escape(", ".join(map(_said, found)), quote=True)
+    head = f'<svg viewBox="0 0 100 {HEIGHT * len(SOURCES)}" preserveAspectRatio="none" role="img" aria-label="{said}">'
+    return head + "".join(part for bar in found for part in _bar(bar, HEIGHT * SOURCES.index(bar.source))) + "</svg>"
+
+
+def _bar(bar: Bar, top: int) -> Iterator[str]:
+    place, width = f'x="0" y="{top}" height="{THICK}"', f"{100 * bar.value:.2f}"
+    yield f'<rect class="track" fill="#ddd" {place} width="100"/>'
+    yield f'<rect class="{bar.source}" fill="{COLOURS[bar.source]}" {place} width="{width}"/>'
+    if bar.low is not None and bar.high is not None:
+        ends, middle = (100 * bar.low, 100 * bar.high), top + THICK / 2
+        yield f'<line class="whisker" stroke="#000" x1="{ends[0]:.2f}" x2="{ends[1]:.2f}" y1="{middle}" y2="{middle}"/>'
+        for end in ends:
+            yield f'<line class="whisker" stroke="#000" x1="{end:.2f}" x2="{end:.2f}" y1="{top}" y2="{top + THICK}"/>'
+
+
+def _said(bar: Bar) -> str:
+    interval = f" from {100 * bar.low:.1f} to {100 * bar.high:.1f}" if bar.low is not None and bar.high else ""
+    return f"{bar.source} {100 * bar.value:.1f} %{interval}"
+
+
+LEGEND = " ".join(f'<span class="key {source}"></span> {source}' for source in SOURCES)
+DEEPEST = 4
+"""Levels of indentation that the style knows."""
+MOST_NUMBERS = 5
+"""Columns of a table that stays one on a phone."""
+_HEAD = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+"""
+
+
+def html(page: Page) -> str:
+    lines = [f"{_HEAD}<title>{_text(page.title)}</title>", f"<style>{STYLE}</style>", "</head>", "<body>"]
+    lines += [f"<h1>{_text(page.title)}</h1>", *(f"<p>{_text(text)}</p>" for text in page.lead)]
+    lines.append(f"<p>Bars, from above: {LEGEND}; the line over one is its interval.</p>")
+    lines += _contents(page)
+    for at, section in enumerate(page.sections, 1):
+        lines += _section(section, f"s{at}", 2)
+    return "\n".join([*lines, "</body>", "</html>", ""])
+
+
+def _text(text: str) -> str:
+    return escape(visible(text), quote=True)
+
+
+def _contents(page: Page) -> Iterator[str]:
+    yield "<nav><ul>"
+    for at, section in enumerate(page.sections, 1):
+        inner = "".join(
+            f'<li><a href="#s{at}-{number}">{_text(one.title)}</a></li>'
+            for number, one in enumerate(section.sections, 1)
+        )
+        yield f'<li><a href="#s{at}">{_text(section.title)}</a>' + (f"<ul>{inner}</ul>" if inner else "") + "</li>"
+    yield "</ul></nav>"
+
+
+def _section(section: Section, name: str, level: int) -> Iterator[str]:
+    yield f'<section id="{name}">'
+    yield f"<h{level}>{_text(section.title)}</h{level}>"
+    for block in section.blocks:
+        if isinstance(block, Text):
+            yield f"<p>{_text(block.text)}</p>"
+        else:
+            yield from _table(block)
+    for at, inner in enumerate(section.sections, 1):
+        yield from _section(inner, f"{name}-{at}", level + 1)
+    yield "</section>"
+
+
+def _table(block: Table) -> Iterator[str]:
+    """Bars, where there are any, stand in a column after the first."""
+    barred = any(row.bars for row in block.rows)
+    kind = "cards figures" if barred else "numbers" if _only_numbers(block) else "cards"
+    heads = [f'<th scope="col"{_right(block, at)}>{_text(head)}</th>' for at, head in enumerate(block.heads)]
+    if barred:
+        heads.insert(1, '<th scope="col"></th>')
+    yield f'<table class="{kind}"><thead><tr>' + "".join(heads) + "</tr></thead><tbody>"
+    for row in block.rows:
+        cells = [*_cells(block, row)]
+        if barred:
+            cells.insert(1, f'<td class="bars">{bars(row.bars)}</td>')
+        yield f"<tr>{''.join(cells)}</tr>"
+    yield "</tbody></table>"
+
+
+def _cells(block: Table, row: TableRow) -> Iterator[str]:
+    for at, cell in enumerate(row.cells):
+        if at == 0 and at not in block.right:
+            indent = f' class="l{min(row.level, DEEPEST)}"' if row.level else ""
+            yield f"<td{indent}>{_text(cell)}</td>"
+        else:
+            text = _number(cell) if at in block.right else _text(cell)
+            yield f'<td{_right(block, at)} data-head="{_text(block.heads[at])}">{text}</td>'
+
+
+def _only_numbers(block: Table) -> bool:
+    """Behind the first column, and few enough to stand beside each other on a phone."""
+    return len(block.heads) <= MOST_NUMBERS and block.right >= {*range(1, len(block.heads))}
+
+
+def _number(cell: str) -> str:
+    """Broken nowhere but before an interval and behind it."""
+    return _text(cell).replace(" ", "\u00a0").replace("\u00a0[", " [").replace("],\u00a0", "], ")
+
+
+def _right(block: Table, at: int) -> str:
+    return ' class="right"' if at in block.right else ""

@@ -1,0 +1,324 @@
+"""Types and values of one ACEBench argument: parts C to E of the normal checker, odd rules included.
+
+Source of the rules: the released normal checker (revision e6db74b). Text need only contain the golden text; whole
+numbers, booleans and numbers whose golden type differs from the declared one are not compared at all.
+
+ACEBench's checkers for single replies: calls against golden calls (normal categories), or fixed phrases and names
+that must stand in the text, case and all (special categories).
+
+Source of the rules: the released normal and special checkers (revision e6db74b). There is no one-to-one assignment: one
+call may satisfy two golden calls, and another none. English phrases are asked of Chinese replies too.
+
+ACEBench's agent categories: the end state against the golden one, and how far the milestones were followed.
+
+Source of the rules: the released agent checker and process scorer (revision e6db74b). Nothing is executed: states
+and calls are compared as they were recorded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from fcreview.importers.acebench.decode import CallTuple
+from fcreview.matching.diff import Rules
+
+TYPES: dict[str, type] = {
+    **dict.fromkeys(("string", "any"), str),
+    **dict.fromkeys(("integer", "int", "number"), int),
+    "float": float,
+    "boolean": bool,
+    **dict.fromkeys(("array", "tuple", "list", "list(string)", "list(enum)", "objectArray"), list),
+    **dict.fromkeys(("object", "dict"), dict),
+}
+NESTED = ("array", "tuple", "list(string)", "list(enum)", "object", "objectArray")
+_DELETED = str.maketrans("'", '"', " ,./-_*^")
+
+Failure = tuple[str, str] | None
+"""error_type and our words, None for a pass."""
+
+
+class Enumeration:
+    """The type of `enum`, which no value has."""
+
+
+def normalise(text: str) -> str:
+    return text.translate(_DELETED).lower()
+
+
+RULES = Rules(normalise=normalise)
+"""For the argument diff: the checker itself only asks that one text contains the other."""
+
+
+def python_type(declared: Any) -> type:
+    """Raises KeyError for a declared type the evaluator does not know (it stops there)."""
+    return Enumeration if declared == "enum" else TYPES[declared]
+
+
+def type_check(value: Any, golden: Any, declared: str, items: Any) -> tuple[bool, bool]:
+    """(passes, skip): with `skip` the value is not compared, because the golden type is not the declared one."""
+    expected = python_type(declared)
+    skip = golden != "" and type(golden) is not expected
+    if value in ("true", "false") and isinstance(value, str):
+        value = value == "true"
+    failed = False
+    if type(value) is expected:
+        if declared not in NESTED:
+            return True, skip
+        if _elements_pass(value, golden, declared, items):
+            return True, skip
+        failed = True
+    if golden != "" and (type(value) is type(golden) or value == golden):
+        return not failed, True
+    return False, skip
+
+
+def _inner_type(declared: str, items: Any) -> tuple[str, Any]:
+    if isinstance(items, dict) and "type" in items:
+        return items["type"], items.get("items")
+    for word in ("string", "enum"):
+        if word in declared:
+            return word, None
+    return "dict", None
+
+
+def _elements_pass(value: Any, golden: Any, declared: str, items: Any) -> bool:
+    inner, inner_items = _inner_type(declared, items)
+    for element in golden:
+        if not isinstance(element, list):
+            return True
+        if all(type_check(part, element, inner, inner_items)[0] for part in value):
+            return True
+    return False
+
+
+def value_check(name: str, value: Any, golden: Any, declared: str, items: Any) -> Failure:
+    expected = python_type(declared)
+    if expected is str:
+        if normalise(str(golden)) in normalise(str(value)):
+            return None
+        return "value_error:string", f"{name}: {value!r} does not contain {golden!r}"
+    if expected is list:
+        inner = TYPES.get(_inner_type(declared, items)[0])
+        return _objects(name, value, golden) if inner is dict else _list(name, value, golden)
+    if expected is dict:
+        return object_check(name, value, golden)
+    return None
+
+
+def _list(name: str, value: Any, golden: Any) -> Failure:
+    ours = [normalise(part) if isinstance(part, str) else part for part in value]
+    theirs = [normalise(part) if isinstance(part, str) else part for part in golden]
+    return None if ours == theirs else ("value_error:list/tuple", f"{name}: {value!r} is not {golden!r}")
+
+
+def _objects(name: str, value: Any, golden: Any) -> Failure:
+    if len(value) != len(golden):
+        return "value_error:list_dict_count", f"{name}: {len(value)} objects, golden {len(golden)}"
+    for number, (ours, theirs) in enumerate(zip(value, golden, strict=True)):
+        failure = object_check(f"{name}[{number}]", ours, theirs)
+        if failure:
+            return failure
+    return None
+
+
+def object_check(name: str, value: Any, golden: Any) -> Failure:
+    if not isinstance(value, dict) or not isinstance(golden, dict) or len(value) != len(golden):
+        return "value_error", f"{name}: another number of fields, or not an object"
+    for key, ours in value.items():
+        path = f"{name}.{key}"
+        if key not in golden:
+            return "value_error", f"{path}: not in the golden object"
+        theirs = golden[key]
+        if isinstance(ours, str) and ours in ("true", "false"):
+            ours = ours == "true"
+        if isinstance(theirs, dict):
+            failure = object_check(path, ours, theirs)
+            if failure:
+                return failure
+            continue
+        left = str(normalise(ours) if isinstance(ours, str) else ours)
+        right = str(normalise(theirs) if isinstance(theirs, str) else theirs)
+        if right not in left:
+            return "value_error", f"{path}: {ours!r} does not contain {theirs!r}"
+    return None
+
+
+@dataclass(slots=True)
+class Outcome:
+    valid: bool
+    error_type: str | None = None
+    message: str | None = None
+    function: str | None = None
+    argument: str | None = None
+
+
+PASS = Outcome(True)
+UNCLEAR = "simple_function_checker:unclear"
+PHRASES = {
+    "special_incomplete": "Missing necessary parameters",
+    "special_error_param": "There is incorrect value",
+    "special_irrelevant": "the limitations of the function",
+}
+
+
+def check(calls: list[CallTuple], golden: Any, functions: list[dict[str, Any]]) -> Outcome:
+    """`golden` is `{name or name_N: {argument: value}}` or a list of such alternatives: any one passes, the
+    first's failure is told."""
+    alternatives = golden if isinstance(golden, list) else [golden]
+    outcomes = []
+    for alternative in alternatives:
+        outcome = _check_one(calls, alternative, functions)
+        if outcome.valid:
+            return outcome
+        outcomes.append(outcome)
+    return outcomes[0] if outcomes else Outcome(False, None, "no golden answer")
+
+
+def _check_one(calls: list[CallTuple], golden: dict[str, Any], functions: list[dict[str, Any]]) -> Outcome:
+    if len(calls) != len(golden):
+        return Outcome(False, "wrong functions number", f"{len(calls)} calls, golden {len(golden)}")
+    expected = [(key, re.sub(r"_\d+$", "", key), arguments) for key, arguments in golden.items()]
+    ours, theirs = Counter(name for name, _ in calls), Counter(name for _, name, _ in expected)
+    if ours != theirs:
+        odd = next((n for n in ours if n not in theirs), None) or next((n for n in theirs if n not in ours), None)
+        text = f"{odd} is called on one side only" if odd else "a function is called another number of times"
+        return Outcome(False, "function_mismatch", text, odd)
+    for key, name, arguments in expected:
+        schema = next((f for f in functions if f["name"] in key), None)
+        outcome = Outcome(False, UNCLEAR, f"{name} was not matched", name)
+        for called, given in calls:
+            if called != name:
+                outcome = Outcome(False, UNCLEAR, f"{name} was not matched; the last call looked at is {called}", name)
+                continue
+            outcome = check_call(called, given, arguments, schema)
+            if outcome.valid:
+                break
+        if not outcome.valid:
+            return outcome
+    return PASS
+
+
+def check_call(name: str, given: dict[Any, Any], golden: dict[str, Any], schema: dict[str, Any] | None) -> Outcome:
+    if schema is None:
+        return Outcome(False, "wrong_function_name", f"no function document for {name}", name)
+    parameters = schema.get("parameters", {})
+    if not given and parameters == {}:
+        return PASS
+    if not given or parameters == {}:
+        return Outcome(False, "wrong_param", f"{name}: arguments are missing, or none are declared", name)
+    properties = parameters.get("properties", {})
+    if golden == properties:
+        return PASS
+    if not golden:
+        return Outcome(False, "wrong_param", f"{name}: the golden call has no arguments", name)
+    if schema["name"] != name:
+        return Outcome(False, "wrong_function_name", f"{name} instead of {schema['name']}", name)
+    for required in parameters.get("required") or []:
+        if required not in given:
+            return Outcome(False, "lack_args", f"{required} is required and missing", name, required)
+    for argument, value in given.items():
+        if argument not in properties or argument not in golden:
+            return Outcome(False, "addition_args", f"{argument} is not in the schema or not golden", name, argument)
+        failure = _argument(argument, value, golden[argument], properties[argument])
+        if failure:
+            return Outcome(False, failure[0], failure[1], name, argument)
+    return PASS
+
+
+def _argument(name: str, value: Any, golden: Any, declared: dict[str, Any]) -> tuple[str, str] | None:
+    kind, items = str(declared.get("type")), declared.get("items")
+    if kind == "tuple" and isinstance(value, tuple):
+        value = list(value)
+    if kind == "float" and type(value) is int:
+        value = float(value)
+    try:
+        passes, skip = type_check(value, golden, kind, items)
+        if not passes:
+            return "type_error", f"{name}: {value!r} is not of type {kind}"
+        return None if skip else value_check(name, value, golden, kind, items)
+    except (KeyError, TypeError) as error:
+        return "type_error", f"{name}: the declared type cannot be checked ({error})"
+
+
+def check_special(reply: Any, golden: Any, category: str) -> Outcome:
+    """`golden`: `{api: [missing parameters]}`, `{parameter: [wrong values]}` or, for irrelevant, a sentence that
+    is not used."""
+    text = reply if isinstance(reply, str) else ""
+    phrase = PHRASES[category]
+    if phrase not in text:
+        return Outcome(False, "error_detection", f"the reply does not say {phrase!r}")
+    outcome = PASS
+    if category != "special_irrelevant" and isinstance(golden, dict):
+        for name, words in golden.items():
+            wanted = [name, *words] if category == "special_incomplete" else list(words)
+            absent = [str(word) for word in wanted if str(word) not in text]
+            if absent:
+                outcome = Outcome(False, "error_correction", f"not named: {', '.join(absent)}", name, absent[0])
+    return outcome
+
+
+def check_end_state(states: Any, golden: Any) -> Outcome:
+    """Both are lists of one-key objects, class name to attributes. Classes that golden misspells are never
+    compared, but then the outcome of the class before is carried over."""
+    if not isinstance(states, list) or not isinstance(golden, list):
+        return Outcome(False, "wrong number of class", "no end state was recorded")
+    if len(states) != len(golden):
+        return Outcome(False, "wrong number of class", f"{len(states)} classes, golden {len(golden)}")
+    failures: list[tuple[str, str, str]] = []
+    for expected in golden:
+        for name, attributes in expected.items():
+            found = next((state[name] for state in states if isinstance(state, dict) and name in state), None)
+            if found is not None:
+                failures += [(name, attribute, text) for attribute, text in differences(found, attributes)]
+    if failures:
+        name, attribute, text = failures[0]
+        return Outcome(False, "class attributes wrong", f"{name}.{attribute}: {text}", name, attribute)
+    return PASS
+
+
+def differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[tuple[str, str]]:
+    """Attributes the evaluator objects to. One that only golden has goes unnoticed; extra keys of an object too."""
+    found = []
+    for name, value in ours.items():
+        if name not in theirs:
+            found.append((name, "not in the golden state"))
+            continue
+        expected = theirs[name]
+        if isinstance(expected, dict) and isinstance(value, dict):
+            wrong = [key for key, item in expected.items() if key not in value or value[key] != item]
+            if wrong:
+                found.append((name, f"differs at {', '.join(map(str, wrong))}"))
+        elif value != expected:
+            found.append((name, f"{value!r}, golden {expected!r}"))
+    return found
+
+
+def process_accuracy(process: Any, milestones: Any, end_state_ok: bool) -> tuple[float, float]:
+    """(what counts towards the mean, what the process file reports), 0 to 1; they differ where there are
+    alternatives."""
+    if end_state_ok or not milestones:
+        return 1.0, 1.0
+    made = process if isinstance(process, list) else []
+    if isinstance(milestones[0], list):
+        scores = [round(leading_share(made, sequence), 3) for sequence in milestones]
+        return max(scores), scores[-1]
+    score = leading_share(made, milestones)
+    return score, round(score, 3)
+
+
+def leading_share(made: list[Any], milestones: list[str]) -> float:
+    """The leading run of milestones found in order among the calls, as a share. Texts are compared trimmed, else
+    exactly."""
+    if not milestones:
+        return 1.0
+    position = done = 0
+    for milestone in milestones:
+        while position < len(made) and str(made[position]).strip() != str(milestone).strip():
+            position += 1
+        if position == len(made):
+            break
+        done, position = done + 1, position + 1
+    return done / len(milestones)

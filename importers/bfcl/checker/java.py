@@ -1,0 +1,128 @@
+"""Java source text of an argument to the value it is compared as."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fcreview.importers.bfcl.checker.literals import (
+    BOOLEANS,
+    MAX_LITERAL,
+    SCIENTIFIC,
+    between,
+    guessed_number,
+    quoted_by,
+    whole_number,
+)
+
+TYPES: dict[str, type] = {
+    **dict.fromkeys(("byte", "short", "integer", "long"), int),
+    **dict.fromkeys(("float", "double"), float),
+    **dict.fromkeys(("char", "String", "any"), str),
+    **dict.fromkeys(("Array", "ArrayList", "Queue", "Stack"), list),
+    **dict.fromkeys(("HashMap", "Hashtable"), dict),
+    "boolean": bool,
+    "Set": set,
+}
+NESTED = ("Array", "ArrayList")
+
+LIST_OF = re.compile(r"new\s+ArrayList<\w*>\(Arrays\.asList\(")
+LIST_BRACES = re.compile(r"new\s+ArrayList<\w*>\(\)\s*\{\{\s*")
+LIST_EMPTY = re.compile(r"new\s+ArrayList<\w*>\(\)")
+ADDED = re.compile(r"add\(([^\n][^)\n]*)\)")
+ARRAY = re.compile(r"new\s+\w+\[\]\s*\{")
+MAP = re.compile(r"new\s+HashMap<")
+MAP_BRACES = re.compile(r">\s*\(\)\s*\{\s*\{?")
+MAP_EMPTY = re.compile(r">\s*\(\)")
+PUT = re.compile(r'put\("([^\n]*?)",\s*([^)\n]*)\)')
+
+
+def convert(text: str, kind: str, nested: str | None = None) -> Any:
+    """The value of Java source `text` for a parameter of type `kind` with elements of type `nested`.
+
+    The text itself if it does not have the form of the type.
+    """
+    match kind:
+        case "byte" | "short" | "integer":
+            return whole_number(text)
+        case "long":
+            return _suffixed(text, "lL", whole_number)
+        case "float":
+            return _suffixed(text, "fF", _scientific)
+        case "double":
+            return _scientific(text)
+        case "boolean":
+            return BOOLEANS.get(text, text)
+        case "Array" | "ArrayList" | "HashMap" if len(text) <= MAX_LITERAL:
+            found = {"Array": _array, "ArrayList": _array_list, "HashMap": _hash_map}[kind](text, nested)
+            return text if found is None else found
+    return text
+
+
+def _scientific(text: str) -> Any:
+    return float(text) if SCIENTIFIC.match(text) else text
+
+
+def _suffixed(text: str, suffixes: str, read: Any) -> Any:
+    number = text.removesuffix("\n")
+    if not number.endswith(tuple(suffixes)):
+        return text
+    value = read(number[:-1])
+    return text if isinstance(value, str) else value
+
+
+def _array(text: str, nested: str | None) -> Any:
+    inside = _after(ARRAY, text, "}")
+    if inside is None:
+        return None
+    parts = [part.strip() for part in inside.split(",")]
+    return [convert(part, nested) if nested else guess(part) for part in parts if part]
+
+
+def _after(head: re.Pattern[str], text: str, closing: str, least: int = 0) -> str | None:
+    """What follows the first `head` up to `closing` on the same line, of `least` characters."""
+    for found in head.finditer(text):
+        if (inside := between(text, found.end(), closing, least)) is not None:
+            return inside
+    return None
+
+
+def _array_list(text: str, nested: str | None) -> Any:
+    inside = _after(LIST_OF, text, "))", 1)
+    if inside is not None:
+        return [_element(part.strip(), nested) for part in inside.split(",")]
+    head = LIST_BRACES.search(text)
+    end = text.find("}}", head.end() + 1) if head else -1
+    if head and end >= 0:
+        return [_element(part.strip(), nested) for part in ADDED.findall(text[head.end() : end])]
+    return [] if LIST_EMPTY.search(text) else None
+
+
+def _element(part: str, nested: str | None) -> Any:
+    if nested in ("char", "String"):
+        return part[1:-1]
+    return convert(part, nested) if nested else guess(part)
+
+
+def _hash_map(text: str, _nested: str | None) -> Any:
+    head = MAP.search(text)
+    if head is None:
+        return None
+    braces = MAP_BRACES.search(text, head.end())
+    end = text.find("}", braces.end()) if braces else -1
+    if braces and end >= 0:
+        return {key: guess(value.strip()) for key, value in PUT.findall(text[braces.end() : end])}
+    return {} if MAP_EMPTY.search(text, head.end()) else None
+
+
+def guess(text: str) -> Any:
+    """The value of an element whose type is not declared."""
+    if text in BOOLEANS:
+        return BOOLEANS[text]
+    if quoted_by(text, '"'):
+        return text[1:-1]
+    for suffixes, read in (("lL", whole_number), ("fF", _scientific)):
+        value = _suffixed(text, suffixes, read)
+        if not isinstance(value, str):
+            return value
+    return guessed_number(text)

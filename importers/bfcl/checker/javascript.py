@@ -1,0 +1,131 @@
+"""JavaScript source text of an argument to the value it is compared as."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fcreview.importers.bfcl.checker.literals import (
+    BOOLEANS,
+    DECIMAL,
+    MAX_LITERAL,
+    between,
+    guessed_number,
+    quoted_by,
+    whole_number,
+)
+
+TYPES: dict[str, type] = {
+    "String": str,
+    "integer": int,
+    "float": float,
+    "Bigint": int,
+    "Boolean": bool,
+    "dict": dict,
+    "array": list,
+    "any": str,
+}
+NESTED = ("array",)
+
+ROWS = re.compile(r"(?:\[|new\s+Array\()\s*\[")
+ROWS_END = {"[": re.compile(r"\]\s*\]"), "n": re.compile(r"\]\s*\)")}
+BETWEEN_ROWS = re.compile(r"\]\s*,\s*\[")
+"""The only place in a list of rows where a line may end."""
+NEW_ARRAY = re.compile(r"new\s+Array\(")
+
+
+def convert(text: str, kind: str, nested: str | None = None) -> Any:
+    """The value of JavaScript source `text` for a parameter of type `kind` with elements of type `nested`.
+
+    The text itself if it does not have the form of the type.
+    """
+    match kind:
+        case "String":
+            return text[1:-1] if quoted_by(text, "\"'") else text
+        case "integer":
+            return whole_number(text)
+        case "float":
+            return float(text) if DECIMAL.match(text) else text
+        case "Bigint":
+            number = whole_number(text.removesuffix("\n")[:-1]) if text.removesuffix("\n").endswith("n") else text
+            return text if isinstance(number, str) else number
+        case "Boolean":
+            return BOOLEANS.get(text, text)
+        case "array" if len(text) <= MAX_LITERAL:
+            return _array(text.strip(), nested)
+        case "dict" if len(text) <= MAX_LITERAL:
+            return _object(text.strip())
+    return text
+
+
+def guess(text: str) -> Any:
+    """The value of an element whose type is not declared."""
+    text = text.strip()
+    if text in BOOLEANS:
+        return BOOLEANS[text]
+    return text[1:-1] if quoted_by(text, "\"'") else guessed_number(text)
+
+
+def _array(text: str, nested: str | None) -> Any:
+    rows = ROWS.match(text)
+    end = ROWS_END[text[0]].search(text, rows.end()) if rows else None
+    if rows and end:
+        inside = text[rows.end() - 1 : end.start() + 1]
+        if "\n" not in inside or "\n" not in BETWEEN_ROWS.sub("],[", inside):
+            return [[guess(part) for part in row.split(",")] for row in _rows(inside)]
+    line: str | None
+    if text.startswith("["):
+        line = between(text, 1, "]")
+    else:
+        head = NEW_ARRAY.match(text)
+        line = between(text, head.end(), ")") if head else None
+    if line is None or (nested is not None and nested not in TYPES):
+        return text
+    parts = [part.strip() for part in line.split(",")] if line.strip() else []
+    return [convert(part, nested) if nested else guess(part) for part in parts]
+
+
+def _rows(text: str) -> list[str]:
+    """What stands between `[` and the next `]`, again and again."""
+    rows = []
+    start = text.find("[")
+    while start >= 0:
+        end = text.find("]", start)
+        if end < 0:
+            break
+        rows.append(text[start + 1 : end])
+        start = text.find("[", end)
+    return rows
+
+
+def _object(text: str) -> Any:
+    """A shallow object: a nested one ends it at its own closing brace, as in the evaluator."""
+    inside = between(text, 1, "}") if text.startswith("{") else None
+    if inside is None:
+        return text
+    found: dict[str, Any] = {}
+    position = 0
+    while (colon := inside.find(":", position)) >= 0:
+        key = inside[position:colon]
+        position = colon + 1
+        if not key:
+            continue
+        end = _value_end(inside, position)
+        value = inside[position:end].strip()
+        position = len(inside) - len(inside[end + 1 :].lstrip())
+        if value.startswith("[") and value.endswith("]"):
+            found[key.strip().strip("'\"")] = _array(value, None)
+        else:
+            found[key.strip().strip("'\"")] = guess(value.strip("'\""))
+    return found
+
+
+def _value_end(text: str, start: int) -> int:
+    """The place of the comma after which another key begins, that is, a colon comes before the next comma."""
+    comma = text.find(",", start)
+    while comma >= 0:
+        following = text.find(",", comma + 1)
+        if text.find(":", comma + 2, len(text) if following < 0 else following) >= 0:
+            return comma
+        comma = following
+    return len(text)

@@ -1,0 +1,295 @@
+"""What BFCL takes for equal, and how texts and values are put into the checker's messages.
+
+Equivalence rules in the checker: what they accept that the benchmark's own comparison does not.
+
+A case compiled for checking: once a case, used for every run that has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fcreview.corrections.equivalence import Rule, may_be_left_out, same
+from fcreview.golden_audit.facts import read_document
+from fcreview.importers.bfcl.checker import java, javascript
+from fcreview.importers.bfcl.dataset import Case
+from fcreview.matching.diff import Rules
+from fcreview.model.json_value import brief
+
+_ignored = re.compile(r"[ ,./\-_*^]").sub
+
+TYPE_NAMES = {
+    str: "a string",
+    int: "an integer",
+    float: "a float",
+    bool: "a boolean",
+    list: "a list",
+    dict: "an object",
+}
+
+
+def normalise(text: str) -> str:
+    """`Hangzhou, China` -> `hangzhouchina`: without a few characters, without case, with one kind of quote.
+
+    Tabs, newlines, `:`, `$` and accents stay.
+    """
+    return _ignored("", text).lower().replace("'", '"')
+
+
+def normalise_any(value: Any) -> Any:
+    """A text normalised, anything else as it is (texts inside lists too)."""
+    return normalise(value) if type(value) is str else value
+
+
+def normalise_list(values: Any) -> list[Any]:
+    """A list with the texts directly in it normalised."""
+    return [_ignored("", value).lower().replace("'", '"') if type(value) is str else value for value in values]
+
+
+def _same_name(golden: str, predicted: str) -> bool:
+    """Native function calling cannot have dots in names, so `math.factorial` was offered as `math_factorial`."""
+    return golden == predicted or golden.replace(".", "_") == predicted
+
+
+RULES = Rules(normalise=normalise, int_is_float=True, tuple_is_list=True, same_name=_same_name)
+"""The same for the comparison engine."""
+
+
+def shown(value: Any) -> str:
+    """One short piece of JSON-like text."""
+    return brief(value, 80)
+
+
+def choices(accepted: Any) -> str:
+    """The acceptable values, the mark for "may be left out" aside."""
+    values = accepted if isinstance(accepted, list) else [accepted]
+    texts = [shown(value) for value in values if value != ""]
+    if len(texts) > 5:
+        texts[5:] = [f"{len(texts) - 5} more"]
+    return ", ".join(texts) or '""'
+
+
+def type_name(kind: type) -> str:
+    return TYPE_NAMES.get(kind, "null" if kind is type(None) else f"a {kind.__name__}")
+
+
+def accepted_by_rule(parameter: Parameter, value: Any) -> bool:
+    """Whether a rule, and not equality alone, makes the value one of the acceptable ones."""
+    if parameter.convert is not None and type(value) is str:
+        value = parameter.convert(value)
+    rules = parameter.lenient
+    return any(same(rules, one, value) and not same((), one, value) for one in parameter.accepted if one != "")
+
+
+def covering(rules: Sequence[Rule], function: str, argument: str) -> tuple[Rule, ...]:
+    return tuple(rule for rule in rules if rule.covers(function, argument))
+
+
+def omittable(rules: Sequence[Rule], document: Mapping[str, Any], accepted: Mapping[str, Any]) -> frozenset[str]:
+    """The parameters that rules allow to be left out of a call."""
+    if not any(rule.kind == "default-omittable" for rule in rules):
+        return frozenset()
+    known, function = read_document(document).parameters, str(document.get("name"))
+    return frozenset(
+        name
+        for name, values in accepted.items()
+        if name in known
+        and isinstance(values, list)
+        and may_be_left_out(covering(rules, function, name), known[name], values)
+    )
+
+
+PYTHON_TYPES: dict[str, type] = {
+    "string": str,
+    "integer": int,
+    "float": float,
+    "boolean": bool,
+    "array": list,
+    "tuple": list,
+    "dict": dict,
+    "any": str,
+}
+
+
+class Unusable(ValueError):
+    """The dataset's answer or function document does not have the form the rules need."""
+
+
+@dataclass(slots=True)
+class Parameter:
+    """What one argument must be: declared type and acceptable values."""
+
+    kind: str
+    """The declared type's name, for messages."""
+    expected: type
+    nested: type | None
+    """Declared element type, where elements are checked."""
+    accepted: list[Any]
+    """As in the answer, `""` included."""
+    golden_type: type | None
+    """Type of the first acceptable value that is not `""`; None if there is none."""
+    variable: bool
+    """The answer's type is not the declared one: the golden value names a variable."""
+    at_once: bool
+    """A value of the expected type that is in `accepted` passes without more ado."""
+    convert: Callable[[str], Any] | None
+    """From Java or JavaScript source text; None for Python."""
+    language: str
+    to_float: bool
+    to_list: bool
+    lenient: tuple[Rule, ...] = ()
+    """Equivalence rules of errata."""
+    _texts: frozenset[str] | None = None
+    _lists: list[list[Any]] | None = None
+
+    @property
+    def texts(self) -> frozenset[str]:
+        """Acceptable texts, normalised. Made when first asked for: most values are equal as they are."""
+        if self._texts is None:
+            self._texts = frozenset(normalise(value) for value in self.accepted if type(value) is str)
+        return self._texts
+
+    @property
+    def lists(self) -> list[list[Any]]:
+        """Acceptable lists with their texts normalised; `""` is the empty list."""
+        if self._lists is None:
+            self._lists = [normalise_list(value) for value in self.accepted if isinstance(value, (list, str))]
+        return self._lists
+
+
+@dataclass(slots=True)
+class Golden:
+    """One expected call."""
+
+    name: str
+    flat_name: str
+    """With `_` for `.`: what native function calling may have been offered."""
+    required: tuple[str, ...]
+    parameters: dict[str, Parameter]
+    """Those that are in both the document and the answer; any other is unexpected."""
+    needed: tuple[str, ...]
+    """In the answer and not optional there."""
+    stray: tuple[str, ...] = ()
+    """In the answer and not in the document."""
+    described: bool = True
+    """Whether there is a function document; without one V1 fails every answer."""
+
+
+def language_of(category: str) -> str:
+    """ "python", "java" or "javascript"."""
+    if "javascript" in category:
+        return "javascript"
+    return "java" if "java" in category else "python"
+
+
+def prepare(case: Case, category: str, v1: bool) -> list[Golden]:
+    """The expected calls of a case. Raises Unusable."""
+    key = f"golden:{category}:{v1}"
+    prepared: list[Golden] | Unusable | None = case.prepared.get(key)
+    if prepared is None:
+        try:
+            prepared = _prepare(case, category, v1)
+        except Unusable as error:
+            prepared = error
+        except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
+            prepared = Unusable(f"golden answer or function document of an unknown form ({error})")
+        case.prepared[key] = prepared
+    if isinstance(prepared, Unusable):
+        raise prepared
+    return prepared
+
+
+def expected_calls(answer: Any) -> list[tuple[str, dict[str, list[Any]]]]:
+    """`ground_truth` of any generation as (name, parameters) pairs; V1's `_N` suffixes still there. Raises Unusable."""
+    if isinstance(answer, dict):
+        return list(answer.items())
+    if isinstance(answer, list) and all(isinstance(call, dict) and call for call in answer):
+        return [next(iter(call.items())) for call in answer]
+    raise Unusable("golden answer of an unknown form")
+
+
+def _prepare(case: Case, category: str, v1: bool) -> list[Golden]:
+    expected = expected_calls(case.answer)
+    if not expected or not case.functions:
+        raise Unusable("no golden call or no function document")
+    language = language_of(category)
+    several = "parallel" in category or "multiple" in category
+    prepared = []
+    for name, parameters in expected if several else expected[:1]:
+        if not several or (v1 and "multiple" not in category):
+            document: dict[str, Any] | None = case.functions[0]
+        else:
+            document = find_document(case.functions, name, v1)
+        if document is None and not v1:
+            raise Unusable(f"no function document for {name}")
+        prepared.append(_golden(document, parameters, language, case.rules) if document else _undescribed(name))
+    return prepared
+
+
+def find_document(functions: list[dict[str, Any]], name: str, v1: bool) -> dict[str, Any] | None:
+    """The document of a golden call; in V1 the first whose name is contained in the (suffixed) golden name."""
+    for document in functions:
+        if document["name"] == name or (v1 and document["name"] in name):
+            return document
+    return None
+
+
+def _undescribed(name: str) -> Golden:
+    return Golden(name, name, (), {}, (), described=False)
+
+
+def _golden(document: dict[str, Any], accepted: dict[str, list[Any]], language: str, rules: Sequence[Rule]) -> Golden:
+    free = omittable(rules, document, accepted)
+    schema = document.get("parameters") or {}
+    properties = schema.get("properties") or {}
+    return Golden(
+        name=document["name"],
+        flat_name=document["name"].replace(".", "_"),
+        required=tuple(name for name in schema.get("required") or () if name not in free),
+        parameters={
+            name: _parameter(properties[name], values, language, covering(rules, document["name"], name))
+            for name, values in accepted.items()
+            if name in properties
+        },
+        needed=tuple(name for name, values in accepted.items() if "" not in values and name not in free),
+        stray=tuple(name for name in accepted if name not in properties),
+    )
+
+
+def _parameter(schema: dict[str, Any], accepted: list[Any], language: str, lenient: tuple[Rule, ...]) -> Parameter:
+    kind = schema["type"]
+    types = PYTHON_TYPES
+    nesting: tuple[str, ...] = ("array", "tuple")
+    convert: Callable[..., Any] | None = None
+    if language == "java":
+        types, nesting, convert = java.TYPES, java.NESTED, java.convert
+    elif language == "javascript":
+        types, nesting, convert = javascript.TYPES, javascript.NESTED, javascript.convert
+    if kind not in types:
+        raise Unusable(f"parameter type {kind} is unknown to the rules")
+    expected = types[kind]
+    nested_kind = schema.get("items", {}).get("type") if kind in nesting else None
+    nested = types.get(nested_kind) if nested_kind is not None else None
+    golden_type = None
+    for value in accepted:
+        if value != "":
+            golden_type = type(value)
+            break
+    variable = golden_type is not None and golden_type is not expected
+    return Parameter(
+        kind=kind,
+        expected=expected,
+        nested=nested,
+        accepted=accepted,
+        golden_type=golden_type,
+        variable=variable,
+        at_once=convert is None and nested is None and expected is not dict,
+        convert=None if convert is None else lambda text: convert(text, kind, nested_kind),
+        language=language,
+        to_float=language == "python" and kind == "float",
+        to_list=kind == "tuple",
+        lenient=lenient,
+    )

@@ -1,0 +1,269 @@
+"""Objects and lists of objects against golden ones whose fields have alternatives (`ast_checker.py`).
+
+One argument against its acceptable values (`ast_checker.py`).
+
+Every check returns None if the value passes, else `(error type, message)`.
+
+Predicted against golden calls: one against one, and all against all in any order (`ast_checker.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from fcreview.importers.bfcl.checker.schema import (
+    Golden,
+    Parameter,
+    accepted_by_rule,
+    choices,
+    normalise,
+    normalise_any,
+    normalise_list,
+    shown,
+    type_name,
+)
+from fcreview.importers.bfcl.decoders.base import Calls, Spelling
+
+Finding = tuple[str, str]
+"""Error type and message."""
+
+
+def check_object(value: dict[str, Any], alternatives: list[Any], v1: bool) -> Finding | None:
+    """Whether one alternative takes the object; else what the last one objects to."""
+    finding: Finding | None = ("dict_checker:unclear", "the golden answer accepts no object here")
+    for golden in alternatives:
+        if golden == "":
+            continue
+        finding = _against_v1(value, golden) if v1 else _against(value, golden)
+        if finding is None:
+            return None
+    return finding
+
+
+def _against(value: dict[str, Any], golden: Any) -> Finding | None:
+    if type(golden) is not dict:
+        return "value_error:dict_key", f"{shown(value)} is not {shown(golden)}"
+    finding = None
+    for key, field in value.items():
+        if key not in golden:
+            finding = ("value_error:dict_key", f"field {shown(key)} is not in the golden object")
+            break
+        if not _accepted(field, golden[key]):
+            finding = ("value_error:dict_value", f"field {key}: {shown(field)} is none of {choices(golden[key])}")
+            break
+    for key, accepted in golden.items():
+        if key not in value and not _optional(accepted):
+            finding = ("value_error:dict_key", f"field {shown(key)} is missing")
+            break
+    return finding
+
+
+def _against_v1(value: dict[str, Any], golden: Any) -> Finding | None:
+    """V1: the number of fields must be equal, and golden objects may lie directly in golden objects."""
+    if type(golden) is not dict or type(value) is not dict:
+        return "value_error:dict_items", f"{shown(value)} is not {shown(golden)}"
+    if len(value) != len(golden):
+        return "value_error:dict_items", f"{len(value)} fields where the golden object has {len(golden)}"
+    for key, field in value.items():
+        if key not in golden:
+            return "value_error:dict_key", f"field {shown(key)} is not in the golden object"
+        accepted = golden[key]
+        if type(accepted) is dict:
+            finding = _against_v1(field, accepted)
+            if finding is not None:
+                return finding[0], f"field {key}: {finding[1]}"
+        elif not _accepted(field, accepted):
+            return "value_error:dict_value", f"field {key}: {shown(field)} is none of {choices(accepted)}"
+    return None
+
+
+def _accepted(field: Any, accepted: Any) -> bool:
+    if not isinstance(accepted, (list, dict, str)):
+        return False
+    return normalise_any(field) in [normalise_any(one) for one in accepted]
+
+
+def _optional(accepted: Any) -> bool:
+    return isinstance(accepted, str) or (isinstance(accepted, (list, dict)) and "" in accepted)
+
+
+def check_objects(values: list[Any], alternatives: list[Any], v1: bool) -> Finding | None:
+    """A list of objects, in order, of which one alternative must take every object."""
+    finding: Finding | None = ("list_dict_checker:unclear", "the golden answer accepts no list here")
+    for golden in alternatives:
+        if not isinstance(golden, (list, str)):
+            continue
+        if len(values) != len(golden):
+            finding = ("value_error:list_dict_count", f"{len(values)} objects where the golden list has {len(golden)}")
+            continue
+        finding = None
+        for index, (value, one) in enumerate(zip(values, golden, strict=True)):
+            found = check_object(value, [one], v1) if type(value) is dict else ("value_error:dict_key", "no object")
+            if found is not None:
+                finding = (found[0], f"[{index}] {found[1]}")
+                break
+        if finding is None:
+            return None
+    return finding
+
+
+def check_value(parameter: Parameter, value: Any, v1: bool) -> Finding | None:
+    if parameter.convert is not None:
+        if type(value) is not str:
+            language = "java" if parameter.language == "java" else "js"
+            return f"type_error:{language}", f"{shown(value)} was not delivered as source text"
+        value = parameter.convert(value)
+    kind = type(value)
+    if parameter.to_list and kind is tuple:
+        value, kind = list(value), list
+    elif parameter.to_float and kind is int:
+        try:
+            value, kind = float(value), float
+        except OverflowError:
+            return "value_error:others", "a number too big for a float"
+    variable = parameter.variable
+    if kind is not parameter.expected:
+        if parameter.golden_type is None or kind is not parameter.golden_type:
+            return "type_error:simple", _wrong_type(parameter, value)
+        variable = True
+    elif parameter.nested is not None and not _elements_fit(parameter, value):
+        if parameter.golden_type is list:
+            return "type_error:nested", f"{shown(value)} has elements that are not {type_name(parameter.nested)}"
+        return "type_error:simple", _wrong_type(parameter, value)
+    if not variable and (check := CHECKS.get(parameter.expected)):
+        return check(parameter, value, v1)
+    if value in parameter.accepted:
+        return None
+    return "value_error:others", _not_among(parameter, value)
+
+
+def _elements_fit(parameter: Parameter, values: list[Any]) -> bool:
+    """Whether the elements have the declared type, or the type some golden list starts with."""
+    for accepted in parameter.accepted:
+        if type(accepted) is not list:
+            return True
+        first = next((type(element) for element in accepted if element != ""), None)
+        if all(type(value) is parameter.nested or (type(value) is first and first is not None) for value in values):
+            return True
+    return False
+
+
+def _check_text(parameter: Parameter, value: str, _v1: bool) -> Finding | None:
+    if normalise(value) in parameter.texts:
+        return None
+    return "value_error:string", _not_among(parameter, value)
+
+
+def _check_list(parameter: Parameter, value: list[Any], v1: bool) -> Finding | None:
+    if parameter.nested is dict:
+        return check_objects(value, parameter.accepted, v1)
+    if normalise_list(value) in parameter.lists:
+        return None
+    return "value_error:list/tuple", _not_among(parameter, value)
+
+
+def _check_dict(parameter: Parameter, value: dict[str, Any], v1: bool) -> Finding | None:
+    return check_object(value, parameter.accepted, v1)
+
+
+CHECKS: dict[type, Callable[[Parameter, Any, bool], Finding | None]] = {
+    str: _check_text,
+    list: _check_list,
+    dict: _check_dict,
+}
+
+
+def _not_among(parameter: Parameter, value: Any) -> str:
+    return f"{shown(value)} is none of {choices(parameter.accepted)}"
+
+
+def _wrong_type(parameter: Parameter, value: Any) -> str:
+    return f"{shown(value)} is {type_name(type(value))}, declared {parameter.kind}"
+
+
+SIMPLE = "simple_function_checker"
+NO_ORDER = "parallel_function_checker_no_order"
+
+
+class Failure(NamedTuple):
+    """The first thing that is wrong, in the benchmark's order of looking."""
+
+    error_type: str
+    function: str | None
+    argument: str | None
+    message: str
+
+
+def check_call(golden: Golden, name: str, arguments: dict[str, Any], spelling: Spelling, v1: bool) -> Failure | None:
+    """`spelling`: how the function was offered, `math.factorial` or `math_factorial`; only this is its name."""
+    expected = golden.name if spelling == "dotted" else golden.flat_name
+    if name != expected and not (spelling == "either" and name == golden.name):
+        message = f"{name} is called where {expected} was expected"
+        return Failure(f"{SIMPLE}:wrong_func_name", golden.name, None, message)
+    for key in golden.required:
+        if key not in arguments:
+            return Failure(f"{SIMPLE}:missing_required", golden.name, key, f"{key}: required and missing")
+    parameters = golden.parameters
+    for key, value in arguments.items():
+        parameter = parameters.get(key)
+        if parameter is None:
+            return Failure(f"{SIMPLE}:unexpected_param", golden.name, str(key), f"{key}: not expected in this call")
+        if parameter.at_once and type(value) is parameter.expected and value in parameter.accepted:
+            continue
+        finding = check_value(parameter, value, v1)
+        if finding is not None and not (parameter.lenient and accepted_by_rule(parameter, value)):
+            return Failure(finding[0], golden.name, key, f"{key}: {finding[1]}")
+    for key in golden.needed:
+        if key not in arguments:
+            return Failure(f"{SIMPLE}:missing_optional", golden.name, key, f"{key}: may not be left out here")
+    return None
+
+
+def check_one(golden: list[Golden], calls: Calls, spelling: Spelling, v1: bool, error: str) -> Failure | None:
+    """Exactly one call; `error` is the checker's name in the error type of a wrong count."""
+    if len(calls) != 1:
+        return Failure(f"{error}:wrong_count", golden[0].name, None, f"{_count(len(calls))} where 1 was expected")
+    return check_call(golden[0], *calls[0], spelling, v1)
+
+
+def check_any_order(golden: list[Golden], calls: Calls, spelling: Spelling, v1: bool) -> Failure | None:
+    """Each golden call takes the first call left that passes. There is no going back: an early golden call
+    can take what a later one needed."""
+    if len(calls) != len(golden):
+        message = f"{_count(len(calls))} where {len(golden)} were expected"
+        return Failure(f"{NO_ORDER}:wrong_count", golden[0].name, None, message)
+    left = list(calls)
+    for index, expected in enumerate(golden):
+        if not expected.described:
+            message = f"golden call {index + 1}, {expected.name}, is not a function on offer"
+            return Failure(f"{NO_ORDER}:cannot_find_description", expected.name, None, message)
+        nearest: Failure | None = None
+        for place, (name, arguments) in enumerate(left):
+            failure = check_call(expected, name, arguments, spelling, v1)
+            if failure is None:
+                del left[place]
+                break
+            if nearest is None or _nearer(failure, nearest):
+                nearest = failure
+        else:
+            return _unmatched(index, expected, nearest)
+    return None
+
+
+def _nearer(failure: Failure, than: Failure) -> bool:
+    wrong_name = f"{SIMPLE}:wrong_func_name"
+    return than.error_type == wrong_name and failure.error_type != wrong_name
+
+
+def _unmatched(index: int, golden: Golden, nearest: Failure | None) -> Failure:
+    message = f"golden call {index + 1}, {golden.name}, is answered by none of the calls left"
+    argument = None
+    if nearest is not None:
+        argument = nearest.argument
+        message += f"; nearest: {nearest.message}"
+    return Failure(f"{NO_ORDER}:cannot_find_match", golden.name, argument, message)
+
+
+def _count(number: int) -> str:
+    return "no call" if number == 0 else "1 call" if number == 1 else f"{number} calls"

@@ -1,0 +1,127 @@
+"""Outputs of the format-sensitivity runs: the item id says in which of four formats the model was to answer."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+from fcreview.importers.bfcl.decoders.base import (
+    MAX_TEXT,
+    Calls,
+    Undecodable,
+    blocks,
+    check_bounds,
+    load_json,
+    well_formed,
+)
+from fcreview.importers.bfcl.decoders.python_calls import parse_calls, prompt_text
+
+LITERAL_TYPES = {"array", "tuple", "object", "dict"}
+
+
+def settings(config: str) -> dict[str, str]:
+    """`ret_fmt=json&tool_call_tag=True&...` as a mapping."""
+    return dict(part.split("=", 1) for part in config.split("&") if "=" in part)
+
+
+def decode_configured(text: str, config: str) -> Calls:
+    """Calls of a reply to a prompt with this configuration. Raises Undecodable and WrongFormat."""
+    asked = settings(config)
+    text = prompt_text(text)
+    if asked.get("tool_call_tag") == "True":
+        inside = blocks(text, "<TOOLCALL>", "</TOOLCALL>")
+        if not inside:
+            raise Undecodable("no <TOOLCALL>...</TOOLCALL> in the text")
+        text = inside[0].strip()
+    match asked.get("ret_fmt", "python"):
+        case "json":
+            return json_format(text)
+        case "verbose_xml":
+            return xml_format(text, verbose=True)
+        case "concise_xml":
+            return xml_format(text, verbose=False)
+    return parse_calls(text)
+
+
+OBJECT_LIST_START = re.compile(r"\[\s*\{")
+OBJECT_LIST_END = re.compile(r"\}\s*\]")
+
+
+def json_format(text: str) -> Calls:
+    """`[{"function": ..., "parameters": {...}}]` somewhere in the text; text that is no JSON holds no calls."""
+    start, end = text.find("["), text.rfind("]")
+    if 0 <= start < end:
+        text = text[start : end + 1]
+    try:
+        found = load_json(_object_list(text))
+    except Undecodable:
+        return []
+    if not isinstance(found, (list, dict, str)):
+        raise Undecodable("JSON, but not a list of calls")
+    return well_formed(_function_parameters(item) for item in found if isinstance(item, dict))
+
+
+def _object_list(text: str) -> str:
+    """From the first `[{` to the first `}]` after it, though that may lie inside the arguments: so the
+    evaluator reads."""
+    start = OBJECT_LIST_START.search(text)
+    end = OBJECT_LIST_END.search(text, start.end()) if start else None
+    return text[start.start() : end.end()] if start and end else text
+
+
+def _function_parameters(item: dict[str, Any]) -> tuple[Any, Any]:
+    if "function" not in item or "parameters" not in item:
+        raise Undecodable("an object without function or parameters")
+    return item["function"], item["parameters"]
+
+
+def xml_format(text: str, *, verbose: bool) -> Calls:
+    """`<functions><function name=...>` with typed parameters: as attributes if `verbose`, else as text."""
+    inside = blocks(text, "<functions>", "</functions>")
+    if not inside:
+        raise Undecodable("no <functions>...</functions> in the text")
+    xml = f"<functions>{inside[0]}</functions>"
+    if "<!DOCTYPE" in xml or "<!ENTITY" in xml:
+        raise Undecodable("declarations in XML are not read")
+    if len(xml) > MAX_TEXT:
+        raise Undecodable("the XML is too long to be decoded")
+    try:
+        root = ElementTree.fromstring(xml)  # noqa: S314  declarations, the risk, were refused above
+    except (ElementTree.ParseError, ValueError, RecursionError) as error:
+        raise Undecodable(f"not XML: {error}") from None
+    return [_xml_call(function, verbose) for function in root.findall("function")]
+
+
+def _xml_call(function: ElementTree.Element, verbose: bool) -> tuple[str, dict[str, Any]]:
+    name = function.get("name")
+    if name is None:
+        raise Undecodable("a function without a name")
+    holder = function.find("params") if verbose else None
+    arguments: dict[str, Any] = {}
+    for param in (function if holder is None else holder).findall("param"):
+        key = param.get("name")
+        if key is None:
+            raise Undecodable(f"a parameter of {name} without a name")
+        text = param.get("value", "") if verbose else (param.text or "").strip()
+        arguments[key] = _converted(text, param.get("type", "string"))
+    return name, arguments
+
+
+def _converted(text: str, kind: str) -> Any:
+    try:
+        if kind == "integer":
+            return int(text)
+        if kind == "float":
+            return float(text)
+        if kind == "boolean":
+            return text.lower() == "true"
+        if kind == "null":
+            return None
+        if kind in LITERAL_TYPES:
+            check_bounds(text)
+            return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
+        raise Undecodable(f"{text[:80]} is not of type {kind}: {error}") from None
+    return text

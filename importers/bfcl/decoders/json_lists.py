@@ -1,0 +1,109 @@
+"""Replies that are JSON: a list of `{"name": "f", "arguments": {"a": 1}}`, in the forms of each family's handler."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from fcreview.importers.bfcl.decoders.base import Calls, How, Undecodable, WrongFormat, load_json, well_formed
+from fcreview.importers.bfcl.decoders.code import text_of
+from fcreview.importers.bfcl.decoders.python_calls import expression
+from fcreview.importers.common.python_syntax import compute
+
+
+def call_in(found: Any, key: str = "arguments") -> tuple[Any, Any]:
+    """Name and arguments of an object that must have both. Raises Undecodable."""
+    if type(found) is not dict or "name" not in found or key not in found:
+        raise Undecodable(f"JSON, but not a call with name and {key}")
+    return found["name"], found[key]
+
+
+def calls_in(found: Any, key: str = "arguments") -> Calls:
+    """Calls of an object or a list of them."""
+    if type(found) is dict:
+        found = [found]
+    if not isinstance(found, (list, tuple)):
+        raise Undecodable("JSON, but not a list of calls")
+    return well_formed(call_in(one, key) for one in found)
+
+
+def plain(result: Any, how: How) -> Calls:  # noqa: ARG001
+    """A list or one object."""
+    return calls_in(load_json(text_of(result)))
+
+
+def hammer(result: Any, how: How) -> Calls:  # noqa: ARG001
+    """A list, perhaps fenced; what is no JSON is no call."""
+    try:
+        found = load_json(text_of(result).replace("```", ""))
+    except Undecodable:
+        if type(result) is not str:
+            raise
+        return []
+    if found in ({}, ""):
+        return []
+    if type(found) is not list:
+        raise Undecodable("JSON, but not a list of calls")
+    return calls_in(found)
+
+
+def xlam1(result: Any, how: How) -> Calls:  # noqa: ARG001
+    """A list, or an object with `tool_calls`; what is no JSON has the wrong format."""
+    text = text_of(result)
+    try:
+        found = load_json(text)
+    except Undecodable as error:
+        raise WrongFormat(str(error)) from None
+    listed = found.get("tool_calls", []) if type(found) is dict else found
+    if type(listed) is not list:
+        raise Undecodable("JSON, but not a list of calls")
+    return well_formed((one.get("name", ""), one.get("arguments", {})) for one in listed if type(one) is dict)
+
+
+def xlam2(result: Any, how: How) -> Calls:  # noqa: ARG001
+    """A list, one object, or objects joined by semicolons."""
+    text = text_of(result)
+    try:
+        found = load_json(text)
+    except Undecodable:
+        found = [load_json(part) for part in text.split(";")]
+    return calls_in(found)
+
+
+def think(result: Any, how: How) -> Calls:  # noqa: ARG001
+    """A list behind `</think>`, quoted in whatever way."""
+    _, tag, rest = text_of(result).replace("'", '"').partition("</think>")
+    if not tag:
+        return []
+    found = load_json(rest)
+    if type(found) is not list:
+        raise Undecodable("JSON, but not a list of calls")
+    return calls_in(found)
+
+
+def llama(result: Any, how: How) -> Calls:  # noqa: ARG001
+    """`{"name", "parameters"}`: JSON objects joined by semicolons; else one, or a list, in *Python's* notation, where
+    `true` and `null` are nothing."""
+    text = text_of(result).replace("<|python_tag|>", "")
+    if ";" in text:
+        return calls_in([load_json(part) for part in text.split(";")], "parameters")
+    try:
+        found = _literal(expression(text.lstrip(" \t")))
+    except (ValueError, TypeError, ArithmeticError, RecursionError, MemoryError) as error:
+        raise Undecodable(f"not a Python literal: {str(error).partition(': <')[0]}") from None
+    return calls_in(found, "parameters")
+
+
+def _literal(node: ast.expr | None) -> Any:
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Dict(keys=keys, values=values):
+            return {_literal(key): _literal(value) for key, value in zip(keys, values, strict=True)}
+        case ast.List(elts=elements):
+            return [_literal(element) for element in elements]
+        case ast.Tuple(elts=elements):
+            return tuple(_literal(element) for element in elements)
+        case ast.UnaryOp() | ast.BinOp():
+            return compute(node)
+    raise ValueError(type(node).__name__)

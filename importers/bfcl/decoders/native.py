@@ -1,0 +1,125 @@
+"""Replies that the program had as objects already: `result` is a list of `{name: arguments}`.
+
+The families differ in whether arguments are JSON text or an object, and in what they make of anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fcreview.importers.bfcl.decoders.base import Calls, How, Undecodable, WrongFormat, load_json, well_formed
+
+TEXT = "text where calls were expected"
+
+
+def fc(result: Any, how: How) -> Calls:  # noqa: ARG001
+    """`[{"f": "{\\"a\\": 1}"}]`."""
+    if type(result) is not list:
+        return _no_list(result)
+    return well_formed((name, _parsed(text)) for name, text in map(_first, result))
+
+
+def gemini_v1(result: Any, how: How) -> Calls:
+    """As `fc`; one object counts as a list of one."""
+    return fc(result if type(result) is list else [result], how)
+
+
+def cohere_v1(result: Any, how: How) -> Calls:  # noqa: ARG001
+    """`[{"f": {"a": 1}}]`."""
+    if type(result) is not list:
+        return _no_list(result)
+    return well_formed(map(_first, result))
+
+
+def as_it_is(result: Any, how: How) -> Calls:  # noqa: ARG001
+    """`[{"f": {"a": 1}}]`, taken as it is: whatever else there is has the wrong format."""
+    if type(result) is not list:
+        raise WrongFormat(TEXT)
+    return _checked(result)
+
+
+def listed(result: Any, how: How) -> Calls:
+    """As `as_it_is`; text is a failure in V4 and was no call before."""
+    if type(result) is not list:
+        if how.rules == "V4":
+            raise Undecodable(TEXT)
+        return []
+    return _checked(result)
+
+
+def listed_strictly(result: Any, how: How) -> Calls:
+    """As `listed`; an element that is no object is a failure."""
+    if type(result) is list and any(type(part) is not dict for part in result):
+        raise Undecodable(TEXT)
+    return listed(result, how)
+
+
+def cohere(result: Any, how: How) -> Calls:  # noqa: ARG001
+    """`[{"tool_name": "f", "parameters": {"a": 1}}]`; whatever is no list is no call."""
+    if type(result) is not list:
+        return []
+    return well_formed(_keys(part, "tool_name", "parameters") for part in result)
+
+
+def named(result: Any, how: How) -> Calls:  # noqa: ARG001
+    """`[{"name": "f", "arguments": {"a": 1}}]`."""
+    if type(result) is not list:
+        return _no_list(result)
+    return well_formed(_keys(part, "name", "arguments") for part in result)
+
+
+def tolerant(result: list[Any]) -> Calls:
+    """Whatever a list may say, for models that nobody knows: any of the forms above."""
+    calls: list[tuple[Any, Any]] = []
+    for item in result:
+        if type(item) is dict and "tool_name" in item and "parameters" in item:
+            name, arguments = item["tool_name"], item["parameters"]
+        else:
+            name, arguments = _first(item)
+        if type(arguments) is str:
+            arguments = load_json(arguments)
+        elif len(item) != 1 and "tool_name" not in item:
+            arguments = None
+        calls.append((name, arguments))
+    return well_formed(calls)
+
+
+def as_text(calls: Calls) -> Calls:
+    """Every argument as Python's text of it."""
+    return [(name, {key: str(value) for key, value in arguments.items()}) for name, arguments in calls]
+
+
+def _no_list(result: Any) -> Calls:
+    if result == "":
+        return []
+    raise Undecodable("no output" if result is None else TEXT)
+
+
+def _first(item: Any) -> tuple[Any, Any]:
+    if type(item) is not dict:
+        raise Undecodable("text where a call was expected" if isinstance(item, str) else "not an object")
+    if not item:
+        raise Undecodable("a call without a name")
+    return next(iter(item.items()))
+
+
+def _parsed(arguments: Any) -> Any:
+    if type(arguments) is not str:
+        raise Undecodable("arguments that are no JSON text")
+    return load_json(arguments)
+
+
+def _keys(item: Any, name: str, arguments: str) -> tuple[Any, Any]:
+    if type(item) is not dict or name not in item or arguments not in item:
+        raise Undecodable(f"not an object with {name} and {arguments}")
+    return item[name], item[arguments]
+
+
+def _checked(result: Iterable[Any]) -> Calls:
+    pairs = []
+    for item in result:
+        if type(item) is not dict or len(item) != 1:
+            raise WrongFormat("not an object of one name")
+        pairs.append(next(iter(item.items())))
+    return well_formed(pairs)

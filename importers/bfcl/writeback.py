@@ -1,0 +1,317 @@
+"""The way back: this benchmark's own files by what people say.
+
+The entry of an item that the evaluator passed and people fail: the fields that an entry of its kind has, as far as
+results and dataset say them.
+
+Golden answers of BFCL's dataset. A fix is `{"ground_truth": ...}` in the form that the generation has it.
+
+BFCL's score files by what people say: entries of items that pass now go, of items that fail now come, in the order
+of the results; the header counts anew. Leaderboard tables are over all models and made by the official program.
+
+Source: `eval_runner.py` and `save_eval_results` of the official program, V1 to V4.
+
+BFCL's golden answers from stored items, and the verdict with another one. Forms as in `golden`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from statistics import stdev
+from typing import Any
+
+from fcreview.importers.bfcl import filenames
+from fcreview.importers.bfcl.checker.evaluate import evaluate
+from fcreview.importers.bfcl.dataset import Case, declared, name_of
+from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
+from fcreview.importers.bfcl.discovery import Categories
+from fcreview.importers.bfcl.read import Category, joined_category
+from fcreview.importers.common.jsonl import Record, read_whole, records
+from fcreview.importers.common.records import names_of
+from fcreview.importers.common.writeback import (
+    WORDS,
+    Edits,
+    Fixes,
+    Json,
+    accepted,
+    changed,
+    counted,
+    edited,
+    fields_replaced,
+    first_line,
+    in_order,
+    only_fields,
+    only_own,
+    own,
+    readable,
+    told_apart,
+    with_golden,
+    without_place,
+    wrong_call,
+)
+from fcreview.model.item import Item, Run
+from fcreview.model.metric import Scored
+from fcreview.model.redact import redact
+from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+
+
+def entry(plan: RunPlan, category: Category, row: Scored) -> dict[str, Any]:
+    """`error_type` is null where nobody has named one."""
+    context = category.context
+    result = (category.found.value(row.id) if row.id in category.found.found else None) or {}
+    found: dict[str, Any] = {
+        "id": _id(category, row.id, plan.run.generation),
+        "model_name": plan.run.model,
+        "test_category": context.category,
+        "valid": False,
+    }
+    if context.kind == "single":
+        found |= {"error": [WORDS], "error_type": row.error_type}
+    else:
+        found["error"] = {"error_message": [WORDS], "error_type": row.error_type}
+    key = filenames.dataset_id(row.id, context.category) if category.renamed else row.id
+    question, golden = _dataset(plan, category, key)
+    if question is not None:
+        found["prompt"] = question
+    irrelevance = "relevance" in context.category
+    found["model_result" if irrelevance else "model_result_raw"] = result.get("result")
+    if golden is not None and not irrelevance:
+        found["possible_answer"] = golden
+    if context.kind != "single" and "inference_log" in result:
+        found["inference_log"] = result["inference_log"]
+    return redact(found) if context.category == "rest" else found
+
+
+def _id(category: Category, item: str, generation: str) -> str | int:
+    """As the other entries of the file have it: a text, or the position from 1 in the dataset."""
+    known = [each.id for each in (category.scores.failing if category.scores else {}).values()]
+    counted = isinstance(known[0], int) if known else generation in ("V1", "V2")
+    number = filenames.sort_number(item)
+    if number is not None and counted:
+        return number + 1
+    return next((stated for stated, names in category.found.shared.items() if item in names), item)
+
+
+def _dataset(plan: RunPlan, category: Category, key: str) -> tuple[dict[str, Any] | None, Any]:
+    """(question record, golden answer), if the dataset is the one that was scored."""
+    case = category.data.cases.get(key) if category.joined else None
+    if case is None:
+        return None, None
+    parts = plan.private[category.context.category]
+    stem = filenames.split_id(key)[0]
+    for source in parts.sources:
+        question = _questions(source.questions, stem).get(key)
+        if question is not None:
+            if "involved_classes" in question:
+                question = {name: value for name, value in question.items() if name != "function"}
+            return question, case.answer
+    return None, case.answer
+
+
+@lru_cache(maxsize=4)
+def _questions(path: Path, stem: str) -> dict[str, dict[str, Any]]:
+    """By id; where the records have none, by place."""
+    found: dict[str, dict[str, Any]] = {}
+    seen: dict[str, int] = {}
+    values = [row.value for row in records(path) if isinstance(row, Record) and isinstance(row.value, dict)]
+    for place, value in enumerate(values):
+        stated = value.get("id")
+        item = stated if isinstance(stated, str) else f"{stem}_{place}"
+        number = seen[item] = seen.get(item, -1) + 1
+        found[name_of(item, number)] = value
+    return found
+
+
+FIELD = "ground_truth"
+
+
+def problem(run: Run, item: Item, fix: Json) -> str | None:
+    """What is wrong with a golden fix of an item; None if nothing is."""
+    wrong = only_fields(fix, FIELD)
+    if wrong:
+        return wrong
+    category, truth = item.category, fix[FIELD]
+    if "relevance" in category:
+        return f"{category} has no golden answers"
+    if category.startswith(("memory", "web_search")):
+        return None if _texts(truth) and truth else f"{FIELD} is a list of accepted texts"
+    if category.startswith("multi_turn"):
+        return _turns(truth, item)
+    if category.startswith("exec"):
+        return _calls(truth, item) if _texts(truth) else f"{FIELD} is a list of calls as text"
+    return _accepting(truth, item, old=run.generation == "V1")
+
+
+def _accepting(truth: Any, item: Item, *, old: bool) -> str | None:
+    """`[{"f": {"a": [1, 2]}}]`; in V1 `{"f_1": {"a": [1, 2]}}`."""
+    if old:
+        names = names_of(item.functions)
+        parts: list[Any] = list(truth.items()) if isinstance(truth, dict) else []
+        calls = [(declared(name, names), given) for name, given in parts]
+    else:
+        parts = truth if isinstance(truth, list) else []
+        calls = [next(iter(each.items())) for each in parts if isinstance(each, dict) and len(each) == 1]
+    if not calls or len(calls) != len(parts):
+        form = '{"name": {"parameter": [accepted values]}}'
+        return f"{FIELD} is {form}" if old else f"{FIELD} is a list of {form}, one for each call"
+    for name, given in calls:
+        wrong = wrong_call(name, given, item.functions)
+        if wrong:
+            return wrong
+        for parameter, values in given.items():
+            if not isinstance(values, list) or not values:
+                return f"{parameter} of {name} is no list of accepted values"
+    return None
+
+
+def _turns(truth: Any, item: Item) -> str | None:
+    if not isinstance(truth, list) or not all(map(_texts, truth)):
+        return f"{FIELD} is a list of calls as text for each turn"
+    if item.n_turns and len(truth) != item.n_turns:
+        return f"{item.id} has {item.n_turns} turns, {FIELD} {len(truth)}"
+    return next((wrong for turn in truth if (wrong := _calls(turn, item))), None)
+
+
+def _calls(texts: list[str], item: Item) -> str | None:
+    for text in texts:
+        call = parse_call_text(text, item.functions)
+        wrong = f"not a call: {text}" if call is None else wrong_call(*call, item.functions)
+        if wrong:
+            return wrong
+    return None
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+    """The answer files (of the executable categories the question files) with these golden answers."""
+    categories: Categories = plan.private
+    for category, parts in categories.items():
+        mine = {item: fix for (where, item), fix in fixes.items() if where == category}
+        wanted = {filenames.dataset_id(item, category): ((category, item), fix) for item, fix in mine.items()}
+        stems = {filenames.split_id(key)[0] for key in wanted} if category == "format_sensitivity" else {None}
+        for source in parts.sources if wanted else ():
+            stem = next((each for each in stems if each and source.questions.stem.endswith(f"_{each}")), None)
+            own = {key: each for key, each in wanted.items() if stem is None or filenames.split_id(key)[0] == stem}
+            if category == "format_sensitivity" and stem is None:
+                continue
+            path = source.answers or source.questions
+
+            def name(place: int, record: Json, category: str = category) -> str:
+                stated = record.get("id")
+                return stated if isinstance(stated, str) else f"{category}_{place}"
+
+            yield from with_golden(path, own, name, fields_replaced)
+        if wanted and not parts.sources:
+            yield NoPlace(f"golden answers of {category}, whose dataset was not found", len(wanted))
+
+
+LEADERBOARD = re.compile(r"data(_[a-z_]+)?\.csv")
+
+
+def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+    categories: Categories = plan.private
+    yield from without_place(rows, only_own)
+    for name, parts in categories.items():
+        said = changed(row for row in rows if row.category == name)
+        if not said:
+            continue
+        if not parts.scores:
+            yield NoPlace(f"items of {name}, which has no score file", len(said))
+            continue
+        category = joined_category(plan, name, parts)
+        if category.scores is None or category.scores.failures is None:
+            yield NoPlace(f"items of {name}, whose score file has no header", len(said))
+            continue
+        right = sum(own(row) is True for row in said)
+        if right and not category.passes:  # who is not listed is then no pass
+            yield NoPlace(f"passes of {name}, whose score file's count does not fit its entries or results", right)
+        path = parts.scores[0]
+        raw = read_whole(path)
+        edits = _edits(plan, category, said)
+        edits.replaced[first_line(raw)] = _header(category.scores.header, said)
+        yield Rewritten(path, edited(raw, edits))
+
+
+def summaries(plan: RunPlan) -> list[Path]:
+    """The leaderboard tables beside the model folders."""
+    folders = dict.fromkeys(filenames.model_folder(path).parent for path in plan.scores)
+    return [path for folder in folders for path in sorted(folder.glob("data*.csv")) if LEADERBOARD.fullmatch(path.name)]
+
+
+def _edits(plan: RunPlan, category: Category, said: Sequence[Scored]) -> Edits:
+    failing = category.scores.failing if category.scores else {}
+    order = in_order(list(category.found.found) or list(category.data.cases))
+    edits = Edits(places={each.line: order[name] for name, each in failing.items() if name in order})
+    last = len(order)
+    for row in said:
+        if own(row) and row.id in failing:
+            again = category.scores.again.get(row.id, []) if category.scores else []
+            edits.gone.update(each.line for each in (failing[row.id], *again))
+        elif not own(row) and row.id not in failing:
+            edits.added.append((order.get(row.id, last), entry(plan, category, row)))
+    return edits
+
+
+def _header(header: dict[str, Any], moved: Sequence[Scored]) -> dict[str, Any]:
+    """Format sensitivity has a count for each configuration and their spread besides."""
+    found = counted(header, sum(1 if own(row) else -1 for row in moved))
+    for row in moved:
+        config = row.setting
+        if config is not None and isinstance(found.get(config), dict):
+            found[config] = counted(found[config], 1 if own(row) else -1)
+    before, after = _spread(header), _spread(found)
+    for name in before.keys() & header.keys():
+        stated = header[name]
+        if isinstance(stated, (int, float)) and abs(stated - before[name]) < 0.01:
+            found[name] = round(after[name], 2) if stated == round(stated, 2) else after[name]
+        else:  # made in a way that is not known: better none than a wrong one
+            found.pop(name)
+    return found
+
+
+def _spread(header: dict[str, Any]) -> dict[str, float]:
+    """In points of a percentage, see `figures.formats`."""
+    values = [100 * each["accuracy"] for each in header.values() if isinstance(each, dict) and "accuracy" in each]
+    if not values:
+        return {}
+    deviation = stdev(values) if len(values) > 1 else 0.0
+    return {
+        "accuracy_max_delta": max(values) - min(values),
+        "accuracy_variance": deviation**2,
+        "accuracy_std": deviation,
+    }
+
+
+def draft(run: Run, item: Item) -> Json | None:
+    """The golden answer as a fix of it; None where the store does not have it in full."""
+    if item.category.startswith(("memory", "web_search")):
+        return {FIELD: item.extra.accepted_answers} if item.extra.accepted_answers else None
+    if item.category.startswith("multi_turn"):
+        turns = [[call.raw or "" for call in item.golden if call.turn == turn] for turn in range(item.n_turns)]
+        return {FIELD: turns} if any(turns) else None
+    if not item.golden or not readable(item.golden):
+        return None
+    if item.category.startswith("exec"):
+        return {FIELD: [call.raw or "" for call in item.golden]}
+    given = [{name: accepted(each) for name, each in (call.arguments or {}).items()} for call in item.golden]
+    if run.generation == "V1":
+        return {FIELD: told_apart(item.golden, given, 1)}
+    return {FIELD: [{call.name: values} for call, values in zip(item.golden, given, strict=True)]}
+
+
+def passes(run: Run, item: Item, fix: Json, record: Any) -> bool | None:
+    """The rule verdict with that golden answer; None where it is not recomputed."""
+    if not isinstance(record, dict):
+        return None
+    category, config = item.category, None
+    if category == "format_sensitivity" and (parts := filenames.split_format_id(item.id)):
+        config, category = parts[1], filenames.split_id(parts[2])[0]
+    rules = run.generation if run.generation in filenames.GENERATIONS else "V4"
+    case = Case(item.id, category, functions=item.functions, answer=fix.get(FIELD))
+    found = evaluate(record.get("result"), case, generation=rules, category=category, config=config, model=run.model)
+    return found.valid

@@ -1,0 +1,73 @@
+"""What an item asks, on one line: what lists and searches have of it. The whole stands in its messages.
+
+One place for what a record of unforeseen form does to an item: it is kept as far as it got, and an issue says
+why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from fcreview.model.item import ImportIssue, Item, Message
+from fcreview.model.json_value import json_safe
+
+LONGEST = 400
+"""Characters."""
+
+
+def question_line(text: str) -> str:
+    """Its beginning, `…` behind it where it goes on."""
+    line = " ".join(text[: 4 * LONGEST].split())
+    return line if len(line) <= LONGEST and len(text) <= 4 * LONGEST else line[: LONGEST - 1].rstrip() + "…"
+
+
+def asked_first(messages: Iterable[Message]) -> str:
+    """The first that a user said."""
+    return question_line(next((each.content for each in messages if each.role == "user"), ""))
+
+
+def asked_last(messages: Sequence[Message]) -> str:
+    """The last that a user said."""
+    return asked_first(reversed(messages))
+
+
+UNFORESEEN = (TypeError, ValueError, LookupError, AttributeError, RecursionError, ArithmeticError)
+
+
+def guarded(item: Item, fill: Callable[[], object]) -> Item:
+    """`item` after `fill`, which may raise on broken data; then the item has an issue of severity `error`."""
+    try:
+        fill()
+    except UNFORESEEN as error:
+        why = f"{type(error).__name__}: {str(error)[:200]}"
+        what = f"the record is not of the expected form ({why}): shown as far as it goes"
+        item.issues.append(ImportIssue(item.file, item.line, what, item=item.id, severity="error"))
+    if not all(isinstance(one, dict) for one in item.functions):
+        item.functions = [one for one in item.functions if isinstance(one, dict)]
+    return item
+
+
+def documents(value: Any) -> list[dict[str, Any]]:
+    """Function documents of a record: the very list if it is one of objects (the store knows it again), else what
+    is usable."""
+    if isinstance(value, list):
+        return value if all(isinstance(one, dict) for one in value) else [one for one in value if isinstance(one, dict)]
+    return [value] if isinstance(value, dict) else []
+
+
+def names_of(functions: Iterable[dict[str, Any]]) -> set[str]:
+    """The names in function documents; what is no text is none."""
+    return {name for name in (one.get("name") for one in functions) if isinstance(name, str)}
+
+
+def digest(value: Any) -> str:
+    """blake2b-8 hex of the value's JSON: `prediction_hash` and `golden_hash`."""
+    try:
+        text = orjson.dumps(value)
+    except (TypeError, orjson.JSONEncodeError):
+        text = orjson.dumps(json_safe(value))
+    return blake2b(text, digest_size=8).hexdigest()

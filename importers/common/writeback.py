@@ -1,0 +1,271 @@
+"""What benchmarks' files that are written back have in common.
+
+Golden calls as benchmarks write them: what a person corrects starts from that.
+
+JSON Lines written back: lines that stay are the same bytes, others go, come or are replaced.
+
+Records of a dataset with other golden answers: the lines of those that change are written anew, in the style of the
+line that was there; all others stay.
+
+What people overruled, as far as a file can hold it, and the words for what it cannot.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.jsonl import read_whole
+from fcreview.model.address import ITEM, RESPONSE, part_of
+from fcreview.model.item import Accept, Call, Fields
+from fcreview.model.metric import Scored
+from fcreview.model.review import OWN
+from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten
+
+
+def readable(calls: Sequence[Call]) -> bool:
+    """Whether all of them could be read: else nothing can be made of them."""
+    return bool(calls) and all(call.arguments is not None for call in calls)
+
+
+def accepted(accept: Accept) -> list[Any]:
+    """`["C", "F", ""]`: every value; an empty text where it may be left out. Fields of objects likewise."""
+    return [*(_fields(value) for value in accept.any_of), *([""] if accept.optional else [])]
+
+
+def _fields(value: Any) -> Any:
+    if isinstance(value, Fields):
+        return {name: accepted(one) for name, one in value.fields.items()}
+    return [_fields(each) for each in value] if isinstance(value, list) else value
+
+
+def first_values(call: Call) -> dict[str, Any]:
+    """`{"unit": "C"}`: the first value of each, objects as they are."""
+    return {name: _plain(accept) for name, accept in (call.arguments or {}).items() if accept.any_of}
+
+
+def _plain(accept: Accept) -> Any:
+    value = accept.any_of[0] if accept.any_of else None
+    return {name: _plain(one) for name, one in value.fields.items()} if isinstance(value, Fields) else value
+
+
+def told_apart(calls: Sequence[Call], arguments: Sequence[Any], first: int) -> dict[str, Any]:
+    """`{"f": {...}}`; calls of one function as `f_1`, `f_2` ..., counted from `first`."""
+    times = Counter(call.name for call in calls)
+    seen: Counter[str] = Counter()
+    found: dict[str, Any] = {}
+    for call, given in zip(calls, arguments, strict=True):
+        name = call.name if times[call.name] == 1 else f"{call.name}_{seen[call.name] + first}"
+        seen[call.name] += 1
+        found[name] = given
+    return found
+
+
+@dataclass(slots=True)
+class Edits:
+    """What becomes of the lines of a file. Lines count from 1."""
+
+    replaced: dict[int, Any] = field(default_factory=dict)
+    """Line -> its new record, or the text of its line."""
+    gone: set[int] = field(default_factory=set)
+    """Lines that are taken out."""
+    added: list[tuple[int, Any]] = field(default_factory=list)
+    """(place, record): each stands before the first line that stays and has a later place."""
+    places: Mapping[int, int] = field(default_factory=dict)
+    """Line -> its place among the file's records; any order of numbers will do."""
+
+    def __bool__(self) -> bool:
+        return bool(self.replaced or self.gone or self.added)
+
+
+def edited(raw: bytes, edits: Edits) -> bytes:
+    """The file with these edits. It ends in a line feed if it did, or was empty."""
+    ends = raw.endswith(b"\n") or not raw
+    lines = raw.split(b"\n") if raw else []
+    if raw and ends:
+        lines.pop()
+    waiting = sorted(edits.added, key=lambda each: each[0])
+    kept: list[bytes] = []
+    for number, line in enumerate(lines, 1):
+        if number in edits.gone:
+            continue
+        while waiting and number in edits.places and waiting[0][0] < edits.places[number]:
+            kept.append(as_line(waiting.pop(0)[1]))
+        kept.append(as_line(edits.replaced[number], line) if number in edits.replaced else line)
+    kept += [as_line(record) for _, record in waiting]
+    return b"\n".join(kept) + (b"\n" if ends and kept else b"")
+
+
+def as_line(record: Any, like: bytes = b"") -> bytes:
+    """A record as `json.dumps` writes it, which all five benchmarks use. `like` is the line before: where it escapes
+    what is not ASCII, so does this, and it ends as that does."""
+    escapes = like.isascii() and b"\\u" in like
+    text = record if isinstance(record, str) else json.dumps(record, ensure_ascii=escapes)
+    return text.encode("utf-8", "backslashreplace") + (b"\r" if like.endswith(b"\r") else b"")
+
+
+def numbered(raw: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line, record) of every line that is a JSON object, by Python's own reader: what is written back of a line keeps
+    its numbers as they are."""
+    for number, line in enumerate(raw.split(b"\n"), 1):
+        try:
+            value = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            yield number, value
+
+
+def first_line(raw: bytes) -> int:
+    """That of the header: the first that is not blank."""
+    return next((number for number, line in enumerate(raw.split(b"\n"), 1) if line.strip()), 1)
+
+
+def counted(
+    header: dict[str, Any], gained: int, *, digits: int | None = None, rate: str = "accuracy"
+) -> dict[str, Any]:
+    """A score file's header with so many more (fewer) items right: `correct_count`, and `rate` of them."""
+    total, before = header.get("total_count"), header.get("correct_count")
+    if not isinstance(total, int) or not isinstance(before, int):
+        return header
+    correct = before + gained
+    share = correct / total if total else 0.0
+    return header | {rate: share if digits is None else round(share, digits), "correct_count": correct}
+
+
+def in_order(names: Sequence[str]) -> dict[str, int]:
+    """Name -> place."""
+    return {name: place for place, name in enumerate(names)}
+
+
+Json = dict[str, Any]
+Fixes = Mapping[tuple[str, str], Json]
+"""(category, item) -> the fields of its golden record that are to be replaced."""
+STYLES: tuple[dict[str, Any], ...] = tuple(
+    {"ensure_ascii": escaped, "separators": separators}
+    for escaped in (False, True)
+    for separators in ((", ", ": "), (",", ":"))
+)
+
+
+def styled(record: Any, before: Any, line: bytes) -> str:
+    """The record's JSON with the blanks and escapes that the line was written with."""
+    text = line.decode("utf-8", "replace").strip()
+    style = next((style for style in STYLES if json.dumps(before, **style) == text), STYLES[0])
+    return json.dumps(record, **style)
+
+
+def with_golden(
+    path: Path,
+    wanted: Mapping[str, tuple[tuple[str, str], Json]],
+    name: Callable[[int, Json], str],
+    replaced: Callable[[Json, Json], tuple[Any, Any, Json]],
+) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+    """A JSON Lines file with golden answers. `wanted` has (item, fix) by the record's name, `name` gives that from
+    place and record, `replaced` (old golden answer, new one, new record) from record and fix. Records that are not
+    there are told."""
+    raw = read_whole(path)
+    lines = raw.split(b"\n")
+    edits, fixed = Edits(), list[GoldenFixed]()
+    missing = dict(wanted)
+    for place, (line, record) in enumerate(numbered(raw)):
+        found = missing.pop(name(place, record), None)
+        if found is not None:
+            item, fix = found
+            old, new, changed = replaced(record, fix)
+            if changed != record:
+                edits.replaced[line] = styled(changed, record, lines[line - 1])
+            fixed.append(GoldenFixed(item, path, old, new))
+    if edits:
+        yield Rewritten(path, edited(raw, edits))
+    yield from fixed
+    if missing:
+        yield NoPlace(f"golden answers that {path.name} does not have", len(missing))
+
+
+def fields_replaced(record: Json, fix: Json) -> tuple[Any, Any, Json]:
+    """Of records with fields of their own for golden answers: `{"ground_truth": ...}`."""
+    old, new = {name: record.get(name) for name in fix}, record | fix
+    if len(fix) == 1:
+        (name,) = fix
+        return old[name], fix[name], new
+    return old, fix, new
+
+
+def only_fields(fix: Json, *names: str) -> str | None:
+    """What is wrong with a fix that may have these fields."""
+    unknown = [name for name in fix if name not in names]
+    if unknown or not fix:
+        return f"a golden fix has the fields {', '.join(names)}" + (f", not {unknown[0]}" if unknown else "")
+    return None
+
+
+def wrong_call(name: Any, arguments: Any, functions: list[Json]) -> str | None:
+    """What is wrong with a golden call by the function documents, where there are any."""
+    if not isinstance(name, str) or not name:
+        return "a call has no name"
+    if not isinstance(arguments, dict):
+        return f"the arguments of {name} are no object"
+    document = next((each for each in functions if each.get("name") == name), None)
+    if document is None:
+        return f"no function {name} is offered" if functions else None
+    schema: Json = next(
+        (document[key] for key in ("parameters", "arguments") if isinstance(document.get(key), dict)), {}
+    )
+    properties, required = schema.get("properties"), schema.get("required")
+    if isinstance(properties, dict) and (unknown := [each for each in arguments if each not in properties]):
+        return f"{name} has no parameter {unknown[0]}"
+    if isinstance(required, list) and (lacking := [each for each in required if each not in arguments]):
+        return f"{name} requires the parameter {lacking[0]}"
+    return None
+
+
+WORDS = "judged wrong by people; the benchmark's own check passed it"
+"""Stands as the reason in entries that only people made."""
+DIFFER = "where people differ the benchmark's own verdict stays"
+
+Key = tuple[str, str]
+"""(target, criterion)"""
+
+
+def own(row: Scored) -> bool | None:
+    """What people say of the item itself where it differs from the benchmark; None if that stands."""
+    said = row.overruled.get(OWN)
+    return said if isinstance(said, bool) else None
+
+
+def changed(rows: Iterable[Scored]) -> list[Scored]:
+    return [row for row in rows if own(row) is not None]
+
+
+def without_place(rows: Iterable[Scored], held: Callable[[Scored, Key], bool]) -> Iterator[NoPlace]:
+    """Everything that people overruled in these rows and of which `held` says that the files do not have it. What they
+    differ on is told apart."""
+    counts: Counter[str] = Counter()
+    for row in rows:
+        for key, value in row.overruled.items():
+            if value is None:
+                counts[DIFFER] += 1
+            elif not held(row, key):
+                counts[_words(key)] += 1
+    yield from (NoPlace(what, count) for what, count in counts.items())
+
+
+def only_own(row: Scored, key: Key) -> bool:
+    """For files that hold a verdict an item. What is said of the response of an item that is nothing else is the
+    item's verdict too."""
+    return key == OWN or (key[0] == RESPONSE and key[1] == OWN[1] and row.overruled[key] == row.overruled.get(OWN))
+
+
+def _words(key: Key) -> str:
+    target, criterion = key
+    part = part_of(target)
+    if part is None:
+        where = "an item" if target == ITEM else "a response"
+    else:
+        where = "a turn" if part.call is None else "a call" if part.argument is None else "an argument"
+    return f"{criterion} of {where}"

@@ -1,1 +1,0 @@
-"""What benchmarks' files that are written back have in common."""

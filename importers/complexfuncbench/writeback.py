@@ -1,0 +1,305 @@
+"""The way back: this benchmark's own files by what people say.
+
+Golden calls of ComplexFuncBench's dataset. A fix is `{"function_calls": [[{"name", "arguments"}]]}`: the calls of
+every step. The dataset has a reply for each call, so steps and calls stay as many as they are.
+
+The recorded verdicts were made with the former calls: only a new run judges by these.
+
+A sample's log by what people say of its calls: the log is the only place that keeps the verdict on a call.
+
+What the tiers said of a pair gives way to the lines of a judge's verdict; the rest of the log tells how the run went,
+and stays.
+
+ComplexFuncBench's result records and logs by what people say: outcome, counts, response scores, and in the logs how
+each call was judged.
+
+A record is what the model did and what the evaluator made of it in one; only the latter changes.
+
+ComplexFuncBench's golden calls from stored items. Its verdicts are a judge's: they are not recomputed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.jsonl import read_whole
+from fcreview.importers.common.writeback import WORDS as COMMON_WORDS
+from fcreview.importers.common.writeback import (
+    Edits,
+    Fixes,
+    Json,
+    Key,
+    edited,
+    first_values,
+    numbered,
+    only_fields,
+    own,
+    readable,
+    with_golden,
+    without_place,
+    wrong_call,
+)
+from fcreview.importers.complexfuncbench.calls import Made, addresses, as_json, golden_path, judge_calls, made
+from fcreview.importers.complexfuncbench.log import HEADER, Comparison, Log, outcome, read_log
+from fcreview.importers.complexfuncbench.read import call_counts, dataset, error, judged, pairs_of
+from fcreview.model.address import RESPONSE, part_of
+from fcreview.model.decision import ROLLING
+from fcreview.model.item import Item, Run
+from fcreview.model.metric import Scored
+from fcreview.model.review import OWN
+from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+
+FIELD = "function_calls"
+
+
+def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
+    """What is wrong with a golden fix of an item; None if nothing is."""
+    wrong = only_fields(fix, FIELD)
+    if wrong:
+        return wrong
+    steps = fix[FIELD]
+    if not isinstance(steps, list) or not all(isinstance(step, list) for step in steps):
+        return f'{FIELD} is a list of steps, each a list of {{"name", "arguments"}}'
+    sizes = Counter(call.step for call in item.golden)
+    if [len(step) for step in steps] != [sizes[step] for step in range(len(sizes))]:
+        has = ", ".join(str(sizes[step]) for step in range(len(sizes)))
+        return f"the steps of {item.id} have {has} calls, for which the dataset has replies: as many are needed"
+    for call in (call for step in steps for call in step):
+        if not isinstance(call, dict) or set(call) != {"name", "arguments"}:
+            return 'a call is {"name": text, "arguments": object}'
+        wrong = wrong_call(call["name"], call["arguments"], item.functions)
+        if wrong:
+            return wrong
+    return None
+
+
+def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+    """The dataset's files with these golden calls; of a sample in several files, each."""
+    wanted = {item: ((where, item), fix) for (where, item), fix in fixes.items()}
+    missing = set(wanted)
+    for path in plan.data:
+        for each in with_golden(path, wanted, lambda _, record: str(record.get("id")), _replaced):
+            if isinstance(each, NoPlace):
+                continue
+            if isinstance(each, GoldenFixed):
+                missing.discard(each.item[1])
+            yield each
+    if missing:
+        yield NoPlace("golden calls of samples that the dataset does not have", len(missing))
+
+
+def _replaced(record: Json, fix: Json) -> tuple[Any, Any, Json]:
+    steps = iter(fix[FIELD])
+    old, turns = list[Any](), list[Any]()
+    for turn in record.get("conversations") or []:
+        if isinstance(turn, dict) and turn.get("function_call"):
+            old.append(turn["function_call"])
+            turns.append(turn | {"function_call": next(steps, turn["function_call"])})
+        else:
+            turns.append(turn)
+    return old, fix[FIELD], record | {"conversations": turns}
+
+
+Place = tuple[int, int]
+"""(call turn, comparison in it), both from 0, in the last try."""
+WORDS = "people say so"
+
+
+def with_calls(text: str, record: Json, known: Json | None, said: Mapping[str, bool]) -> tuple[str, set[str]]:
+    """The log with people's verdicts on calls, by address, and of which calls it has none. `known` is the dataset's
+    sample."""
+    log, ours, golden = read_log(text), made(record), golden_path(known)
+    verdicts = judge_calls(ours, golden, (known or {}).get("functions") or [], log)
+    compared = _compared(ours, log)
+    places: dict[Place, bool] = {}
+    missing = set(said)
+    for address, verdict in addresses(pairs_of(verdicts, golden), verdicts).items():
+        place = compared.get(verdict.predicted.index)
+        if address in said and place is not None:
+            places[place] = said[address]
+            missing.discard(address)
+    return _edited(text, places), missing
+
+
+def _compared(ours: Made, log: Log) -> dict[int, Place]:
+    """Which comparison is of which predicted call: taken in order, as `judge_calls` takes them."""
+    found: dict[int, Place] = {}
+    for turn, (calls, logged) in enumerate(zip(ours.steps, log.turns, strict=False)):
+        rest = list(enumerate(logged.comparisons))
+        for call in calls:
+            place = next((each for each in rest if each[1].predicted == as_json(call)), None)
+            if place is not None:
+                rest.remove(place)
+                found[call.index] = (turn, place[0])
+    return found
+
+
+@dataclass(slots=True)
+class _Part:
+    """A record of the log with its header, or what stands before the first."""
+
+    header: str
+    lines: list[str]
+
+    @property
+    def text(self) -> str:
+        return "\n".join([self.lines[0][len(self.header) :], *self.lines[1:]])
+
+
+def _parts(text: str) -> Iterator[_Part]:
+    part: _Part | None = None
+    for line in text.split("\n"):
+        found = HEADER.match(line)
+        if found or part is None:
+            if part is not None:
+                yield part
+            part = _Part(found.group() if found else "", [line])
+        else:
+            part.lines.append(line)
+    if part is not None:
+        yield part
+
+
+def _edited(text: str, places: Mapping[Place, bool]) -> str:
+    parts = list(_parts(text))
+    start = max((at for at, part in enumerate(parts) if part.text.startswith("Test Example ")), default=0)
+    kept: list[str] = []
+    turn, number, said = -1, -1, None
+    for at, part in enumerate(parts):
+        if at >= start and part.text.startswith("Function Calls:"):
+            turn, number = turn + 1, -1
+        if said is not None and outcome(part.text, Comparison(None, None)):
+            continue
+        said = None
+        kept += part.lines
+        if at >= start and part.text.startswith("Start compare_single_call:"):
+            number += 1
+            said = places.get((turn, number))
+            if said is not None:
+                kept += _lines(part.header, said)
+    return "\n".join(kept)
+
+
+def _lines(header: str, accepted: bool) -> list[str]:
+    end = "LLM-based compare success." if accepted else "All compare method failed."
+    judge = {"is_equal": accepted, "reason": WORDS}
+    return [f"{header}LLM-based comparison output: {judge}", f"{header}{end}"]
+
+
+SCORES = {"completeness": "complete", "correctness": "correct"}
+"""Criterion -> its name in `resp_eval`."""
+NO_REPLY = -1
+"""The score of a judge that gave no usable reply."""
+
+
+def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+    path = plan.results[0]
+    raw = read_whole(path)
+    by_id = {row.id: row for row in rows if row.overruled}
+    samples = dataset(plan.data, []) if by_id else {}
+    edits, found, lost = Edits(), set[str](), 0
+    for line, name, record in _named(raw):
+        row = by_id.get(name)
+        if row is None:
+            continue
+        found.add(name)
+        new = rewritten(record, row)
+        if new != record:
+            edits.replaced[line] = new
+        log, missing = _log(plan, record, row, samples)
+        lost += missing
+        if log is not None:
+            yield log
+    yield from without_place(rows, lambda row, key: row.id in found and _held(key))
+    if lost:
+        yield NoPlace("how a call was compared, where no log says: only the count of accepted calls follows", lost)
+    if edits:
+        yield Rewritten(path, edited(raw, edits))
+
+
+def _named(raw: bytes) -> Iterator[tuple[int, str, Json]]:
+    """(line, item, record)"""
+    seen: set[str] = set()
+    for line, record in numbered(raw):
+        name = str(record.get("id"))
+        yield line, f"{name}#{line}" if name in seen else name, record
+        seen.add(name)
+
+
+def _log(plan: RunPlan, record: Json, row: Scored, samples: dict[str, Json]) -> tuple[Rewritten | None, int]:
+    """The sample's log, if it changes; and how many calls it says nothing of."""
+    said = {target: value for (target, criterion), value in row.overruled.items()
+            if criterion in ROLLING and isinstance(value, bool) and part_of(target) is not None}  # fmt: skip
+    if not said:
+        return None, 0
+    path = next((each for each in plan.logs if each.stem == row.id), None)
+    if path is None:
+        return None, len(said)
+    text = read_whole(path).decode("utf-8", "surrogateescape")
+    new, missing = with_calls(text, record, samples.get(row.id), said)
+    content = new.encode("utf-8", "surrogateescape")
+    return (Rewritten(path, content) if new != text else None), len(missing)
+
+
+def summaries(plan: RunPlan) -> list[Path]:
+    """What `print_results.py` printed, where somebody kept it."""
+    return [path for one in plan.results if (path := one.with_suffix(".print_results.txt")).is_file()]
+
+
+def _held(key: Key) -> bool:
+    """Of calls the counts say how many were accepted, and what the sample came to."""
+    target, criterion = key
+    part = part_of(target)
+    if part is not None:
+        return part.call is not None and part.argument is None and criterion in ROLLING
+    return key == OWN or (target == RESPONSE and criterion in SCORES)
+
+
+def rewritten(record: Json, row: Scored) -> Json:
+    """The record with the outcome, the accepted calls and the scores that people's verdicts come to."""
+    found, calls = dict(record), judged(row)
+    if own(row) is True:
+        found["message"] = "Success."
+    elif own(row) is False:
+        found["message"] = {"error_type": error(row, calls), "content": COMMON_WORDS}
+    counts = record.get("count_dict")
+    if isinstance(counts, dict) and any(call.people is not None for call in calls):
+        found["count_dict"] = counts | {"correct_call_num": _accepted(row)}
+    scores = record.get("resp_eval")
+    for criterion, name in SCORES.items():
+        value = row.overruled.get((RESPONSE, criterion))
+        if isinstance(value, int):
+            scores = dict(scores) if isinstance(scores, dict) else _unjudged()
+            before = scores.get(name)
+            scores[name] = (before if isinstance(before, dict) else {}) | {"score": value}
+            found["resp_eval"] = scores
+    return found
+
+
+def _accepted(row: Scored) -> int:
+    return call_counts(row, judged(row)).correct
+
+
+def _unjudged() -> Json:
+    return {name: {"score": NO_REPLY, "reason": "not judged"} for name in SCORES.values()}
+
+
+def draft(run: Run, item: Item) -> Json | None:  # noqa: ARG001
+    """The golden calls of every step as a fix of them; None without any."""
+    if not readable(item.golden):
+        return None
+    steps = sorted({call.step for call in item.golden})
+    return {
+        FIELD: [
+            [{"name": call.name, "arguments": first_values(call)} for call in item.golden if call.step == step]
+            for step in steps
+        ]
+    }
+
+
+def passes(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
+    return None

@@ -1,0 +1,311 @@
+"""Dialog acts: golden labels of a turn against those that a classifier gave the predicted reply.
+
+Source: the paper's metrics section (at least one label in common), Figure 5 (which act was taken for which) and Table 5
+(labels over all turns; F1 is of the two sums, as its 67.2, 90.3 and 77.0 are).
+
+The binary verdict on a call record: BFCL v2's rules on CONFETTI's adapted documents and answers.
+
+Source: BFCL v2's checker, with the three adaptations without which it cannot run on this data: a missing
+`required` is empty, `object` and `number` are `dict` and `float`, and bare values inside golden objects are
+wrapped in lists.
+
+Which call records form one agent turn: recovered from the dialog-act records, which hold the turn's calls in order.
+
+Source: format notes of the released data; all 109 dialogs of the release match name by name.
+
+CONFETTI's soft score of a call: structure as a gate, texts by similarity, everything else by equality.
+
+Source: the paper's AST soft accuracy (ACL 2025, metrics section) in the reading of the sample score files. The
+paper's text similarity is AlignScore; any function of two texts can stand in, token F1 is built in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate
+from fcreview.importers.bfcl.dataset import Case
+from fcreview.model.address import RESPONSE
+from fcreview.model.item import Accept, Call, Fields
+from fcreview.model.metric import Figure, Scored, once
+from fcreview.model.review import OWN
+from fcreview.model.verdict import DIALOG_ACTS
+
+LABELS = DIALOG_ACTS
+SHORT = dict(zip(LABELS, ("function", "inform", "seek_info", "reject", "other"), strict=True))
+"""The paper's words."""
+CRITERION = "dialog_act"
+GOLDEN = "golden dialog acts"
+"""Where an item's golden labels stand in `more`."""
+Pair = tuple[frozenset[str], frozenset[str]]
+"""(predicted, golden) labels"""
+Pairs = Mapping[Pair, int]
+"""How many turns have such labels: few pairs differ."""
+
+
+def figures(rows: Sequence[Scored]) -> list[Figure]:
+    """Accuracy, then over the turns with labels on both sides: labels, confusion, how often each label is shared."""
+    verdicts = [valid for row in rows if (valid := verdict(row)) is not None]
+    accuracy = sum(verdicts) / len(verdicts) if verdicts else None
+    found = [Figure("response quality", "dialog act accuracy", accuracy)]
+    pairs = Counter([pair for row in rows if (pair := _pair(row)) is not None])
+    return found + _labels(pairs) + _confused(pairs) + _shared(pairs) if pairs else found
+
+
+@once
+def verdict(row: Scored) -> bool | None:
+    """The item's own, unless people overruled the labels and not the item: then whether their labels match."""
+    if (RESPONSE, CRITERION) not in row.overruled or OWN in row.overruled:
+        return row.valid
+    pair = _pair(row)
+    return acts_match(*pair) if pair is not None else None
+
+
+@once
+def _pair(row: Scored) -> Pair | None:
+    ours, theirs = row.values.get(CRITERION), row.more.get(GOLDEN)
+    return (frozenset(ours), frozenset(theirs)) if isinstance(ours, list) and isinstance(theirs, list) else None
+
+
+def acts_match(predicted: Iterable[str], golden: Iterable[str]) -> bool:
+    """At least one label in common."""
+    return bool(set(predicted) & set(golden))
+
+
+def _labels(pairs: Pairs) -> list[Figure]:
+    table, note = "dialog act labels", "of the predicted replies; the paper's Table 5 has the golden ones"
+    return [Figure(table, name, value, note=note) for name, value in multi_label(pairs).items()]
+
+
+def multi_label(pairs: Pairs) -> dict[str, float]:
+    """Precision, recall and F1 of single labels over all turns, 0 to 1."""
+    cells = list(act_confusion(pairs).values())
+    both = sum(cell["both"] for cell in cells)
+    predicted = both + sum(cell["only_predicted"] for cell in cells)
+    golden = both + sum(cell["only_golden"] for cell in cells)
+    precision = both / predicted if predicted else 0.0
+    recall = both / golden if golden else 0.0
+    f1 = 2 * precision * recall / (precision + recall) if both else 0.0
+    return {"precision": precision, "recall": recall, "F1": f1}
+
+
+def _confused(pairs: Pairs) -> list[Figure]:
+    counts = confused(pairs)
+    table, note = "dialog acts confused", "turns without a common label, once for each pair of labels"
+    return [
+        Figure(table, f"{SHORT[golden]} taken for {SHORT[predicted]}", counts[golden, predicted], "count", 1, note)
+        for golden in LABELS
+        for predicted in LABELS
+        if golden != predicted
+    ]
+
+
+def confused(pairs: Pairs) -> Counter[tuple[str, str]]:
+    """(golden, predicted) -> how often, over the turns without a label in common."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for (predicted, golden), n in pairs.items():
+        if not predicted & golden:
+            for taken in product(golden, predicted):
+                counts[taken] += n
+    return counts
+
+
+def _shared(pairs: Pairs) -> list[Figure]:
+    """Per label: how often both sides have it, only the golden one, only the prediction."""
+    words = {"both": "golden and predicted", "only_golden": "golden only", "only_predicted": "predicted only"}
+    return [
+        Figure("dialog acts", f"{label}: {words[cell]}", count, "count", 1)
+        for label, cells in act_confusion(pairs).items()
+        for cell, count in cells.items()
+    ]
+
+
+def act_confusion(pairs: Pairs) -> Mapping[str, dict[str, int]]:
+    """label -> {both, only_golden, only_predicted}"""
+    table = {label: {"both": 0, "only_golden": 0, "only_predicted": 0} for label in LABELS}
+    for (ours, theirs), n in pairs.items():
+        for label in ours | theirs:
+            cell = "both" if label in ours & theirs else "only_golden" if label in theirs else "only_predicted"
+            table.setdefault(label, {"both": 0, "only_golden": 0, "only_predicted": 0})[cell] += n
+    return table
+
+
+TYPES = {"object": "dict", "number": "float"}
+
+
+def make_case(name: str, functions: list[dict[str, Any]], answer: Any) -> Case:
+    return Case(name, "multiple", functions=[adapt_document(one) for one in functions], answer=adapt_answer(answer))
+
+
+def check(result: Any, case: Case) -> Evaluation:
+    return evaluate(result, case, generation="V2", category="multiple")
+
+
+def adapt_document(document: dict[str, Any]) -> dict[str, Any]:
+    parameters = document.get("parameters")
+    parameters = parameters if isinstance(parameters, dict) else {}
+    return {**document, "parameters": _schema({"required": [], **parameters, "type": "dict"})}
+
+
+def _schema(schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    changed = dict(schema)
+    if isinstance(changed.get("type"), str):
+        changed["type"] = TYPES.get(changed["type"], changed["type"])
+    if isinstance(changed.get("items"), dict):
+        changed["items"] = _schema(changed["items"])
+    if isinstance(changed.get("properties"), dict):
+        changed["properties"] = {name: _schema(one) for name, one in changed["properties"].items()}
+    return changed
+
+
+def adapt_answer(answer: Any) -> Any:
+    """`[{function: {parameter: [accepted]}}]` with the fields of golden objects wrapped: `{"a": 1}` -> `{"a": [1]}`."""
+    if not isinstance(answer, list):
+        return answer
+    return [
+        {name: {key: [_wrap(value) for value in accepted] for key, accepted in arguments.items()}}
+        for call in answer
+        if isinstance(call, dict)
+        for name, arguments in call.items()
+    ]
+
+
+def _wrap(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: inner if isinstance(inner, list) else [inner] for key, inner in value.items()}
+    return value
+
+
+def golden_call(answer: Any, turn: int) -> list[Call]:
+    """For display: the golden list as stored is one list of alternatives, objects with their own fields."""
+    calls: list[Call] = []
+    for call in answer if isinstance(answer, list) else []:
+        for name, arguments in call.items():
+            accepts = {key: Accept([_pattern(value) for value in accepted]) for key, accepted in arguments.items()}
+            calls.append(Call("golden", name, accepts, turn, 0, len(calls)))
+    return calls
+
+
+def _pattern(value: Any) -> Any:
+    return Fields({key: Accept([inner]) for key, inner in value.items()}) if isinstance(value, dict) else value
+
+
+CALL = re.compile(r"\s*([A-Za-z_]\w*(?:\.\w+)+)\(")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    turn: str
+    """`dialog_id` of the dialog-act record this call belongs to."""
+    index: int
+    length: int
+
+
+def dialog(dialog_id: str) -> str:
+    """The part both files share: the suffix counts calls in one and agent turns in the other."""
+    return dialog_id.rpartition("_")[0]
+
+
+def call_name(text: Any) -> str | None:
+    """`Api.find(class=['x'])` -> `Api_find`; None for a reply in prose. Not parsed: parameter names may be Python
+    keywords."""
+    found = CALL.match(text) if isinstance(text, str) else None
+    return found[1].replace(".", "_") if found else None
+
+
+def chains(calls: Iterable[dict[str, Any]], acts: Iterable[dict[str, Any]]) -> dict[str, Link]:
+    """Call record id -> link. Records of a dialog whose names do not line up are left out, not guessed."""
+    waiting: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for call in calls:
+        waiting[dialog(call["dialog_id"])].append(call)
+    by_dialog: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for act in acts:
+        by_dialog[dialog(act["dialog_id"])].append(act)
+    links: dict[str, Link] = {}
+    for key, records in waiting.items():
+        found = _link(records, by_dialog.get(key, []))
+        links.update(found or {})
+    return links
+
+
+def _link(records: list[dict[str, Any]], acts: list[dict[str, Any]]) -> dict[str, Link] | None:
+    position, links = 0, {}
+    for act in acts:
+        said = act.get("ground_truth_content")
+        names = [name for name in map(call_name, said if isinstance(said, list) else []) if name]
+        here = records[position : position + len(names)]
+        if [_golden_name(record) for record in here] != names:
+            return None
+        for index, record in enumerate(here):
+            links[record["id"]] = Link(act["dialog_id"], index, len(names))
+        position += len(names)
+    return links if position == len(records) else None
+
+
+def _golden_name(record: dict[str, Any]) -> str | None:
+    golden = record.get("ground_truth")
+    first = golden[0] if isinstance(golden, list) and golden else None
+    return next(iter(first), None) if isinstance(first, dict) else None
+
+
+DIGITS = 4
+"""Decimals of the soft score file; chains multiply the rounded scores."""
+STAYS = "soft score stays"
+"""Stands in `more`, with the reason, where a call's score does not follow from its arguments' scores."""
+
+Similarity = Callable[[str, str], float]
+
+
+def token_f1(golden: str, predicted: str) -> float:
+    """F1 of the shared words, 0 to 1; words are runs of letters and digits, case ignored. Equal texts score 1."""
+    if golden == predicted:
+        return 1.0
+    ours, theirs = Counter(_words(predicted)), Counter(_words(golden))
+    shared = sum((ours & theirs).values())
+    if not shared:
+        return 0.0
+    precision, recall = shared / sum(ours.values()), shared / sum(theirs.values())
+    return 2 * precision * recall / (precision + recall)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def parameter_scores(
+    golden: Mapping[str, list[Any]], predicted: Mapping[str, Any], similarity: Similarity = token_f1
+) -> dict[str, float]:
+    """A score for every parameter of either side, 4 decimals as in the score file; 0 for one that is on one side
+    only."""
+    return {
+        name: round(_best(golden[name], predicted[name], similarity), DIGITS)
+        if name in golden and name in predicted
+        else 0.0
+        for name in sorted({*golden, *predicted})
+    }
+
+
+def _best(accepted: list[Any], value: Any, similarity: Similarity) -> float:
+    scores = [
+        similarity(golden, value)
+        if isinstance(golden, str) and isinstance(value, str)
+        else float(type(golden) is type(value) and golden == value)
+        for golden in accepted
+    ]
+    if isinstance(value, list) and value == accepted:
+        scores.append(1.0)
+    return max(scores, default=0.0)
+
+
+def soft_score(name_matches: bool, scores: Mapping[str, float]) -> float:
+    """The mean over parameters, 0 if the name or any parameter scores 0, 1 for a matching call without parameters."""
+    if not name_matches or any(score == 0 for score in scores.values()):
+        return 0.0
+    return round(sum(scores.values()) / len(scores), DIGITS) if scores else 1.0

@@ -1,0 +1,302 @@
+"""The way back: this benchmark's own files by what people say.
+
+Records of the files beside CONFETTI's scores by what people say: soft scores, hallucinated arguments, labels.
+
+Golden answers of CONFETTI's dataset. A fix is `{"ground_truth": ...}`: one call `[{function: {parameter: [accepted
+values]}}]`, or the labels of a dialog act.
+
+CONFETTI's score files and the judges' files beside them by what people say. `metrics.json` holds aggregates of them
+and is left to whoever made it.
+
+CONFETTI's golden answers from stored items, and the verdict with another one. Forms as in `golden`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.jsonl import Record, read_whole, records
+from fcreview.importers.common.writeback import (
+    WORDS,
+    Edits,
+    Fixes,
+    Json,
+    Key,
+    counted,
+    edited,
+    fields_replaced,
+    first_line,
+    in_order,
+    numbered,
+    only_fields,
+    own,
+    readable,
+    with_golden,
+    without_place,
+    wrong_call,
+)
+from fcreview.importers.confetti import checker
+from fcreview.importers.confetti.checker import CRITERION, LABELS, acts_match, check, make_case
+from fcreview.importers.confetti.discovery import (
+    ACT_JUDGE,
+    ACTS,
+    CALLS,
+    HALLUCINATION,
+    METRICS,
+    QUESTIONS,
+    RESULTS,
+    SCORES,
+    Sources,
+    load,
+)
+from fcreview.importers.confetti.discovery import SOFT as DISCOVERY_SOFT
+from fcreview.importers.confetti.leaderboard import HALLUCINATED, SOFT, flags_of, soft_of
+from fcreview.importers.confetti.leaderboard import SOFT as SOFT_SCORE
+from fcreview.model.address import ITEM, RESPONSE, call_of, part_of
+from fcreview.model.item import Accept, Fields, Item, Run
+from fcreview.model.json_value import child
+from fcreview.model.metric import Scored
+from fcreview.model.review import OWN
+from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+
+
+def soft_record(record: Json, row: Scored) -> Json:
+    """`valid` is the item's verdict; scores of arguments and of the call as the figures have them."""
+    found = dict(record)
+    if "valid" in found and isinstance(row.overruled.get(OWN), bool):
+        found["valid"] = row.overruled[OWN]
+    scores = dict(found["param_scores"]) if isinstance(found.get("param_scores"), dict) else {}
+    said = {target: value for (target, criterion), value in row.overruled.items() if criterion == SOFT}
+    for name in scores:
+        for target, value in said.items():
+            part = part_of(target)
+            if part is not None and part.argument == child("", name) and isinstance(value, (int, float)):
+                scores[name] = value
+    if scores:
+        found["param_scores"] = scores
+    score = soft_of(row)
+    if said and score is not None:
+        found["soft_score"] = score
+    return found
+
+
+def flags_record(record: Json, row: Scored) -> Json:
+    """`hallucinated_parameters` has a list of names for each predicted call, in order. Names that are no arguments of
+    their call stay."""
+    before = record.get("hallucinated_parameters")
+    if not isinstance(before, list) or not any(criterion == HALLUCINATED for _, criterion in row.overruled):
+        return record
+    flags = flags_of(row)
+    actions = record.get("predicted_actions")
+    calls = [target for target, criterion, _ in row.parts if criterion == "name_matches"]
+    lists = [list(names) if isinstance(names, list) else [] for names in before]
+    for position, (call, names) in enumerate(zip(calls, lists, strict=False)):
+        known = _arguments(actions[position]) if isinstance(actions, list) and position < len(actions) else {}
+        for target, flagged in flags.items():
+            part = part_of(target)
+            if part is None or part.argument is None or call_of(target) != call:
+                continue
+            name = known.get(part.argument, part.argument)
+            if flagged and name not in names:
+                names.append(name)
+            elif not flagged and name in names:
+                names.remove(name)
+    return record | {"hallucinated_parameters": lists}
+
+
+def _arguments(action: Any) -> dict[str, str]:
+    """Path -> name of the arguments of `{function: {argument: value}}`."""
+    inner = next(iter(action.values()), None) if isinstance(action, dict) else None
+    return {child("", str(name)): str(name) for name in inner} if isinstance(inner, dict) else {}
+
+
+def labels_record(record: Json, row: Scored) -> Json:
+    labels = row.overruled.get((RESPONSE, checker.CRITERION))
+    if not isinstance(labels, list):
+        return record
+    golden = row.more.get(checker.GOLDEN)
+    found = record | {"predicted_dialog_acts": labels}
+    if "match" in found and isinstance(golden, list):
+        found["match"] = checker.acts_match(labels, golden)
+    return found
+
+
+FIELD = "ground_truth"
+
+
+def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
+    """What is wrong with a golden fix of an item; None if nothing is."""
+    wrong = only_fields(fix, FIELD)
+    if wrong:
+        return wrong
+    truth = fix[FIELD]
+    if item.category != CALLS:
+        good = isinstance(truth, list) and truth and all(each in LABELS for each in truth)
+        return None if good else f"{FIELD} is a list of {', '.join(LABELS)}"
+    if not isinstance(truth, list) or len(truth) != 1 or not isinstance(truth[0], dict) or len(truth[0]) != 1:
+        return f'{FIELD} is [{{"function": {{"parameter": [accepted values]}}}}], one call'
+    ((name, given),) = truth[0].items()
+    wrong = wrong_call(name, given, item.functions)
+    if wrong:
+        return wrong
+    plain = next((each for each, accepted in given.items() if not isinstance(accepted, list) or not accepted), None)
+    return f"{plain} is no list of accepted values" if plain is not None else None
+
+
+def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+    """The files in `possible_answer/` with these golden answers."""
+    for category in dict.fromkeys(where for where, _ in fixes):
+        wanted = {item: ((where, item), fix) for (where, item), fix in fixes.items() if where == category}
+        answers = [each for each in plan.data if each.parent.name == "possible_answer"]
+        path = next((each for each in answers if QUESTIONS[each.name] == category), None)
+        if path is None:
+            yield NoPlace(f"golden answers of {category}, whose dataset was not found", len(wanted))
+        else:
+            yield from with_golden(path, wanted, lambda _, record: str(record.get("id")), fields_replaced)
+
+
+HELD = {
+    OWN: SCORES,
+    (ITEM, SOFT_SCORE): (DISCOVERY_SOFT,),
+    (ITEM, HALLUCINATED): (HALLUCINATION,),
+    (RESPONSE, checker.CRITERION): (ACT_JUDGE,),
+}
+"""What is held of an item, and by which file."""
+HELD_OF_ARGUMENTS = {SOFT_SCORE: DISCOVERY_SOFT, HALLUCINATED: HALLUCINATION}
+
+
+def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+    sources = load(plan, [])
+    there = {path.name for path in plan.scores}
+    yield from without_place(rows, lambda row, key: bool(there.intersection(_files(row, key))))
+    by_id = {row.id: row for row in rows}
+    beside: dict[str, Callable[[dict[str, Any], Scored], dict[str, Any]]] = {
+        DISCOVERY_SOFT: soft_record, HALLUCINATION: flags_record, ACT_JUDGE: labels_record,
+    }  # fmt: skip
+    for path in plan.scores:
+        raw = read_whole(path)
+        if path.name in SCORES:
+            edits = _scored(plan, SCORES[path.name], raw, sources, rows)
+        else:
+            edits = Edits()
+            for line, record in numbered(raw):
+                row = by_id.get(str(record.get("id")))
+                new = beside[path.name](record, row) if row is not None and row.overruled else record
+                if new != record:
+                    edits.replaced[line] = new
+        if edits:
+            yield Rewritten(path, edited(raw, edits))
+
+
+def summaries(plan: RunPlan) -> list[Path]:
+    folders = dict.fromkeys(path.parent for path in plan.scores)
+    return [folder / METRICS for folder in folders if (folder / METRICS).is_file()]
+
+
+def _files(row: Scored, key: Key) -> Sequence[str]:
+    target, criterion = key
+    if key == OWN:
+        return [name for name, category in SCORES.items() if category == row.category]
+    part = part_of(target)
+    if part is not None and part.argument is not None:
+        return [HELD_OF_ARGUMENTS[criterion]] if criterion in HELD_OF_ARGUMENTS else []
+    return list(HELD.get(key, ()))
+
+
+def verdict(row: Scored) -> bool | None:
+    """What the score file says of the item by what people say; None where it says the same as before."""
+    if row.category == ACTS and (RESPONSE, checker.CRITERION) in row.overruled:
+        return checker.verdict(row)
+    return own(row)
+
+
+def _scored(plan: RunPlan, category: str, raw: bytes, sources: Sources, rows: Sequence[Scored]) -> Edits:
+    part = [row for row in rows if row.category == category]
+    failing = sources.failures.get(category) or {}
+    order = in_order([row.id for row in part])
+    lines = {_name(record, category): line for line, record in numbered(raw) if "id" in record}
+    edits = Edits(places={line: order[name] for name, line in lines.items() if name in order})
+    results = _results(plan, category)
+    gained = 0
+    for row in part:
+        said = verdict(row)
+        if said is True and row.id in lines:
+            edits.gone.add(lines[row.id])
+            gained += 1
+        elif said is False and row.id not in failing:
+            edits.added.append((order[row.id], _entry(plan, sources, row, results.get(row.id))))
+            gained -= 1
+    header = next((record for _, record in numbered(raw) if "total_count" in record), None)
+    if edits and header is not None:
+        edits.replaced[first_line(raw)] = counted(header, gained)
+    return edits
+
+
+def _name(record: dict[str, Any], category: str) -> str:
+    """As `sources` joins them: by the question that is repeated, else by the position, from 1."""
+    prompt, position = record.get("prompt"), record["id"]
+    name = prompt.get("id") if isinstance(prompt, dict) else None
+    return str(name or (f"{category}_{position - 1}" if isinstance(position, int) else position))
+
+
+def _results(plan: RunPlan, category: str) -> dict[str, Any]:
+    paths = [path for path in plan.results if RESULTS[path.name] == category]
+    found = (row.value for path in paths for row in records(path) if isinstance(row, Record))
+    return {
+        value["id"]: value.get("result")
+        for value in found
+        if isinstance(value, dict) and isinstance(value.get("id"), str | int)
+    }
+
+
+def _entry(plan: RunPlan, sources: Sources, row: Scored, result: Any) -> dict[str, Any]:
+    number = row.id.rpartition("_")[2]
+    found: dict[str, Any] = {
+        "id": int(number) + 1 if number.isdigit() else row.id,
+        "model_name": plan.run.model,
+        "test_category": row.category,
+        "valid": False,
+        "error": [WORDS],
+        "error_type": row.error_type,
+    }
+    if row.id in sources.questions:
+        found["prompt"] = sources.questions[row.id]
+    found["model_result_raw"] = result
+    if row.category == CALLS and row.id in sources.answers:
+        found["possible_answer"] = sources.answers[row.id].get("ground_truth")
+    return found
+
+
+def draft(run: Run, item: Item) -> Json | None:  # noqa: ARG001
+    """The golden call or labels as a fix of them; None without any."""
+    if item.category != CALLS:
+        return {FIELD: item.extra.golden_labels} if item.extra.golden_labels else None
+    if not readable(item.golden):
+        return None
+    return {
+        FIELD: [
+            {call.name: {name: [_value(value) for value in one.any_of] for name, one in (call.arguments or {}).items()}}
+            for call in item.golden
+        ]
+    }
+
+
+def _value(value: Any) -> Any:
+    return {name: _only(one) for name, one in value.fields.items()} if isinstance(value, Fields) else value
+
+
+def _only(accept: Accept) -> Any:
+    return accept.any_of[0] if accept.any_of else None
+
+
+def passes(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
+    """The rule verdict with that golden answer; None where there is nothing to compare it with."""
+    golden = fix.get(FIELD)
+    if item.category != CALLS:
+        labels = next((v.value for v in item.verdicts if v.criterion == CRITERION and v.source == "judge"), None)
+        return acts_match(labels, golden) if isinstance(labels, list) and isinstance(golden, list) else None
+    if not isinstance(record, dict) or not item.functions:
+        return None
+    return check(record.get("result"), make_case(item.id, item.functions, golden)).valid

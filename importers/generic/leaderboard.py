@@ -1,0 +1,29 @@
+"""Pass rates by category, and means of every other criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fcreview.model.item import Run
+from fcreview.model.metric import Figure, Scored, by_category
+
+
+def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
+    """Yes counts as 1, no as 0; labels have no mean."""
+    whole = [pair for row in rows for pair in row.values.items()]
+    parts = [(criterion, value) for row in rows for _, criterion, value in row.parts]
+    return [*by_category(rows), *_means("other criteria", whole), *_means("criteria of turns, calls, arguments", parts)]
+
+
+def _means(table: str, said: Iterable[tuple[str, Any]]) -> list[Figure]:
+    values: dict[str, list[float | None]] = {}
+    for criterion, value in said:
+        if value is None or isinstance(value, (int, float)):
+            values.setdefault(criterion, []).append(None if value is None else float(value))
+    lines = []
+    for name, every in values.items():
+        known = [value for value in every if value is not None]
+        mean = sum(known) / len(known) if known else None
+        lines.append(Figure(table, name, mean, "score", n=len(known), of=len(every), counted="verdicts"))
+    return lines

@@ -1,0 +1,147 @@
+"""The way back: this benchmark's own files by what people say.
+
+Golden calls of the generic format, which stand in the records themselves. A fix is `{"golden": [{"name",
+"arguments", "turn"}]}` as in `schema.GoldenCall`.
+
+Records of the generic format by what people say: the verdict that counted before says it now. A chat log has no
+place for verdicts.
+
+Golden calls of the generic format from stored items, and the verdict with others. Forms as in `golden`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from fcreview.importers.common.jsonl import read_whole
+from fcreview.importers.common.records import names_of
+from fcreview.importers.common.writeback import (
+    Edits,
+    Fixes,
+    Json,
+    accepted,
+    edited,
+    fields_replaced,
+    numbered,
+    only_fields,
+    readable,
+    with_golden,
+    without_place,
+)
+from fcreview.importers.generic.discovery import as_record
+from fcreview.importers.generic.read import golden_calls
+from fcreview.importers.generic.schema import GoldenCall
+from fcreview.matching.align import align_turns
+from fcreview.model.address import ITEM
+from fcreview.model.item import Accept, Item, Run
+from fcreview.model.metric import Scored
+from fcreview.model.review import CORRECT, OWN
+from fcreview.model.verdict import SCORING
+from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+
+FIELD = "golden"
+
+
+def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
+    """What is wrong with a golden fix of an item; None if nothing is."""
+    wrong = only_fields(fix, FIELD)
+    if wrong:
+        return wrong
+    try:
+        calls = TypeAdapter(list[GoldenCall]).validate_python(fix[FIELD])
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        return f"{'.'.join(map(str, (FIELD, *first['loc'])))}: {first['msg']}"
+    known = names_of(item.functions)
+    unknown = next((call.name for call in calls if known and call.name not in known), None)
+    return f"no function {unknown} is offered" if unknown is not None else None
+
+
+def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+    wanted = {item: ((where, item), fix) for (where, item), fix in fixes.items()}
+    yield from with_golden(plan.results[0], wanted, lambda _, record: str(record.get("id")), fields_replaced)
+
+
+def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+    path = plan.results[0]
+    raw = read_whole(path)
+    by_id = {row.id: row for row in rows if row.overruled}
+    edits, found, seen = Edits(), set[str](), set[str]()
+    for line, record in numbered(raw):
+        stated = record.get("id")
+        if not isinstance(stated, str) or "fcreview" in record or as_record(record, line) is not record:
+            continue
+        name = f"{stated}#{line}" if stated in seen else stated
+        seen.add(stated)
+        if name in by_id:
+            found.add(name)
+            new = rewritten(record, by_id[name])
+            if new != record:
+                edits.replaced[line] = new
+    yield from without_place(rows, lambda row, _: row.id in found)
+    if edits:
+        yield Rewritten(path, edited(raw, edits))
+
+
+def summaries(plan: RunPlan) -> list[Path]:  # noqa: ARG001 - nobody makes any
+    return []
+
+
+def rewritten(record: Json, row: Scored) -> Json:
+    """The record with people's verdicts in the place of the official ones, else the rule's, else the judge's; where it
+    gives none on an item, the exact comparison counted, and the new one is the rule's too."""
+    given = record.get("verdicts")
+    verdicts: list[Json] = [dict(one) for one in given] if isinstance(given, list) else []
+    for (target, criterion), value in row.overruled.items():
+        if value is None:
+            continue
+        same = [
+            one for one in verdicts if (one.get("target", ITEM), one.get("criterion", CORRECT)) == (target, criterion)
+        ]
+        same = [one for one in same if one.get("value") is not None]
+        counts = next((one for source in SCORING for one in reversed(same) if one.get("source") == source), None)
+        if counts is None or ((target, criterion) == OWN and counts.get("source") == "judge" and "golden" in record):
+            verdicts.append(
+                {"source": "rule", "value": value, "target": target, "criterion": criterion, "by": "people"}
+            )
+            continue
+        counts["value"] = value
+        if value is not False:
+            counts.pop("error_type", None)
+    return record | {"verdicts": verdicts} if verdicts else record
+
+
+def draft(run: Run, item: Item) -> Json | None:  # noqa: ARG001
+    """The golden calls as a fix of them; None without any."""
+    if not readable(item.golden):
+        return None
+    return {
+        FIELD: [
+            {"name": call.name, "arguments": {name: _given(one) for name, one in (call.arguments or {}).items()}}
+            | ({"turn": call.turn} if call.turn else {})
+            for call in item.golden
+        ]
+    }
+
+
+def _given(accept: Accept) -> Any:
+    if len(accept.any_of) == 1 and not accept.optional:
+        return accept.any_of[0]
+    any_of = accepted(Accept(accept.any_of))
+    return {"any_of": any_of} | ({"optional": True} if accept.optional else {})
+
+
+def passes(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
+    """The rule verdict with those golden calls."""
+    if not isinstance(record, dict):
+        return None
+    try:
+        calls = golden_calls(TypeAdapter(list[GoldenCall]).validate_python(fix.get(FIELD)))
+    except ValidationError:
+        return None
+    pairs = align_turns(calls, item.predicted, ordered=record.get("ordered") is True)
+    return all(pair.state == "=" for pair in pairs)

@@ -1,0 +1,344 @@
+"""The way back: this benchmark's own files by what people say.
+
+`badcase.csv` with other verdicts: a row a conversation, written by pandas, with JSON of many lines in its cells.
+
+Golden calls of HammerBench's dataset, and the copies of them that every log holds. A fix is the call `{"name",
+"arguments"}` of one snapshot.
+
+A conversation's later records repeat the calls of its earlier snapshots, so they change with them.
+
+HammerBench's verdict files by what people say: `badcase.csv`, and a judge's flags and replies beside it.
+
+Only the per-conversation generation has such files. A flat log holds answers and labels, and what the script prints of
+them stands nowhere: there is no place in it for what people say. What the scripts printed is not copied.
+
+HammerBench's golden calls from stored items, and the verdict with another one. Forms as in `golden`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.jsonl import read_json, read_whole
+from fcreview.importers.common.writeback import (
+    Fixes,
+    Json,
+    Key,
+    first_values,
+    only_fields,
+    own,
+    readable,
+    without_place,
+    wrong_call,
+)
+from fcreview.importers.hammerbench.checker import check
+from fcreview.importers.hammerbench.dialogue import family, parse
+from fcreview.importers.hammerbench.discovery import split_id, type_of_folder
+from fcreview.importers.hammerbench.judge import JUDGE, SAME_NAMES, snapshot
+from fcreview.importers.hammerbench.read import Companions, companions
+from fcreview.importers.hammerbench.snapshot import should_decline
+from fcreview.model.address import ITEM
+from fcreview.model.item import Item, Run
+from fcreview.model.metric import Scored
+from fcreview.model.review import CORRECT
+from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+
+NAME, ARGUMENTS = "Func Name", "Args"
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """Of a conversation."""
+
+    named: bool
+    """The first snapshot's function is right."""
+    arguments: list[bool]
+    """Of every snapshot."""
+
+
+def with_flags(raw: bytes, flags: Sequence[Flags]) -> bytes | None:
+    """The file with these flags, every other cell as it was; None if they are its own. `flags` are by row."""
+    csv.field_size_limit(1 << 27)
+    ending = "\r\n" if raw.split(b"\n", 1)[0].endswith(b"\r") else "\n"
+    head, *rows = csv.reader(io.StringIO(raw.decode("utf-8", "replace"), newline=""))
+    name, arguments = head.index(NAME), head.index(ARGUMENTS)
+    new = [list(row) for row in rows]
+    for row, said in zip(new, flags, strict=False):
+        if row[name] != str(said.named):
+            row[name] = str(said.named)
+        if row[arguments] != str(said.arguments):
+            row[arguments] = str(said.arguments)
+    if new == rows:
+        return None
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator=ending).writerows([head, *new])
+    return out.getvalue().encode("utf-8")
+
+
+Snapshot = tuple[str, str, int]
+"""(type, conversation, number from 1), see `files.split_id`."""
+CALL = "function call"
+
+
+def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
+    """What is wrong with a golden fix of an item; None if nothing is."""
+    if should_decline(item.category, fix if item.golden else ""):
+        return "the right answer here is to decline: there is no golden call"
+    if set(fix) != {"name", "arguments"}:
+        return only_fields(fix, "name", "arguments") or "a golden call has name and arguments"
+    name, given = fix["name"], fix["arguments"]
+    wrong = wrong_call(name, given, [each | {"parameters": _open(each)} for each in item.functions])
+    if wrong:
+        return wrong
+    odd = next((each for each, value in given.items() if isinstance(value, (list, dict)) or value is None), None)
+    return f"{odd} is no text, number, true or false" if odd is not None else None
+
+
+def _open(document: Json) -> Json:
+    """Every slot is said to be required, which does not mean that it may be filled yet."""
+    schema = document.get("parameters")
+    return {key: value for key, value in schema.items() if key != "required"} if isinstance(schema, dict) else {}
+
+
+def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+    """The dataset's files, `MT_0.json` among them, and the logs with the golden calls that they repeat."""
+    wanted = {split_id(item): ((where, item), fix) for (where, item), fix in fixes.items()}
+    found: set[Snapshot] = set()
+    for path in dict.fromkeys([*plan.data, *plan.results]):
+        raw = read_whole(path)
+        try:
+            value = json.loads(raw)
+        except (ValueError, RecursionError):
+            continue
+        before = json.dumps(value)
+        changes = list(_labels(path, value, wanted) if path in plan.results else _messages(path, value, wanted))
+        if json.dumps(value) == before:
+            continue
+        text = _styled(value, json.loads(before), raw)
+        if text is None:
+            yield NoPlace(f"golden answers in {path.name}, whose lay-out is not known", len(changes))
+            continue
+        yield Rewritten(path, text)
+        for place, old, new in changes:
+            if path not in plan.results and place not in found:
+                found.add(place)
+                yield GoldenFixed(wanted[place][0], path, old, new)
+    if lost := len(wanted.keys() - found):
+        yield NoPlace("golden answers that the dataset does not have", lost)
+
+
+Changes = Iterator[tuple[Snapshot, Any, Any]]
+
+
+def _messages(path: Path, value: Any, wanted: dict[Snapshot, tuple[tuple[str, str], Json]]) -> Changes:
+    """Replaces, in records of the dataset, the calls of snapshots; of the longest record that has one it is told."""
+    legacy = type_of_folder(path.parent) if path.name == "MT_0.json" else None
+    for place, record in enumerate(value if isinstance(value, list) else []):
+        if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
+            continue
+        stated = record.get("id", place)
+        kind, conversation, _ = (legacy, str(stated), 1) if legacy else split_id(str(stated))
+        calls = [each for each in record["messages"] if isinstance(each, dict) and each.get("role") == CALL]
+        for number, message in enumerate(calls, 1):
+            here = (str(kind), conversation, number)
+            if here in wanted and message.get("content") != wanted[here][1]:
+                old, message["content"] = message.get("content"), wanted[here][1]
+                yield here, old, message["content"]
+
+
+def _labels(path: Path, value: Any, wanted: dict[Snapshot, tuple[tuple[str, str], Json]]) -> Changes:
+    for here, record in _snapshots(path, value):
+        if here in wanted and isinstance(record, dict) and record.get("label") != wanted[here][1]:
+            old, record["label"] = record.get("label"), wanted[here][1]
+            yield here, old, record["label"]
+
+
+def _snapshots(path: Path, value: Any) -> Iterator[tuple[Snapshot, Any]]:
+    if path.name != "MT_res.json":
+        for record in value if isinstance(value, list) else []:
+            if isinstance(record, dict):
+                yield split_id(str(record.get("id"))), record
+        return
+    source = path.parent / "MT_0.json"
+    known = json.loads(read_whole(source)) if source.is_file() else []
+    kind = type_of_folder(path.parent) or path.parent.name
+    for c, entry in enumerate(value if isinstance(value, list) else []):
+        name = known[c].get("id", c) if c < len(known) and isinstance(known[c], dict) else c
+        for s, record in enumerate(entry.get("FC_res") or [] if isinstance(entry, dict) else [], 1):
+            yield (kind, str(name), s), record
+
+
+def _styled(value: Any, before: Any, raw: bytes) -> bytes | None:
+    """JSON laid out as the file was; None if that cannot be had with any usual lay-out."""
+    text = raw.decode("utf-8", "replace")
+    for indent in (4, 2, 1, None, 0, 3, 8):
+        for escaped in (False, True):
+            for end in ("", "\n"):
+                if json.dumps(before, indent=indent, ensure_ascii=escaped) + end == text:
+                    return (json.dumps(value, indent=indent, ensure_ascii=escaped) + end).encode()
+    return None
+
+
+BADCASE, FLAGS, REPLIES = "badcase.csv", "turn_flags_res.json", "LLM_check_response.json"
+BY_JUDGE = {JUDGE, "equivalent"}
+Place = tuple[int, int]
+"""(conversation, snapshot), both from 0."""
+
+
+def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+    found: list[Rewritten] = []
+    named: dict[str, bool] = {}
+    for path in plan.results:
+        if path.name != "MT_res.json" or not any(row.overruled for row in rows):
+            continue
+        results = read_json(path, [], list) or []
+        part = placed(path, results, rows)
+        beside = companions(path.parent, results, [])
+        flags = [_flags(c, before, part) for c, before in enumerate(beside.scores)]
+        named |= {row.id: flags[c].named for (c, _), row in part.items() if c < len(flags)}
+        found += _files(path.parent, part, beside, flags)
+    yield from without_place(rows, lambda row, key: _held(row, key, named.get(row.id)))
+    right = [row for row in rows if row.id in named and own(row) is True]
+    if refused := sum(JUDGE in row.values and not row.more.get(SAME_NAMES) for row in right):
+        yield NoPlace("the judge's yes to right answers with other names than the golden ones", refused)
+    if rejecting := sum(row.values.get("rejected") is True for row in right):
+        yield NoPlace("that right answers are no rejections: the script looks for the word itself", rejecting)
+    yield from found
+
+
+def summaries(plan: RunPlan) -> list[Path]:
+    folders = dict.fromkeys(path.parent for path in plan.results if path.name == "MT_res.json")
+    return [path for folder in folders for path in sorted(folder.glob("evaluate_stdout_*.txt"))]
+
+
+def _held(row: Scored, key: Key, named: bool | None) -> bool:
+    """The name counts in the first snapshot only; the evaluator takes no judge's yes for other names of arguments.
+    `named` is the file's word on the conversation's function, None without a file: no snapshot is right without it."""
+    target, criterion = key
+    if target != ITEM:
+        return False
+    if criterion in BY_JUDGE:
+        return SAME_NAMES in row.more and (row.overruled[key] is False or bool(row.more[SAME_NAMES]))
+    if named is None:
+        return False
+    if criterion == "func_ok":
+        return split_id(row.id)[2] == 1
+    return criterion == "args_ok" or (criterion == CORRECT and (named or row.overruled[key] is False))
+
+
+def placed(path: Path, results: Sequence[Any], rows: Sequence[Scored]) -> dict[Place, Scored]:
+    """The items of one `MT_res.json` by their place in it: named as `read` names them."""
+    kind = type_of_folder(path.parent) or path.parent.name
+    source = path.parent / "MT_0.json"
+    known = (read_json(source, [], list) or []) if source.is_file() else []
+    by_id: dict[str, list[Scored]] = defaultdict(list)
+    for row in rows:
+        if row.category == kind:
+            by_id[row.id].append(row)
+    found: dict[Place, Scored] = {}
+    for c, entry in enumerate(results):
+        snapshots = entry.get("FC_res") if isinstance(entry, dict) else None
+        record = known[c] if c < len(known) and isinstance(known[c], dict) else {}
+        for s in range(len(snapshots) if isinstance(snapshots, list) else 0):
+            same = by_id.get(f"{kind}_{record.get('id', c)}_{s + 1}")
+            if same:
+                found[c, s] = same.pop(0)
+    return found
+
+
+def _files(
+    folder: Path, rows: Mapping[Place, Scored], beside: Companions, flags: Sequence[Flags]
+) -> Iterator[Rewritten]:
+    if flags:
+        path = folder / BADCASE
+        new = with_flags(read_whole(path), flags)
+        if new is not None:
+            yield Rewritten(path, new)
+    said = {place: value for place, row in rows.items() if (value := _judge(row)) is not None}
+    changed = {place: value for place, value in said.items() if _stated(beside, place) not in (None, value)}
+    if changed and beside.flags:
+        replied = [list(row) for row in beside.flags]
+        for (conversation, at), value in changed.items():
+            replied[conversation][at] = value
+        yield Rewritten(folder / FLAGS, _indented(replied, read_whole(folder / FLAGS)))
+    if changed and beside.replies:
+        replies = [list(row) for row in beside.replies]
+        for (conversation, at), value in changed.items():
+            replies[conversation][at] = f" {value}"
+        flat = [reply for row in replies for reply in row]
+        yield Rewritten(folder / REPLIES, _indented(flat, read_whole(folder / REPLIES)))
+
+
+def _flags(conversation: int, before: tuple[bool, list[bool]], rows: Mapping[Place, Scored]) -> Flags:
+    named, flags = before
+    first = rows.get((conversation, 0))
+    if first is not None and first.overruled:
+        said = snapshot(first).func_ok
+        named = named if said is None else said
+    new = list(flags)
+    for at in range(len(flags)):
+        row = rows.get((conversation, at))
+        said = snapshot(row).args_ok if row is not None and row.overruled else None
+        new[at] = flags[at] if said is None else said
+    return Flags(named, new)
+
+
+def _judge(row: Scored) -> bool | None:
+    """What the judge would have replied for the verdict that people's words come to."""
+    if not row.overruled or JUDGE not in row.values:
+        return None
+    said = snapshot(row, JUDGE).args_ok
+    if (ITEM, "equivalent") in row.overruled and isinstance(row.overruled[ITEM, "equivalent"], bool):
+        return bool(row.overruled[ITEM, "equivalent"])
+    return None if said is None or (not said and not row.more.get(SAME_NAMES)) else said
+
+
+def _stated(beside: Companions, place: Place) -> bool | None:
+    conversation, at = place
+    rows: list[list[Any]] = beside.flags or beside.replies
+    row = rows[conversation] if conversation < len(rows) else []
+    if at >= len(row):
+        return None
+    return bool(row[at]) if beside.flags else "True" in row[at]
+
+
+def _indented(value: Any, like: bytes) -> bytes:
+    """JSON indented as the file was."""
+    second = like.split(b"\n", 2)[1] if b"\n" in like else b""
+    indent = len(second) - len(second.lstrip(b" ")) or None
+    text = json.dumps(value, ensure_ascii=like.isascii(), indent=indent)
+    return text.encode("utf-8", "backslashreplace") + (b"\n" if like.endswith(b"\n") else b"")
+
+
+def draft(run: Run, item: Item) -> Json | None:  # noqa: ARG001
+    """The golden call as a fix of it; None where the right answer is to decline."""
+    if len(item.golden) != 1 or not readable(item.golden):
+        return None
+    return {"name": item.golden[0].name, "arguments": first_values(item.golden[0])}
+
+
+def passes(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
+    """The rule verdict with that golden call. In the per-conversation generation the first snapshot's function decides
+    for all of them: what it was stays so.
+
+    The prediction is in the item: these files are one JSON array, whose records have no place of their own.
+    """
+    raw = item.predicted[0].raw if item.predicted else next((m.content for m in reversed(item.messages)), None)
+    if raw is None:
+        return None
+    outcome = check(parse(raw, family(f"{run.path}/{item.file}")), raw, fix, run.language)
+    named = outcome.func_ok if run.generation != "conversation" or item.id.endswith("_1") else _first_ok(item)
+    return None if named is None else named and outcome.args_ok
+
+
+def _first_ok(item: Item) -> bool | None:
+    """Whether the conversation's first function was right, as far as the verdict on a later snapshot tells."""
+    error = item.rule_error_type
+    return None if error in ("text", "refused") else error not in ("wrong_function", "wrong_first_function")

@@ -1,1 +1,0 @@
-"""The way back: this benchmark's own files by what people say."""

@@ -1,0 +1,130 @@
+"""What verdicts and other people's reviews amount to: all of it hidden from who reviews blind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked for: the first rows do not wait
+    from duckdb import DuckDBPyConnection
+
+    from fcreview.model.decision import Dispute
+    from fcreview.model.metric import FigureSource, Scored
+    from fcreview.stats.agreement import Rating
+    from fcreview.stats.calibration import Case
+    from fcreview.stats.run_comparison import Outcome, VerdictSource
+    from fcreview.stats.self_agreement import Repeated
+    from fcreview.store.queries.agreement import Disputed
+    from fcreview.store.queries.estimation import Standings
+    from fcreview.store.queries.golden_audit import Panel
+    from fcreview.store.queues.extend import Wanted
+    from fcreview.store.reviews.review_tables import ReviewTables
+    from fcreview.store.rows import View
+    from fcreview.store.workspace import Workspace
+
+T = TypeVar("T")
+
+
+class Told:
+    """Of one store; `Store.told` gives it, and raises StoreError in blind mode."""
+
+    def __init__(
+        self,
+        connection: DuckDBPyConnection,
+        workspace: Workspace,
+        reviews: ReviewTables,
+        do: Callable[[Callable[[], Any]], Any],
+    ) -> None:
+        self._connection, self._workspace, self._reviews = connection, workspace, reviews
+        self._do = do
+        """Does it while nobody else uses the connection."""
+
+    def judged(self, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+        """What judges say of these items and their parts: {target, criterion, value, by}."""
+        from fcreview.store.queries.scored_items import judged
+
+        return self._asked(lambda: judged(self._connection, items))
+
+    def scored(self, run: int, *, errata: bool = False) -> dict[FigureSource, list[Scored]]:
+        """What the run's figures are computed from, by source; with errata as well, where asked."""
+        from fcreview.store.queries.scored_items import scored
+
+        return self._asked(lambda: scored(self._connection, run, errata=errata))
+
+    def outcomes(self, view: View, runs: Sequence[int], source: VerdictSource) -> dict[int, list[Outcome]]:
+        """The view's items in each of these runs with this source's verdict, for comparisons."""
+        from fcreview.store.queries.scored_items import outcomes
+
+        return self._asked(lambda: outcomes(self._connection, view, runs, source))
+
+    def counted(
+        self, runs: Sequence[int], beside: Collection[int] = ()
+    ) -> Iterator[tuple[int, dict[FigureSource, list[Scored]]]]:
+        """The same of each of these runs, with items that are alike as one: for figures that count
+        (`Importer.counts`). In runs of `beside` an item with verdicts besides the one on the whole is like no other.
+        Others may use the store in between."""
+        from fcreview.store.queries.scored_items import TOGETHER, counted
+
+        for start in range(0, len(runs), TOGETHER):
+            part = runs[start : start + TOGETHER]
+            more = any(run in beside for run in part)
+            yield from self._asked(partial(counted, self._connection, part, beside=more)).items()
+
+    def cases(self, view: View) -> list[Case]:
+        """Automatic verdicts on what people settled in the view's items; see `estimating.cases`."""
+        from fcreview.store.queries.estimation import cases
+
+        return self._asked(lambda: cases(self._connection, self._workspace, self._reviews, view))
+
+    def where_of(self, base: str, wanted: Wanted) -> str | None:
+        """The filter that opens a cell's items; see `estimating.opening`."""
+        from fcreview.store.queues.extend import where_of
+
+        return self._asked(lambda: where_of(self._connection, base, wanted))
+
+    def unreviewed(self, run: int) -> list[Scored]:
+        """What the run's figures were computed from while nobody had reviewed anything."""
+        from fcreview.store.queries.scored_items import unreviewed
+
+        return self._asked(lambda: unreviewed(self._connection, run))
+
+    def standings(self, run: int) -> Standings:
+        """What is known of each of the run's items; see `estimating.standings`."""
+        from fcreview.store.queries.estimation import standings
+
+        return self._asked(lambda: standings(self._connection, self._workspace, self._reviews, run))
+
+    def agreement_rows(self, view: View) -> list[Rating]:
+        """What annotators said of the view's items; see `queries.agreement.ratings`."""
+        from fcreview.store.queries.agreement import ratings
+
+        return self._asked(lambda: ratings(self._connection, self._reviews, view))
+
+    def repeated(self, view: View) -> list[Repeated]:
+        """What annotators said twice of the view's items; see `queries.agreement`."""
+        from fcreview.store.queries.agreement import repeated
+
+        return self._asked(lambda: repeated(self._connection, self._reviews, view))
+
+    def disputes(self, view: View) -> list[Disputed]:
+        """What annotators differ on in the view's items; see `queries.disputes`."""
+        from fcreview.store.queries.agreement import disputed
+
+        return self._asked(lambda: disputed(self._connection, self._reviews, view))
+
+    def disputes_in(self, item: int) -> list[Dispute]:
+        """The same of one item, as it is now. KeyError if there is no such item."""
+        from fcreview.store.queries.agreement import disputed_in
+
+        return self._asked(lambda: disputed_in(self._reviews, item))
+
+    def panel(self, view: View) -> Panel:
+        """The questions of the view's runs with what every run answered; see `suspects.panel`."""
+        from fcreview.store.queries.golden_audit import panel
+
+        return self._asked(lambda: panel(self._connection, view))
+
+    def _asked(self, work: Callable[[], T]) -> T:
+        found: T = self._do(work)
+        return found

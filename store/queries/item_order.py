@@ -1,0 +1,226 @@
+"""Queues: which items a view holds and in which order, read in windows.
+
+The order of a view is worked out once, as a temporary table of item keys whose row number is the position; a page is
+then a look-up. So positions hold still while people review: an item that no longer matches `-reviewed` stays where it
+is until the order is made anew (`Orders.forget`). The values in the rows are always current.
+
+The items of a view in parts that are read one after the other, so that memory does not grow with an export.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from duckdb import DuckDBPyConnection
+
+from fcreview.model.item import Run
+from fcreview.store.filters.keys import DISAGREE, JUDGED, NEAR_MISS
+from fcreview.store.filters.parser import parse
+from fcreview.store.reviews.verdict_sql import AUTOMATIC
+from fcreview.store.rows import CHOOSING, SUSPECTS, TELLING, QueueRow, View
+
+if TYPE_CHECKING:
+    from fcreview.store.queries.golden_audit import SuspectPlaces
+    from fcreview.store.queues.queue_file import QueuePlaces
+
+
+FROM = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
+KEPT = 4
+"""Orders kept at a time, the latest used: 500,000 items take about 4 MB each."""
+
+# Of one text: the hash of several values mixes them so that orders by two seeds are alike.
+_SHUFFLED = "hash(concat_ws(' ', {seed}, i.run, i.category, i.id))"
+_ORDERS = {
+    "failures": f"CASE WHEN {AUTOMATIC} THEN 2 WHEN {AUTOMATIC} IS NULL THEN 1 ELSE 0 END, i.item",
+    "dataset": "i.item",
+    "disagreement": f"CASE WHEN {DISAGREE} THEN 0 ELSE 1 END, i.item",
+    "unreviewed": "CASE WHEN h.you IS NULL THEN 0 ELSE 1 END, i.item",
+    "random": f"{_SHUFFLED}, i.item",
+    "stratified": f"row_number() OVER (PARTITION BY i.category ORDER BY {_SHUFFLED}), {_SHUFFLED}, i.item",
+    "judged": "i.item",
+    "uncertain": "i.item",
+    SUSPECTS: "q.rank",
+}
+_CHOSEN = {"judged": JUDGED, "uncertain": NEAR_MISS}
+"""Queues that do not hold all items."""
+_OF_SCOPE = "SELECT item FROM suspect_places WHERE scope = '{scope}'"
+"""The table is `SuspectPlaces`'."""
+_SHARE = "q.item = i.item AND q.queue = ? AND q.annotator = ?"
+IN_QUEUE = "i.item IN (SELECT item FROM queue_places WHERE queue = ?)"
+"""The table is `QueuePlaces`'."""
+_COLUMNS = {each.name: each.metadata for each in fields(QueueRow) if each.metadata}
+_SELECT = ", ".join(str(column["sql"]) for column in _COLUMNS.values())
+_JSON = [name for name, column in _COLUMNS.items() if column["json"]]
+_HIDDEN = [name for name, column in _COLUMNS.items() if column["telling"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    table: str
+    count: int
+
+
+class Orders:
+    """The orders in use on one connection. Not for two threads at once."""
+
+    def __init__(
+        self,
+        connection: DuckDBPyConnection,
+        places: QueuePlaces,
+        suspected: SuspectPlaces,
+        annotator: str | None,
+        *,
+        blind: bool,
+    ) -> None:
+        self._connection, self._places, self._suspected = connection, places, suspected
+        self._annotator, self._blind = annotator, blind
+        self._orders: OrderedDict[View, tuple[Order, bool]] = OrderedDict()
+        self._made = 0
+
+    def of(self, view: View) -> Order:
+        """FilterError if the view's filter is not understood; QueueError for an unknown queue."""
+        known = self._orders.get(view)
+        if known is None:
+            known = self._orders[view] = self._make(view)
+            while len(self._orders) > KEPT:
+                _, (old, _) = self._orders.popitem(last=False)
+                self._connection.execute(f"DROP TABLE {old.table}")
+        self._orders.move_to_end(view)
+        return known[0]
+
+    def forget(self) -> None:
+        """Reviews changed and the caller wants the queues to show it: orders that depend on reviews are made anew."""
+        for view in [view for view, (_, reviews) in self._orders.items() if reviews]:
+            order, _ = self._orders.pop(view)
+            self._connection.execute(f"DROP TABLE {order.table}")
+
+    def items(self, view: View, offset: int, limit: int) -> list[int]:
+        table = self.of(view).table
+        rows = self._connection.execute(
+            f"SELECT item FROM {table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid",
+            [max(offset, 0), max(offset, 0) + max(limit, 0)],
+        )
+        return [row[0] for row in rows.fetchall()]
+
+    def position(self, view: View, item: int) -> int | None:
+        row = self._connection.execute(f"SELECT rowid FROM {self.of(view).table} WHERE item = ?", [item]).fetchone()
+        return None if row is None else int(row[0])
+
+    def _make(self, view: View) -> tuple[Order, bool]:
+        if view.file:
+            self._places.take(view.file)
+        elif self._blind and view.queue in TELLING:
+            view = replace(view, queue="dataset")
+        elif view.queue == SUSPECTS:
+            self._suspected.take(view)
+        where, params, reviews = condition(view, blind=self._blind)
+        reviews |= view.queue == "unreviewed"
+        table = f"temp.view_{self._made}"
+        self._made += 1
+        source, item, order = FROM if reviews else "FROM item_rows i", "i.item", "i.item"
+        if view.file and view.share:
+            source += f" JOIN queue_places q ON {_SHARE}"
+            item, order, params = "q.number AS item", "q.place", [view.file, self._annotator, *params]
+        elif not view.file:
+            order = _ORDERS[view.queue].format(seed=int(view.seed))
+        if view.queue == SUSPECTS:
+            source += f" JOIN suspect_places q ON q.item = i.item AND q.scope = '{view.scope}'"
+        text = f"SELECT {item} {source} WHERE {where} ORDER BY {order}"
+        count = self._connection.execute(f"CREATE TEMP TABLE {table} AS {text}", params).fetchall()[0][0]
+        return Order(table, int(count)), reviews
+
+
+def condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
+    """(SQL over `FROM`, values, depends on reviews) of a view's filter, queue and runs. A queue file must have been
+    taken in (`QueuePlaces.take`), and so must suspects (`SuspectPlaces.take`)."""
+    found = parse(view.where, blind=blind)
+    parts, params = [found.where], found.params
+    if view.file:
+        parts, params = [IN_QUEUE, *parts], [view.file, *params]
+    elif view.queue == SUSPECTS and not blind:
+        parts.insert(0, f"i.item IN ({_OF_SCOPE.format(scope=view.scope)})")
+    elif view.queue in _CHOSEN and not blind:
+        parts.insert(0, _CHOSEN[view.queue])
+    if view.items:
+        parts, params = ["i.item IN (SELECT unnest(?::BIGINT[]))", *parts], [list(view.items), *params]
+    if view.runs:
+        parts.insert(0, f"i.run IN ({', '.join(str(int(run)) for run in view.runs)})")
+    return " AND ".join(parts), params, found.reviews
+
+
+def rows_of(
+    connection: DuckDBPyConnection,
+    items: Sequence[int],
+    runs: Mapping[int, Run],
+    names: Mapping[int, str],
+    *,
+    blind: bool,
+) -> list[QueueRow]:
+    """Rows of the items, in the order given; items that are not there are left out."""
+    if not items:
+        return []
+    marks = ", ".join("?" * len(items))
+    found = connection.execute(f"SELECT {_SELECT} {FROM} WHERE i.item IN ({marks})", list(items)).fetchall()
+    rows = {values[0]: _row(values, runs, names) for values in found}
+    for row in rows.values() if blind else ():
+        hide(row)
+    return [rows[item] for item in items if item in rows]
+
+
+def hide(row: QueueRow) -> None:
+    """Blind mode: what others found is not told before this annotator has decided."""
+    if row.you is None:
+        for name in _HIDDEN:
+            setattr(row, name, None)
+        row.parts = row.your_parts
+        row.n_issues = 0
+
+
+def _row(values: tuple[Any, ...], runs: Mapping[int, Run], names: Mapping[int, str]) -> QueueRow:
+    row = QueueRow(**dict(zip(_COLUMNS, values, strict=True)))
+    if row.run in runs:
+        row.model, row.run_name = runs[row.run].model, names[row.run]
+    for name in _JSON:
+        text = getattr(row, name)
+        if text is not None:
+            setattr(row, name, orjson.loads(text))
+    return row
+
+
+CHUNK = 5_000
+"""Of twice as many the labels sometimes take more memory than a statement may, and are read once more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Items that are read by one query: those between first and last, or a choice of them."""
+
+    first: int
+    last: int
+    items: list[int] | None
+
+
+def chunks_of(connection: DuckDBPyConnection, view: View, size: int = CHUNK) -> list[Chunk]:
+    """The items of the view in parts of about `size`. FilterError for a filter that is not understood."""
+    where, params, _ = condition(view, blind=False)
+    some = view.where.strip() or view.items or view.runs or view.file or view.queue in CHOOSING
+    chosen = "list(item)" if some else "NULL"
+    rows = connection.execute(
+        f"SELECT min(item), max(item), {chosen} FROM"
+        f" (SELECT i.item, (row_number() OVER (ORDER BY i.item) - 1) // {int(size)} AS part {FROM} WHERE {where})"
+        " GROUP BY part ORDER BY part",
+        params,
+    ).fetchall()
+    return [Chunk(*row) for row in rows]
+
+
+def items_of(connection: DuckDBPyConnection, chunk: Chunk) -> list[int]:
+    """The numbers of a chunk's items, in order."""
+    if chunk.items is not None:
+        return sorted(chunk.items)
+    rows = connection.execute("SELECT item FROM item_rows WHERE item BETWEEN ? AND ?", [chunk.first, chunk.last])
+    return sorted(row[0] for row in rows.fetchall())

@@ -1,0 +1,42 @@
+"""An item that comes to an annotator a second time: what they said the first time neither shows nor counts there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fcreview.model.decision import decide
+from fcreview.store.queries.item_order import hide
+from fcreview.store.rows import item_of, presentation_of
+
+if TYPE_CHECKING:
+    from fcreview.store.reviews.review_tables import ReviewTables
+    from fcreview.store.rows import ItemDetail, QueueRow
+
+
+def row_of(row: QueueRow, number: int, reviews: ReviewTables, *, blind: bool) -> QueueRow:
+    """The row of the item as it is for this presentation."""
+    if presentation_of(number) == 1:
+        return row
+    key, prediction_hash, golden_hash = reviews.reference(item_of(number))
+    said = reviews.said.answers(key, reviews.annotator or "", prediction_hash, golden_hash, 2)
+    own = decide(said, reviews.build(row.item), reviews.annotator)[0] if said else None
+    row = replace(row, item=number, you=own.you if own else None, your_parts=own.your_parts if own else 0)
+    if row.you is None:
+        row.human = row.effective = None
+        row.parts = row.your_parts
+        if blind:
+            hide(row)
+    return row
+
+
+def told(detail: ItemDetail, reviews: ReviewTables) -> ItemDetail:
+    """Of this annotator only what was said at this presentation."""
+    presentation = presentation_of(detail.row.item)
+    if presentation == 1:
+        return detail
+    me, item = reviews.annotator or "", detail.item
+    mine = reviews.said.answers(detail.key, me, item.prediction_hash, item.golden_hash, presentation)
+    detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator != me] + mine
+    detail.history = [e for e in detail.history if e.annotator != me or e.presentation == presentation]
+    return detail

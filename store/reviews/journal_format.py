@@ -1,0 +1,169 @@
+"""A line of a journal: written, read back, checked. Nothing here touches a file.
+
+A line is a `fcreview.model.review.Event` as JSON. Whoever reads a journal gets each line checked field by field; a line
+that does not pass is set aside with the reason, never counted and never deleted.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import fields
+from hashlib import blake2b
+from itertools import pairwise
+from sys import intern
+from typing import Any
+
+import orjson
+
+from fcreview.model.review import ACTS, OPTIONAL, VERSION, Event, ItemKey, problem
+
+_KEY = frozenset(ItemKey._fields)
+_WRITTEN = tuple(field.name for field in fields(Event) if field.name not in ("extra", "hash"))
+_KNOWN = {*_WRITTEN, "hash"}
+_NEEDED = ("event", "time", "annotator", "act")
+_TEXTS = ("prediction_hash", "golden_hash", "target", "criterion", "previous", "hash")
+_REPEATED = ("annotator", "act", "target", "criterion")
+"""Texts that many lines share: kept once in memory."""
+_STR = {str}
+
+
+class LineError(ValueError):
+    """Why a line is set aside: never counted, never deleted."""
+
+
+def digest(content: dict[str, Any]) -> str:
+    """The `hash` of an event: blake2b-16 of its canonical JSON (sorted keys, compact) without `hash`."""
+    bare = content.copy()
+    bare.pop("hash", None)
+    return blake2b(orjson.dumps(bare, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+
+
+def seal(event: Event, previous: str) -> tuple[Event, bytes]:
+    """The event with its place in the chain and its hash, and the line (with its newline) that says so.
+
+    Fields that are None are left out. LineError for a value that its field cannot have, and for what cannot be written
+    as JSON (an integer over 64 bits, say).
+    """
+    content = {name: value for name in _WRITTEN if (value := getattr(event, name)) is not None}
+    content["key"] = event.key._asdict()
+    content = {name: _clean(value) for name, value in ({**(event.extra or {}), **content}).items()}
+    content["previous"] = previous
+    _check(content)
+    try:
+        content = orjson.loads(orjson.dumps(content))  # what readers will see is what is hashed
+        content["hash"] = digest(content)  # last, so that the end of a journal tells it from any other
+        line = orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
+    except (TypeError, ValueError) as error:
+        raise LineError(f"cannot be written as JSON: {error}") from None
+    return parse_line(line), line
+
+
+def parse_line(line: bytes) -> Event:
+    """The event of one line. LineError says why it is set aside: not JSON, wrong shape, altered."""
+    try:
+        content = orjson.loads(line)
+    except ValueError:
+        raise LineError("not readable as JSON") from None
+    if not isinstance(content, dict):
+        raise LineError("not a JSON object")
+    _check(content)
+    try:
+        sealed = digest(content)
+    except (TypeError, ValueError):
+        raise LineError("nested too deeply") from None
+    if content.get("hash") != sealed:
+        raise LineError("altered: its hash does not fit its content")
+    return _event(content)
+
+
+def known_line(line: bytes) -> Event:
+    """The event of a line that `parse_line` took before; nothing is checked again."""
+    return _event(orjson.loads(line))
+
+
+def stated_hash(line: bytes) -> str | None:
+    """The hash a line claims, even if the line is set aside: what follows an altered line is not broken itself."""
+    try:
+        content = orjson.loads(line)
+    except ValueError:
+        return None
+    stated = content.get("hash") if isinstance(content, dict) else None
+    return stated if isinstance(stated, str) else None
+
+
+def in_chain_order(events: Sequence[Event]) -> list[Event]:
+    """Each event after the one it names as `previous`, else by time: a union of two copies reads like one journal."""
+    if all(after.previous == before.hash for before, after in pairwise(events)):
+        return list(events)
+    position = {event.hash: number for number, event in enumerate(events)}
+    followers: dict[int, list[int]] = {}
+    ready: list[tuple[str, str, int]] = []
+    for number, event in enumerate(events):
+        parent = position.get(event.previous)
+        if parent is None or parent == number:
+            heapq.heappush(ready, (event.time, event.event, number))
+        else:
+            followers.setdefault(parent, []).append(number)
+    ordered: list[Event] = []
+    while ready:
+        *_, number = heapq.heappop(ready)
+        ordered.append(events[number])
+        for follower in followers.get(number, ()):
+            heapq.heappush(ready, (events[follower].time, events[follower].event, follower))
+    return ordered
+
+
+def _check(content: dict[str, Any]) -> None:
+    get = content.get
+    version = get("version", VERSION)
+    if type(version) is not int or version < 1:
+        raise LineError("version is not a number")
+    newer = " (written by a newer version)" if version > VERSION else ""
+    for name in _NEEDED:
+        if type(get(name)) is not str:
+            raise LineError(f"{name} is missing or not text{newer}")
+    for name in _TEXTS:
+        if type(get(name, "")) is not str:
+            raise LineError(f"{name} is not text{newer}")
+    if content["act"] not in ACTS or not content["event"]:
+        raise LineError(f"unknown act{newer}")
+    key = get("key")
+    if type(key) is not dict or key.keys() != _KEY or {*map(type, key.values())} != _STR:
+        raise LineError(f"key has not the fields {', '.join(ItemKey._fields)}{newer}")
+    for name in OPTIONAL:
+        value = get(name)
+        if value is not None and (wrong := problem(name, value)):
+            raise LineError(wrong + newer)
+    if content["act"] == "retract" and not get("retracts"):
+        raise LineError("a retraction that names no event")
+
+
+def _event(content: dict[str, Any]) -> Event:
+    if not content.keys() <= _KNOWN:
+        extra = {name: content[name] for name in content if name not in _KNOWN}
+        content = {name: content[name] for name in content if name in _KNOWN} | {"extra": extra}
+    for name in _REPEATED:
+        if name in content:
+            content[name] = intern(content[name])
+    key = content["key"]
+    content["key"] = ItemKey(
+        intern(key["benchmark"]),
+        intern(key["generation"]),
+        intern(key["language"]),
+        intern(key["model"]),
+        intern(key["category"]),
+        key["id"],
+    )
+    return Event(**content)
+
+
+def _clean(value: Any) -> Any:
+    """Lone surrogates (undecodable bytes typed in a terminal) cannot be written as UTF-8: they become U+FFFD."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_clean(name): _clean(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_clean(part) for part in value]
+    return value

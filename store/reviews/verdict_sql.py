@@ -1,0 +1,37 @@
+"""What `fcreview.model.verdict` says of the verdict that counts, as SQL. Made from the same order of sources."""
+
+from __future__ import annotations
+
+from fcreview.model.verdict import DISPUTED, SCORING, SETTLED
+
+_SETTLED = ", ".join(f"'{how}'" for how in SETTLED)
+
+
+def settled(decided_by: str) -> str:
+    """Whether people settled it."""
+    return f"{decided_by} IN ({_SETTLED})"
+
+
+def automatic(table: str) -> str:
+    """The benchmark's own verdict, from the columns `official`, `rule` and `judge` of `table`."""
+    return f"coalesce({', '.join(f'{table}.{source}' for source in SCORING)})"
+
+
+def effective(human: str, decided_by: str, table: str) -> str:
+    """People's verdict (`human`) if they settled it, none while they differ, else the automatic one."""
+    return (
+        f"CASE WHEN {settled(decided_by)} THEN {human} WHEN {decided_by} = '{DISPUTED}' THEN NULL"
+        f" ELSE {automatic(table)} END"
+    )
+
+
+def deciding(decided_by: str, table: str) -> str:
+    """Who gave the verdict that counts: how people decided, else the source that did; null if nobody."""
+    sources = " ".join(f"WHEN {table}.{source} IS NOT NULL THEN '{source}'" for source in SCORING)
+    return f"CASE WHEN {decided_by} IS NOT NULL THEN {decided_by} {sources} END"
+
+
+EFFECTIVE = effective("h.verdict", "h.decided_by", "i")
+"""Of an item: over `item_rows i LEFT JOIN human h`."""
+AUTOMATIC = automatic("i")
+"""Of an item, before anybody reviewed."""

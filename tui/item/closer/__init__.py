@@ -1,1 +1,0 @@
-"""What is looked at more closely: other runs, labels, what is copied."""

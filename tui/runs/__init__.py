@@ -1,1 +1,0 @@
-"""Lists of runs, sorted, searched and in groups that fold. Without Textual."""

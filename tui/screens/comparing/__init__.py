@@ -1,1 +1,0 @@
-"""Screens that lay two runs beside each other."""

@@ -1,0 +1,200 @@
+"""A screen of figures, one table at a time, each figure opening the items that it was made from.
+
+How far annotators agree: the figures of `fcreview agreement`, each of which opens the items it was made from.
+
+How far automatic verdicts can be believed: the figures of `fcreview calibrate`, each of which opens its items.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from textual.binding import BindingType
+
+from fcreview.stats.agreement import HEADINGS, SCOPES, Rating, Scope, apart, several
+from fcreview.stats.calibration import NONE as CALIBRATION_NONE
+from fcreview.stats.calibration import Case
+from fcreview.stats.calibration import Scope as CalibrationScope
+from fcreview.store.rows import View
+from fcreview.tui.actions import AGREEMENT, CALIBRATION, IN_FRONT
+from fcreview.tui.key_bindings import bindings
+from fcreview.tui.queue.statistics import (
+    COLUMNS,
+    WRONG_COLUMNS,
+    Cell,
+    Group,
+    agreement_rows,
+    calibration_rows,
+    columns,
+    grouped,
+    told_scopes,
+    wrong_rows,
+)
+from fcreview.tui.screens.picker import PickScreen
+from fcreview.tui.text.lines import Choices
+from fcreview.tui.widgets.base import work
+
+if TYPE_CHECKING:
+    from fcreview.stats.agreement import RatingGroup
+    from fcreview.stats.calibration_summary import WrongKind
+    from fcreview.tui.session import Session
+
+
+class FiguresScreen(PickScreen[tuple[int, ...]], inherit_bindings=False):
+    """Gives the items (`QueueRow.item`) of the chosen figure. Figures are shown as they come."""
+
+    CSS_PATH = "pick.tcss"  # Textual looks beside the class, not beside its parent
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._progress = "reading reviews"
+
+    async def compute(self) -> None:
+        """Asks the store, works out the figures in a thread, and calls `show_progress` each time there are more."""
+        raise NotImplementedError
+
+    def table(self) -> Choices[tuple[int, ...]]:
+        """The table that is to be seen, as far as it is known."""
+        raise NotImplementedError
+
+    def next_table(self) -> None:
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._compute()
+
+    @work(exclusive=True, group="figures")
+    async def _compute(self) -> None:
+        await self.compute()
+        self.show_progress("")
+
+    def show_progress(self, progress: str) -> None:
+        self._progress = progress
+        self._again(self.list.cursor)
+
+    def _again(self, cursor: int) -> None:
+        self._choices = self.table()
+        self._draw()
+        self.list.move_cursor(cursor)
+
+    def on_resize(self) -> None:
+        if self._choices is not None:
+            self._choices = self.table()
+        super().on_resize()
+
+    def action_scope(self) -> None:
+        self.next_table()
+        self._again(0)
+
+    def action_take(self) -> None:
+        """Nothing, where a figure has no items."""
+        if self._choices is not None and self._choices.values and self._choices.values[self.list.cursor]:
+            super().action_take()
+
+
+NONE = "no target has labels of two annotators here"
+
+
+class AgreementScreen(FiguresScreen, inherit_bindings=False):
+    BINDINGS: ClassVar[list[BindingType]] = bindings(AGREEMENT, IN_FRONT)
+
+    def __init__(self, session: Session, view: View) -> None:
+        super().__init__()
+        self._session, self._view = session, view
+        self._scope: Scope = "overall"
+        self._cells: dict[Scope, list[Cell]] = {scope: [] for scope in SCOPES}
+
+    async def compute(self) -> None:
+        ratings = await self._session.ask(lambda store: store.told.agreement_rows(self._view), leavable=True)
+        groups = await asyncio.to_thread(_groups, ratings)
+        for at, group in enumerate(groups):
+            self.show_progress(f"{at} of {len(groups)} groups computed")
+            self._cells[group.scope] += await asyncio.to_thread(_cells, group)
+
+    def table(self) -> Choices[tuple[int, ...]]:
+        found, cells = self._cells[self._scope], self.size.width
+        made = agreement_rows(found, cells)
+        return Choices(
+            title=f"agreement {HEADINGS[self._scope]}",
+            noun="figure",
+            amount=len(found),
+            columns=columns(cells),
+            rows=[row.parts for row in made],
+            values=[row.items for row in made],
+            empty=self._progress or NONE,
+            note=self._progress,
+        )
+
+    def next_table(self) -> None:
+        self._scope = SCOPES[(SCOPES.index(self._scope) + 1) % len(SCOPES)]
+
+
+def _groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
+    from fcreview.stats.agreement_summary import groups_of
+
+    found = [group for given, said in apart(ratings).items() for group in groups_of(said, SCOPES, given)]
+    return sorted(found, key=lambda group: SCOPES.index(group.scope))
+
+
+def _cells(group: RatingGroup) -> Iterable[Cell]:
+    from fcreview.stats.agreement_summary import figures_of
+
+    return [Cell(figure, tuple(several(group, figure.annotators))) for figure in figures_of(group)]
+
+
+BY_HAND = "chosen by hand: of these cases only"
+Table = CalibrationScope | Literal["wrong"]
+
+
+class CalibrationScreen(FiguresScreen, inherit_bindings=False):
+    BINDINGS: ClassVar[list[BindingType]] = bindings(CALIBRATION, IN_FRONT)
+
+    def __init__(self, session: Session, view: View) -> None:
+        super().__init__()
+        self._session, self._view = session, view
+        self._tables: list[Table] = ["overall"]
+        self._table: Table = "overall"
+        self._groups: dict[CalibrationScope, list[Group]] = {}
+        self._wrong: list[WrongKind] = []
+        self._random = False
+        """Whether anything was drawn at random."""
+
+    async def compute(self) -> None:
+        cases = await self._session.ask(lambda store: store.told.cases(self._view), leavable=True)
+        self._random = any(case.random for case in cases)
+        scopes = told_scopes(cases)
+        for at, scope in enumerate(scopes):
+            self.show_progress(f"{at} of {len(scopes)} tables computed")
+            self._groups[scope] = await asyncio.to_thread(grouped, cases, scope)
+            if scope == "overall":
+                self._wrong = await asyncio.to_thread(_wrong_kinds, cases)
+                wrong: list[Table] = ["wrong"] if self._wrong else []
+                self._tables = ["overall", *wrong, *scopes[1:]]
+
+    def table(self) -> Choices[tuple[int, ...]]:
+        wrong = self._table == "wrong"
+        groups = [] if self._table == "wrong" else self._groups.get(self._table, [])
+        made = wrong_rows(self._wrong) if wrong else calibration_rows(groups)
+        where = "overall" if self._table == "overall" else "where it is wrong" if wrong else f"by {self._table}"
+        return Choices(
+            title=f"calibration {where}",
+            noun="kind" if wrong else "group",
+            amount=len(self._wrong) if wrong else len(groups),
+            columns=WRONG_COLUMNS if wrong else COLUMNS,
+            rows=[row.parts for row in made],
+            values=[row.items for row in made],
+            empty=self._progress or CALIBRATION_NONE,
+            note=self._progress or ("" if self._random or not made else BY_HAND),
+        )
+
+    def next_table(self) -> None:
+        self._table = self._tables[(self._tables.index(self._table) + 1) % len(self._tables)]
+
+
+def _wrong_kinds(cases: Sequence[Case]) -> list[WrongKind]:
+    from fcreview.stats.calibration_summary import wrong_kinds  # needs numpy
+
+    return list(wrong_kinds(cases))

@@ -29,19 +29,15 @@ sweep: compiled
 faults: compiled
 	FCREVIEW_FAULTS=long $(BIN)/python -m pytest -q -s tests/faults
 
-# One link a room, so that the type checker sees the package as it is installed.
 types: $(STAMP)
-	rm -rf .types && mkdir -p .types/fcreview
-	ln -s $(CURDIR)/core/* .types/fcreview/
-	for room in cli tui store importers exporters sample_runs; do ln -s $(CURDIR)/$$room .types/fcreview/$$room; done
 	$(BIN)/mypy -p fcreview
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-layers: types
-	PYTHONPATH=.types $(BIN)/lint-imports --no-cache
+layers: $(STAMP)
+	PYTHONPATH=. $(BIN)/lint-imports --no-cache
 
 check: lint types layers test sweep
 
@@ -58,7 +54,7 @@ bench: compiled
 
 # What pip does for a package that is installed, and not for a tree that is worked on: without it every start compiles.
 compiled: $(STAMP)
-	$(BIN)/python -m compileall -q cli core exporters importers store tui
+	$(BIN)/python -m compileall -q cli exporters fcreview importers store tui
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -67,4 +63,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) .types build dist *.egg-info snapshot_report.html
+	rm -rf $(VENV) build dist *.egg-info snapshot_report.html

@@ -47,7 +47,7 @@ CREATE TABLE item_rows (
     prediction_hash VARCHAR USING COMPRESSION fsst, golden_hash VARCHAR USING COMPRESSION fsst,
     file VARCHAR USING COMPRESSION dictionary, line BIGINT, "offset" BIGINT, length BIGINT,
     functions VARCHAR[],             -- functions.hash
-    extra JSON,                      -- see core/model/item.py: {failing_turn, state_differences, ..., more: {...}}
+    extra JSON,                      -- see fcreview/model/item.py: {failing_turn, state_differences, ..., more: {...}}
     messages STRUCT(turn INTEGER, step INTEGER, role VARCHAR, content VARCHAR, name VARCHAR)[],
     calls STRUCT(side VARCHAR, turn INTEGER, step INTEGER, "index" INTEGER, name VARCHAR, arguments JSON,
                  raw VARCHAR, decode_error VARCHAR)[],

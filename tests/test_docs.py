@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.sources import ROOMS, ROOT, one_a_line
+from tests.sources import PACKAGES, ROOT, one_a_line
 
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
-OURS = re.compile(rf"`((?:{'|'.join([*ROOMS, 'tests', 'benchmarks', 'docs'])})/[\w/.-]*)`")
+OURS = re.compile(rf"`((?:{'|'.join([*PACKAGES, 'tests', 'benchmarks', 'docs'])})/[\w/.-]*)`")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 def named(page: Path) -> list[str]:
-    """`core/calls/`, `tests/test_layering.py`; not `importers/NAME/`, which stands for any, nor the example of one."""
-    return [name for name in OURS.findall(page.read_text("utf-8")) if not re.search("[A-Z]{2}|toybench", name)]
+    """`fcreview/matching/`, `tests/test_layering.py`; not `importers/NAME/`, which stands for any, nor the example of one."""
+    return [name for name in OURS.findall(page.read_text("utf-8")) if not re.search(r"[A-Z]{2}|toybench|config\.toml", name)]
 
 
 def test_what_is_named_is_there() -> None:
     faults = [f"{page.name}: {name}" for page in PAGES for name in named(page) if not (ROOT / name).exists()]
     assert not faults, one_a_line(faults)
-    assert len(named(ROOT / "CONTRIBUTING.md")) > 50
+    assert len(named(ROOT / "CONTRIBUTING.md")) > 20
 
 
 def test_links_lead_somewhere() -> None:

@@ -1,6 +1,6 @@
-"""Which room may know what. import-linter checks the directions; these are the bans that need a look into the files.
+"""Bans that need a look into the source: libraries, input and output, SQL and markup in the right package.
 
-One test a rule: it looks at all files and names every one that breaks it.
+import-linter checks the layers. Each test checks one rule in all files and names every violation.
 """
 
 from __future__ import annotations
@@ -8,16 +8,8 @@ from __future__ import annotations
 import ast
 import re
 
-from tests.sources import ROOMS, SOURCES, called, calls, imported, one_a_line, texts
+from tests.sources import PACKAGES, SOURCES, called, calls, imported, one_a_line, texts
 
-MAY_KNOW = {
-    "core": set(),
-    "importers": {"core"},
-    "store": {"core"},
-    "exporters": {"core", "store"},
-    "tui": {"core", "store", "exporters"},
-    "cli": {"core", "importers", "store", "exporters", "tui", "sample_runs"},
-}
 ONLY_IN = {
     "duckdb": {"store"},
     "textual": {"tui"},
@@ -41,7 +33,7 @@ IMPURE = {
     "random",
     "sys",
 }
-PURE_EXCEPTIONS = {("core/run_plan.py", "pathlib"): "plans hold Path values; nothing is read through them"}
+PURE_EXCEPTIONS = {("fcreview/run_plan.py", "pathlib"): "plans hold Path values; nothing is read through them"}
 IMPURE_CALLS = {
     "open",
     "print",
@@ -63,40 +55,22 @@ SQL = re.compile(
 )
 
 
-def our_room(module: str) -> str | None:
-    """`fcreview.store.rows.View` -> `store`, `fcreview.model.item.Item` -> `core`; None for what is not ours."""
-    first, *rest = module.split(".")
-    if first != "fcreview":
-        return None
-    return rest[0] if rest and rest[0] in (*ROOMS, "sample_runs") else "core"
-
-
 def library(module: str) -> str:
     return module.split(".")[0]
 
 
 def test_no_import_is_relative() -> None:
-    """A relative import hides the room."""
+    """A relative import hides which package it crosses into."""
     faults = [source.at(node) for source in SOURCES for name, node in source.imports if name.startswith(".")]
     assert not faults, one_a_line(faults)
 
 
-def test_a_room_imports_only_the_rooms_below_it() -> None:
+def test_a_library_is_imported_only_by_its_package() -> None:
     faults = [
         f"{source.at(node)}: {name}"
         for source in SOURCES
         for name, node in source.imports
-        if our_room(name) not in {None, source.room, *MAY_KNOW[source.room]}
-    ]
-    assert not faults, one_a_line(faults)
-
-
-def test_a_library_is_found_only_in_its_room() -> None:
-    faults = [
-        f"{source.at(node)}: {name}"
-        for source in SOURCES
-        for name, node in source.imports
-        if source.room not in ONLY_IN.get(library(name), ROOMS)
+        if source.package not in ONLY_IN.get(library(name), PACKAGES)
     ]
     assert not faults, one_a_line(faults)
 
@@ -109,17 +83,17 @@ def test_data_is_never_executed() -> None:
     assert not faults, one_a_line(faults)
 
 
-def test_core_is_pure() -> None:
-    core = [source for source in SOURCES if source.room == "core"]
+def test_the_own_folders_of_fcreview_are_pure() -> None:
+    pure = [source for source in SOURCES if source.package == "fcreview"]
     faults = [
         f"{source.at(node)}: {name}"
-        for source in core
+        for source in pure
         for name, node in source.imports
         if library(name) in IMPURE and (source.name, library(name)) not in PURE_EXCEPTIONS
     ]
     faults += [
         f"{source.at(call)}: {called(call)}"
-        for source in core
+        for source in pure
         for call in calls(source.nodes)
         if called(call) in IMPURE_CALLS
     ]
@@ -127,13 +101,13 @@ def test_core_is_pure() -> None:
 
 
 def test_sql_text_is_found_in_the_store_only() -> None:
-    elsewhere = [source for source in SOURCES if source.room != "store"]
+    elsewhere = [source for source in SOURCES if source.package != "store"]
     faults = [source.at(node) for source in elsewhere for node, text in texts(source.nodes) if SQL.search(text)]
     assert not faults, one_a_line(faults)
 
 
 def test_markup_in_data_is_never_parsed() -> None:
-    drawn = [(source, call) for source in SOURCES if source.room == "tui" for call in calls(source.nodes)]
+    drawn = [(source, call) for source in SOURCES if source.package == "tui" for call in calls(source.nodes)]
     faults = [
         source.at(call)
         for source, call in drawn
@@ -156,9 +130,7 @@ def test_the_checks_see_what_they_are_for() -> None:
     ]
     nodes = list(ast.walk(ast.parse("\n".join(bans))))
     assert [name for name, _ in imported(nodes)] == ["duckdb", "fcreview.store.rows.View", ".a.b"]
-    assert our_room("fcreview.store.rows.View") == "store"
-    assert our_room("fcreview.model.item.Item") == "core"
     assert [called(call) for call in calls(nodes)] == ["eval"]
     assert [node.lineno for node, text in texts(nodes) if SQL.search(text)] == [4]  # type: ignore[attr-defined]
     assert len(SOURCES) > 50
-    assert {source.room for source in SOURCES} == set(ROOMS)
+    assert {source.package for source in SOURCES} == set(PACKAGES)

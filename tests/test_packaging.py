@@ -1,76 +1,73 @@
-"""What is in the folders is what gets installed."""
+"""Every folder of the package is installed, with its data files."""
 
 from __future__ import annotations
 
-import runpy
 import tomllib
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("core", "cli", "exporters", "importers", "sample_runs", "store", "tui")
+from setuptools import find_packages
+
+from tests.sources import PACKAGES, ROOT
+
+LINKED = (*(folder for folder in PACKAGES if folder != "fcreview"), "sample_runs")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SETUPTOOLS = PROJECT["tool"]["setuptools"]
 
 
-def test_the_packages_are_the_folders_of_the_rooms() -> None:
-    found = set(runpy.run_path(str(ROOT / "setup.py"), run_name="looked at")["packages"](ROOT))
-    assert {"fcreview", "fcreview.matching", "fcreview.cli.commands", "fcreview.importers.bfcl.checker"} <= found
-    assert {name.split(".")[1] for name in found if "." in name} >= set(ROOMS) - {"core"}
+def test_the_package_links_to_the_folders_beside_it() -> None:
+    for folder in LINKED:
+        link = ROOT / "fcreview" / folder
+        assert link.is_symlink(), folder
+        assert link.readlink().as_posix() == f"../{folder}"
 
 
-def test_every_python_file_lies_in_a_package() -> None:
-    loose = {
-        str(file.relative_to(ROOT))
-        for room in ROOMS
-        for file in (ROOT / room).rglob("*.py")
-        if not (file.parent / "__init__.py").exists()
+def test_every_folder_of_python_files_is_installed() -> None:
+    packages = set(find_packages(str(ROOT), include=SETUPTOOLS["packages"]["find"]["include"]))
+    folders = {
+        file.parent.relative_to(ROOT).as_posix()
+        for folder in (*PACKAGES, "sample_runs")
+        for file in (ROOT / folder).rglob("*.py")
     }
-    assert not loose
+    expected = {name.removeprefix("fcreview/").replace("/", ".") for name in folders}
+    assert {name.removeprefix("fcreview.") for name in packages} == expected
+    assert {"fcreview", "fcreview.matching", "fcreview.cli.commands", "fcreview.importers.bfcl.checker"} <= packages
 
 
-def test_every_room_is_mapped_to_its_folder() -> None:
-    expected = {"fcreview" if room == "core" else f"fcreview.{room}": room for room in ROOMS}
-    assert SETUPTOOLS["package-dir"] == expected
-
-
-def data_files() -> list[Path]:
-    """Files of packages that are not Python."""
-    return [
-        file
-        for room in ROOMS
-        for file in (ROOT / room).rglob("*")
-        if file.is_file() and file.suffix not in (".py", ".pyc") and "__pycache__" not in file.parts
-        and ".fcreview" not in file.parts
-    ]  # fmt: skip
-
-
-def test_there_are_data_files_to_speak_of() -> None:
-    suffixes = {file.suffix for file in data_files()}
-    assert {".sql", ".tcss", ".json", ".typed"} <= suffixes
+def data_files() -> dict[str, str]:
+    """Path of each file that is not Python, from the root, and the package with a `package-data` entry above it."""
+    return {
+        file.relative_to(ROOT).as_posix(): "fcreview" if folder == "fcreview" else f"fcreview.{folder}"
+        for folder in (*PACKAGES, "sample_runs")
+        for file in (ROOT / folder).rglob("*")
+        if file.is_file() and file.suffix not in (".py", ".pyc")
+        and not {"__pycache__", ".fcreview"}.intersection(file.parts)
+    }  # fmt: skip
 
 
 def test_every_data_file_is_package_data() -> None:
-    """Each is matched by a pattern of the package it lies in, or of one above it."""
-    patterns = [
-        ROOT / folder / pattern
-        for package, folder in SETUPTOOLS["package-dir"].items()
-        for pattern in SETUPTOOLS["package-data"].get(package, [])
+    suffixes = {name.rpartition(".")[2] for name in data_files()}
+    assert {"sql", "tcss", "json", "typed"} <= suffixes
+    patterns = {
+        package: [ROOT / package.removeprefix("fcreview.") / pattern for pattern in found]
+        for package, found in SETUPTOOLS["package-data"].items()
+    }
+    missing = [
+        name
+        for name, package in data_files().items()
+        if not any(
+            (ROOT / name).match(str(pattern).replace("/**/", "/")) or _below(name, str(pattern))
+            for pattern in patterns.get(package, [])
+        )
     ]
-    left_out = [
-        str(file.relative_to(ROOT))
-        for file in data_files()
-        if not any(file.match(str(pattern)) or _matches(file, pattern) for pattern in patterns)
-    ]
-    assert not left_out
+    assert not missing
 
 
-def _matches(file: Path, pattern: Path) -> bool:
-    """`**` as setuptools means it: any number of folders."""
-    before, found, after = str(pattern).partition("/**/")
-    return bool(found) and file.is_relative_to(before) and file.match(after)
+def _below(name: str, pattern: str) -> bool:
+    """`**` as setuptools reads it: any number of folders."""
+    before, found, after = pattern.partition("/**/")
+    return bool(found) and (ROOT / name).is_relative_to(before) and (ROOT / name).match(after)
 
 
-def test_the_version_is_said_once() -> None:
+def test_the_version_is_stated_once() -> None:
     import fcreview
 
     assert fcreview.__version__ == PROJECT["project"]["version"]

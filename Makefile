@@ -12,8 +12,8 @@ demo: compiled
 	$(BIN)/fcreview demo
 
 # Half a minute on two cores: what needs no process, no app and no benchmark's files; mypy remembers from run to run.
-QUICK := tests/test_*.py tests/core tests/store/filters tests/store/reviews tests/importers/bfcl tests/importers/common \
-         tests/tui/document tests/tui/text tests/tui/item
+QUICK := tests/test_*.py tests/model tests/matching tests/stats tests/golden_audit tests/corrections tests/store/filters \
+         tests/store/reviews tests/importers/bfcl tests/importers/common tests/tui/item_view tests/tui/text tests/tui/review
 quick: lint layers
 	FCREVIEW_EXAMPLES=quick $(PYTEST) -m "not process and not bench and not slow and not sweep" $(QUICK)
 

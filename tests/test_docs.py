@@ -14,7 +14,9 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 def named(page: Path) -> list[str]:
     """`fcreview/matching/`, `tests/test_layering.py`; not `importers/NAME/`, which stands for any, nor the example of one."""
-    return [name for name in OURS.findall(page.read_text("utf-8")) if not re.search(r"[A-Z]{2}|toybench|config\.toml", name)]
+    return [
+        name for name in OURS.findall(page.read_text("utf-8")) if not re.search(r"[A-Z]{2}|toybench|config\.toml", name)
+    ]
 
 
 def test_what_is_named_is_there() -> None:

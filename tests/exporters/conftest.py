@@ -11,7 +11,7 @@ from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from tests.exporters.exported import DIALOGUES, NOTE, QUESTIONS, ROWS
-from tests.figures.conftest import opened
+from tests.scores.conftest import opened
 from tests.store.factory import Imported
 
 __all__ = ["opened"]

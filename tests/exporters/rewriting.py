@@ -17,7 +17,7 @@ from fcreview.model.metric import FigureSource
 from fcreview.model.review import Event
 from fcreview.run_plan import RunPlan
 from fcreview.store.store import Store
-from tests.figures.reviewed import Reviewed, Said
+from tests.scores.reviewed import Reviewed, Said
 from tests.sharing import Imports
 
 Named = tuple[str, str, str, str]

@@ -19,7 +19,7 @@ from fcreview.importers.registry import discover, golden_problem, read_plan
 from fcreview.model.item import Item
 from fcreview.model.review import Event
 from tests.exporters.rewriting import Lent
-from tests.figures.reviewed import Reviewed, Said
+from tests.scores.reviewed import Reviewed, Said
 from tests.sharing import Imports
 
 pytestmark = pytest.mark.slow

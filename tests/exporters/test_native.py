@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tests.exporters.rewriting import official_keys, some, written, wrong
-from tests.figures.reviewed import Reviewed
+from tests.scores.reviewed import Reviewed
 from tests.sharing import Imports
 
 pytestmark = pytest.mark.slow

@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 
 from fcreview.store.filters.tokens import only
 from tests.commands import Done, in_this_process
-from tests.exporters.page.reading import read
+from tests.exporters.report.page_reader import read
 from tests.faults.hostile.data import SUFFIX
 from tests.faults.hostile.limits import within
 from tests.faults.processes import times

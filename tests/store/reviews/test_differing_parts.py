@@ -8,7 +8,7 @@ import pytest
 
 from fcreview.model.decision import decide, fold
 from fcreview.model.verdict import Build
-from tests.store.reviews.test_opinions import event, item
+from tests.store.reviews.test_decisions import event, item
 
 FIRST = "turn:1/call:1"
 

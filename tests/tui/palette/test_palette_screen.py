@@ -19,7 +19,7 @@ from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.screens.palette import PaletteInput, PaletteScreen
 from fcreview.tui.screens.queue import QueueScreen
 from tests.tui.at_once import press, until
-from tests.tui.queue.test_queue_choosing import items, some
+from tests.tui.queue.test_queue_choices import items, some
 
 SIZE = (80, 24)
 

@@ -10,7 +10,7 @@ import pytest
 
 from fcreview.store.workspace import Own
 from fcreview.tui.queue.state import MOST, Typed
-from tests.tui.queue.test_queue_choosing import items, some
+from tests.tui.queue.test_queue_choices import items, some
 
 SIZE = (100, 24)
 

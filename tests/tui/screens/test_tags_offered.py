@@ -15,7 +15,7 @@ from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.store.factory import read, write_run
-from tests.tui.adjudication.test_adjudication_screen import adjudicating
+from tests.tui.screens.test_adjudication import adjudicating
 
 TAXONOMY = ["rule violation", "function call error"]
 

@@ -1,0 +1,141 @@
+"""The report in a real browser: opened from its file it asks for nothing and complains of nothing, and it can be read
+on a phone, on a desk and on paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fcreview.exporters.report.html import html
+from fcreview.exporters.report.sections import Bar, Page, Section, Table, TableRow, Text, table
+from tests.browser.layout_checks import fits
+from tests.chromium import Browser
+from tests.cli.conftest import Cli
+
+pytestmark = [pytest.mark.slow, pytest.mark.process]
+
+WIDTHS = (320, 390, 768, 901, 1000, 1200)
+PAPER = 680
+"""CSS pixels between the margins of A4."""
+SMALLEST = 11
+"""CSS pixels: no text may be smaller."""
+FONTS = """Math.min(...[...document.querySelectorAll('td, th, p, li')]
+    .map(each => parseFloat(getComputedStyle(each).fontSize)))"""
+LONG = "parallel_multiple_function_" * 20
+POLICY = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+
+
+@pytest.fixture
+def report(cli: Cli, two_known_runs: Path, tmp_path: Path) -> Path:
+    """With reviews, a sample and its estimate, calibration and agreement."""
+    sample = ("--run", "maple", "--name", "p", "--size", "4", "--annotators", "alice")
+    made = cli("queue", "create", two_known_runs, *sample)
+    assert made.code == 0, made.err
+    for at, item in enumerate(cli("queue", "show", two_known_runs, "p", "--json").objects[1:]):
+        for name in ("alice", "bob")[: 1 + (at == 0)]:
+            said = ("--run", "maple", "--annotator", name, "--verdict", "pass" if at % 2 else "fail")
+            assert cli("label", two_known_runs, item["id"], *said).code == 0
+    target = tmp_path / "report.html"
+    assert cli("report", two_known_runs, "--html", target).code == 0
+    return target
+
+
+def hostile(folder: Path) -> Path:
+    """Tables of every kind with words that have no end, and markup in every place."""
+    texts = [LONG, '"><img src=http://evil.example/x onerror=alert(1)>', "<script>document.title = 'evil'</script>"]
+    bars = [Bar("official", 0.5), Bar("corrected", 0.4, 0.2, 0.9)]
+    rows = [[text, text, "1,234", text, "91.2 % [85.0, 95.1]", text, text] for text in texts]
+    figures = Table(
+        [LONG, "official", "estimate", "over"],
+        [
+            TableRow([LONG, "99.99 %", "79.45 % [71.90 %, 85.60 %], 1,000 drawn", LONG], level, bars)
+            for level in range(5)
+        ],
+        frozenset({1, 2}),
+    )
+    numbers = table(["", "people: pass", "people: fail"], [[LONG, "1,000", "2"]], (1, 2))
+    heads = [*texts, "chosen", "value", "why", "question"]
+    blocks = [Text(LONG), figures, numbers, table(heads, rows, (2, 4))]
+    target = folder / "hostile.html"
+    target.write_text(html(Page(LONG, texts, [Section(LONG, blocks, [Section(texts[1], blocks)])])))
+    return target
+
+
+def test_it_asks_for_nothing_but_itself_and_complains_of_nothing(
+    browser: Browser, report: Path, tmp_path: Path
+) -> None:
+    for page in (report, hostile(tmp_path)):
+        seen = browser.open(page)
+        assert (seen.requests, seen.complaints) == ([page.as_uri()], [])
+        assert browser.value("document.scripts.length + document.images.length") == 0
+        assert browser.value("document.querySelectorAll('table').length") > 3
+        assert browser.value("document.title") != "evil"
+
+
+def test_the_browser_of_these_tests_sees_what_is_wrong(browser: Browser, report: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.html"
+    picture = '<body><img src="there.png"><div style="width: 2000px">x</div>'
+    bad.write_text(report.read_text().replace("<body>", picture))
+    assert browser.open(bad).complaints, "what the page forbids itself is told"
+    assert POLICY in report.read_text()
+    bad.write_text(bad.read_text().replace(POLICY, ""))
+    assert browser.open(bad).requests == [bad.as_uri(), (tmp_path / "there.png").as_uri()]
+    browser.look(390, phone=True)
+    assert not fits(browser, 390)
+
+
+def test_nothing_is_wider_than_the_window(browser: Browser, report: Path, tmp_path: Path) -> None:
+    for page in (report, hostile(tmp_path)):
+        browser.open(page)
+        for width in WIDTHS:
+            browser.look(width, phone=width < 500)
+            assert fits(browser, width), (page.name, width)
+            assert browser.value(FONTS) >= SMALLEST
+
+
+def test_on_a_phone_rows_are_cards_and_few_numbers_stay_a_table(browser: Browser, report: Path) -> None:
+    browser.open(report)
+    browser.look(390, phone=True)
+    shown = "getComputedStyle(document.querySelector('{}')).display"
+    assert browser.value(shown.format(".figures tbody td")) == "block"
+    assert browser.value(shown.format(".numbers tbody td")) == "table-cell"
+    browser.look(1200)
+    assert browser.value(shown.format(".figures tbody td")) == "table-cell"
+
+
+def test_on_a_phone_every_table_has_its_name(browser: Browser, report: Path) -> None:
+    """Tables of one section stand below each other there: without it nobody knows where the next one begins."""
+    browser.open(report)
+    browser.look(390, phone=True)
+    names = """[...document.querySelectorAll('table.figures')].map(table => {
+        const head = table.querySelector('th'), box = head.getBoundingClientRect();
+        return [head.textContent, box.width > 100 && box.height > 10 && box.left >= 0];
+    })"""
+    found = browser.value(names)
+    assert {"accuracy", "bfcl V4 en"} <= {name for name, _ in found}
+    assert all(there for _, there in found), found
+
+
+def test_numbers_are_never_broken(browser: Browser, report: Path) -> None:
+    """But before an interval: a number takes the height of one line."""
+    lines = """[...document.querySelectorAll('td.right')].filter(each => !each.textContent.includes('['))
+        .filter(each => { const text = document.createRange(); text.selectNodeContents(each);
+                          return new Set([...text.getClientRects()].map(one => Math.round(one.top))).size > 1 })
+        .map(each => each.textContent)"""
+    browser.open(report)
+    for width in (390, 901, 1200):
+        browser.look(width, phone=width < 500)
+        assert browser.value(lines) == []
+
+
+def test_it_prints_on_paper(browser: Browser, report: Path, tmp_path: Path) -> None:
+    for page in (report, hostile(tmp_path)):
+        browser.open(page)
+        browser.look(PAPER, media="print")
+        assert fits(browser, PAPER), "else the printer would shrink it"
+        assert browser.value("getComputedStyle(document.querySelector('nav')).display") == "none"
+        assert browser.value("getComputedStyle(document.querySelector('tbody tr')).breakInside") == "avoid"
+        browser.look(1200)
+        paper = browser.pdf()
+        assert paper.startswith(b"%PDF-") and paper.count(b"/Type /Page\n") > 1

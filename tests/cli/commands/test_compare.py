@@ -1,0 +1,127 @@
+"""`fcreview compare` on small runs: what it counts, how it is asked, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fcreview.cli.commands.compare import print_items
+from fcreview.stats.run_matrix import matrix
+from tests.cli.conftest import ANSWERS, ERRORS, Cli, write_two
+from tests.stats.comparison_cases import run
+
+
+@pytest.mark.sweep
+def test_two_runs_as_json(cli: Cli, two_known_runs: Path) -> None:
+    """`maple` passes one of six items, `birch` all."""
+    done = cli("compare", two_known_runs, "maple", "birch", "--json")
+    assert done.code == 0, done.err
+    overall, *rest = done.objects
+    assert {name: overall[name] for name in ("kind", "of", "n", "both_pass", "both_fail", "only_a", "only_b")} == {
+        "kind": "overall", "of": 6, "n": 6, "both_pass": 1, "both_fail": 0, "only_a": 0, "only_b": 5,
+    }  # fmt: skip
+    assert (overall["a"]["model"], overall["b"]["model"], overall["a"]["source"]) == ("maple", "birch", "official")
+    assert overall["p"] == 2 / 32
+    assert overall["difference"] == pytest.approx(-5 / 6)
+    assert -1 <= overall["low"] < -5 / 6 < overall["high"] < 0
+    assert (overall["method"], overall["test"]) == ("tango", "mcnemar exact")
+    assert [each["category"] for each in rest if each["kind"] == "category"] == ["simple_python"]
+    flips = {each["id"]: each for each in rest if each["kind"] == "flip"}
+    assert flips.keys() == {f"simple_python_{at}" for at in ERRORS}
+    flip = flips["simple_python_1"]
+    assert (flip["passes"], flip["a"]["verdict"], flip["b"]["verdict"]) == ("b", False, True)
+    assert flip["a"]["first_difference"] == 'city "Rome" (golden "Oslo")'
+    assert flip["cause"] == 'A: city "Rome" (golden "Oslo")'
+
+
+def test_two_runs_as_text(cli: Cli, two_known_runs: Path, raw: tuple[str, ...]) -> None:
+    out = cli("compare", two_known_runs, "1", "2", "--limit", "3").out
+    assert "A  run 1  birch  (official)" in out
+    assert "100.0 %" in out and "16.7 %" in out
+    assert "Tango 1998" in out and "McNemar" in out
+    assert 'B: city "Rome" (golden "Oslo")' in out
+    assert "… 2 more: --limit 5" in out
+    whole = cli("compare", two_known_runs, "1", "2").out
+    assert not any(char in whole for char in raw)
+    assert "[bold red]x[/]" in whole
+
+
+def test_official_against_rule_of_one_run(cli: Cli, tmp_path: Path) -> None:
+    """The score file fails an item that the rules pass."""
+    root = tmp_path / "runs"
+    write_two(root)
+    score = next((root / "score" / "birch").rglob("*.json"))
+    entry = {"id": "simple_python_2", "valid": False, "error": ["no"], "error_type": "value_error:string"}
+    head = {"accuracy": 5 / 6, "correct_count": 5, "total_count": len(ANSWERS)}
+    score.write_text("".join(json.dumps(each) + "\n" for each in (head, entry)))
+    done = cli("compare", root, "birch", "birch", "--source", "official", "--against", "rule", "--json")
+    assert done.code == 0, done.err
+    overall, *rest = done.objects
+    assert (overall["only_a"], overall["only_b"], overall["both_pass"]) == (0, 1, 5)
+    (flip,) = [each for each in rest if each["kind"] == "flip"]
+    assert (flip["id"], flip["same_prediction"], flip["golden_differs"]) == ("simple_python_2", True, False)
+    assert flip["cause"] == "same prediction; A: value_error:string, no"
+
+
+@pytest.mark.sweep
+def test_a_review_counts_for_effective_verdicts_only(cli: Cli, two_known_runs: Path) -> None:
+    said = cli("label", two_known_runs, "simple_python_1", "--run", "maple", "--verdict", "pass")
+    assert said.code == 0, said.err
+
+    def only_b(source: str) -> object:
+        return cli("compare", two_known_runs, "maple", "birch", "--source", source, "--json").objects[0]["only_b"]
+
+    assert (only_b("official"), only_b("rule"), only_b("effective")) == (5, 5, 4)
+
+
+def test_a_filter_chooses_the_items(cli: Cli, two_known_runs: Path) -> None:
+    done = cli("compare", two_known_runs, "1", "2", "--where", "id:simple_python_1", "--json")
+    assert done.objects[0]["n"] == 1
+
+
+def test_all_runs_as_a_matrix(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
+    done = cli("compare", two_known_runs, "1", "2", "1", "--json")
+    runs = [each for each in done.objects if each["kind"] == "run"]
+    items = [each for each in done.objects if each["kind"] == "item"]
+    assert [(each["rank"], each["model"], each["rate"]) for each in runs] == [(1, "birch", 1.0), (2, "maple", 1 / 6)]
+    assert [each["passing"] for each in items] == [1, 1, 1, 1, 1, 2]
+    assert items[0]["verdicts"] == {"1": True, "2": False}
+
+
+def test_the_matrix_as_text(cli: Cli, two_known_runs: Path) -> None:
+    out = cli("compare", two_known_runs, "1", "2", "2").out
+    assert "ranked over the 6 items on which every run has a verdict" in out
+    assert "✓✗" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "why"),
+    [
+        (["maple", "birch", "--source", "judge"], 2, "no source 'judge'"),
+        (["maple", "maple"], 2, "the same verdicts on both sides"),
+        (["maple"], 1, "only one run"),
+        (["maple", "oak"], 1, "run 'oak' is none of the runs here"),
+        (["1", "2", "1", "--against", "rule"], 2, "--against is for two runs"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(
+    cli: Cli, two_known_runs: Path, arguments: list[str], code: int, why: str
+) -> None:
+    done = cli("compare", two_known_runs, *arguments)
+    assert done.code == code
+    assert why in done.err
+    assert done.out == ""
+
+
+@pytest.mark.parametrize(("runs", "marks"), [(60, 60), (61, 40), (300, 40)])
+def test_of_many_runs_the_best_and_the_weakest_have_their_marks(
+    capsys: pytest.CaptureFixture[str], runs: int, marks: int
+) -> None:
+    found = matrix([run("F" if at % 3 else "P") for at in range(runs)])
+    print_items("hardest items first", found.items, 5)
+    heading, _, item = capsys.readouterr().out.split("\n")[1:4]
+    assert item.count("✓") + item.count("✗") == marks
+    assert item.split()[-1].endswith("✗") and ("✓ … ✗" in item) == (marks < runs)
+    assert ("20 best and 20 weakest" in heading) == (marks < runs)

@@ -1,0 +1,147 @@
+"""`fcreview report --html` and `--markdown`: the whole report, of benchmarks of every kind and of hostile runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.exporters.report.page_reader import read
+
+
+@pytest.mark.sweep
+def test_the_page_holds_the_whole_report(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
+    target = tmp_path / "report.html"
+    for name, verdict in (("alice", "pass"), ("bob", "fail")):
+        said = cli(
+            "label", two_known_runs, "simple_python_1", "--run", "maple", "--verdict", verdict, "--annotator", name
+        )
+        assert said.code == 0, said.err
+    made = cli("queue", "create", two_known_runs, "--name", "pilot", "--size", "4", "--annotators", "alice,bob")
+    assert made.code == 0, made.err
+    done = cli("report", two_known_runs, "--html", target)
+    assert (done.code, done.out) == (0, ""), done.err
+    found = read(target.read_text())
+    assert found.faults == []
+    titles = ("Items that pass", "Figures")
+    titles += ("Why items fail", "How far annotators agree", "How far reviewing is", "How items were chosen")
+    assert set(titles) <= set(found.texts)
+    assert {"run 1: birch", "run 2: maple", "simple_python_2", 'city "Paris" (golden "Oslo")', "pilot"} <= set(
+        found.texts
+    )
+    assert {"value_error:string", "16.67 %", "100.00 %", "alice, bob", "4 of 12"} <= set(found.texts)
+    assert any(label.startswith("official 16.7 %") for label in found.labels)
+
+
+def test_a_hostile_run_is_shown_as_text(cli: Cli, hostile_run: Path, tmp_path: Path, raw: tuple[str, ...]) -> None:
+    assert cli("report", hostile_run, "--html", tmp_path / "report.html").code == 0
+    text = (tmp_path / "report.html").read_text()
+    assert read(text).faults == []
+    assert not any(char in text for char in raw)
+    done = cli("report", hostile_run, "--markdown")
+    assert done.code == 0
+    assert not any(char in done.out for char in raw)
+
+
+@pytest.mark.sweep
+@pytest.mark.slow
+def test_every_benchmark_has_a_page(cli: Cli, samples: Path, tmp_path: Path) -> None:
+    done = cli("report", samples, "--workspace", tmp_path / "ws", "--html", tmp_path / "report.html")
+    assert done.code == 0, done.err
+    found = read((tmp_path / "report.html").read_text())
+    assert found.faults == []
+    assert {"result.xlsx", "Args_Acc"} <= set(found.texts)
+    assert any(text.startswith("together: ") for text in found.texts)
+
+
+def test_one_run_alone(cli: Cli, two_known_runs: Path) -> None:
+    out = cli("report", two_known_runs, "--run", "2", "--markdown").out
+    assert "### run 2: maple" in out
+    assert "birch" not in out
+    assert "Items that pass" not in out, "there is nothing to lay it beside"
+    assert "5 items failing" in out
+
+
+@pytest.mark.sweep
+def test_estimates_stand_where_a_sample_was_drawn(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
+    """What `fcreview estimate` says, with its interval on the bar."""
+
+    def page() -> list[str]:
+        assert cli("report", two_known_runs, "--html", tmp_path / "report.html").code == 0
+        found = read((tmp_path / "report.html").read_text())
+        assert found.faults == []
+        return [*found.texts, *found.labels]
+
+    assert "estimate [95 %]" not in page()
+    drawn = ("--name", "pilot", "--run", "maple", "--size", "4", "--annotators", "alice")
+    assert cli("queue", "create", two_known_runs, *drawn).code == 0
+    for item in cli("queue", "show", two_known_runs, "pilot", "--json").objects[1:]:
+        said = ("--run", "maple", "--verdict", "pass", "--annotator", "alice")
+        assert cli("label", two_known_runs, item["id"], *said).code == 0
+    estimated = [each for each in cli("estimate", two_known_runs, "--json").objects if each["low"] is not None]
+    assert estimated
+    texts = page()
+    assert "estimate [95 %]" in texts
+    for each in estimated:
+        low, high = (f"{100 * each[end]:.1f}" for end in ("low", "high"))
+        assert any(f"corrected {100 * each['corrected']:.1f} % from {low} to {high}" in text for text in texts), each
+    assert sum(text.endswith(", 4 drawn") for text in texts) == len(estimated)
+
+
+def test_suspects_are_those_of_the_command(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
+    listed = [each for each in cli("suspects", two_known_runs, "--json").objects if each["reasons"]]
+    assert listed
+    assert cli("report", two_known_runs, "--html", tmp_path / "report.html").code == 0
+    texts = read((tmp_path / "report.html").read_text()).texts
+    assert "Golden answers that look wrong" in texts
+    said = [text for text in texts if "with a reason to doubt the golden answer" in text]
+    assert [text.split(" ")[0] for text in said] == [str(len(listed))]
+    for each in listed:
+        assert any(text.startswith(each["reasons"][0]) for text in texts), each
+
+
+@pytest.mark.sweep
+def test_calibration_is_that_of_the_command(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
+    for at, verdict in enumerate(("pass", "fail", "fail", "pass")):
+        said = ("--run", "maple", "--verdict", verdict, "--annotator", "alice")
+        assert cli("label", two_known_runs, f"simple_python_{at}", *said).code == 0
+    figures = [
+        each for each in cli("calibrate", two_known_runs, "--by", "overall", "--json").objects if "rates" in each
+    ]
+    assert {each["source"] for each in figures} == {"official", "rule"}
+    assert cli("report", two_known_runs, "--html", tmp_path / "report.html").code == 0
+    found = read((tmp_path / "report.html").read_text())
+    assert found.faults == []
+    assert "How far automatic verdicts can be believed" in found.texts
+    assert any(text.startswith("chosen by hand: these figures are of these cases only") for text in found.texts)
+    for each in figures:
+        listed = found.texts.index(f"{each['source']} · correct")  # among the contents
+        at = found.texts.index(f"{each['source']} · correct", listed + 1)
+        assert found.texts[at + 1] == "4 verdicts on what people settled; how the items were chosen: by hand."
+        rates = {rate["metric"]: rate for rate in each["rates"]}
+        low, high = (f"{100 * rates['agreement'][end]:.1f}" for end in ("low", "high"))
+        assert f"[{low}, {high}]" in found.texts[at : at + 60]
+
+
+def test_what_people_settled_is_failing_no_more(cli: Cli, two_known_runs: Path) -> None:
+    assert cli("label", two_known_runs, "simple_python_1", "--run", "maple", "--verdict", "pass").code == 0
+    assert "4 items failing" in cli("report", two_known_runs, "--markdown").out
+
+
+def test_one_form_at_a_time(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
+    for forms in (
+        ["--markdown", "--json"],
+        ["--html", tmp_path / "x", "--json"],
+        ["--html", tmp_path / "x", "--markdown"],
+    ):
+        done = cli("report", two_known_runs, *forms)
+        assert (done.code, done.out) == (2, "")
+        assert "choose one" in done.err
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_place_that_cannot_be_written_to_is_said(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
+    done = cli("report", two_known_runs, "--html", tmp_path)
+    assert done.code == 1
+    assert "is a folder" in done.err

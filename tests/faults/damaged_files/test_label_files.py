@@ -1,0 +1,116 @@
+"""Files of labels that say anything: taken in whole or not at all, and told; what was taken in breaks no command."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fcreview.store.reviews.journal_reader import read_journals
+from fcreview.store.workspace import find_workspace
+from tests.commands import in_this_process
+from tests.faults.damaged_files.damage import spoilt
+from tests.faults.hostile.exercise import harmful
+from tests.faults.hostile.limits import within
+from tests.faults.processes import times
+
+ITEMS = ["normal_single_turn_single_function_2", "normal_atom_list_0", "special_incomplete_1"]
+WRITTEN = {"value": "fail", "fault": "model", "tags": ["unit"], "note": "why", "target": "item", "criterion": "correct"}
+WAYS = {
+    "jsonl": ["import-labels", "PLACE", "FILE", "--annotator", "carol", "--said-by", "alice"],
+    "labelstudio": [
+        "import-labels",
+        "PLACE",
+        "FILE",
+        "--format",
+        "labelstudio",
+        "--annotator",
+        "carol",
+        "--said-by",
+        "alice",
+    ],
+    "from": ["label", "PLACE", "--from", "FILE", "--run", "1", "--annotator", "carol"],
+    "adjudicated": ["label", "PLACE", "--from", "FILE", "--run", "1", "--annotator", "carol", "--adjudicate"],
+}
+AFTER = [
+    ["items", "PLACE", "--json"], ["show", "PLACE", ITEMS[0], "--run", "1"], ["audit", "PLACE", ITEMS[0], "--run", "1"],
+    ["agreement", "PLACE"], ["adjudicate", "PLACE"], ["calibrate", "PLACE"], ["export", "PLACE"], ["report", "PLACE"],
+    ["export", "PLACE", "--format", "csv", "-o", os.devnull], ["doctor", "PLACE"],
+]  # fmt: skip
+
+
+def _put_back(before: Path, reviews: Path) -> None:
+    shutil.rmtree(reviews)
+    shutil.copytree(before, reviews)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_of_labels_may_say_anything(sample: Path, tmp_path: Path, environ: dict[str, str], way: str) -> None:
+    kind = "labelstudio" if way == "labelstudio" else "jsonl"
+    template, file = tmp_path / f"template.{kind}", tmp_path / f"labels.{kind}"
+
+    def run(*words: str | Path, codes: tuple[int, ...] = (0,)) -> int:
+        with within(60):
+            done = in_this_process(
+                [{"PLACE": sample, "FILE": file}.get(str(each), each) for each in words], tmp_path, environ
+            )
+        assert done.code in codes, (words, done.err)
+        assert "internal error" not in done.err, (words, done.err)
+        assert not harmful(done.err), (words, done.err)
+        assert not [char for char in harmful(done.out) if words[0] != "export" or len(char) == 1], words
+        return done.code
+
+    for item in ITEMS:
+        said = ["--verdict", "fail", "--fault", "model", "--tag", "unit", "--note", "why", "--annotator", "alice"]
+        run("label", sample, item, "--run", "1", *said)
+    if kind == way:
+        run("export", sample, "--format", kind, "-o", template)
+    else:
+        template.write_text("".join(json.dumps({"id": item, **WRITTEN}) + "\n" for item in ITEMS))
+    reviews = sample / ".fcreview" / "reviews"
+    shutil.copytree(reviews, tmp_path / "reviews")
+    before = {each.name: each.read_bytes() for each in reviews.glob("*.jsonl")}
+    chance = random.Random(seed := random.randrange(1 << 30))
+    shutil.copyfile(template, file)
+    run(*WAYS[way])
+    _put_back(tmp_path / "reviews", reviews)
+    taken = 0
+    ways = [each for each in itertools.islice(spoilt(template, chance), times(4, 150)) if "pipe" not in each[0]]
+    for name, spoil in ways:  # a pipe that a person names may be meant: `<(jq ... labels.jsonl)`
+        print(f"{way}: {seed} {name}", flush=True)
+        shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink(missing_ok=True)
+        shutil.copyfile(template, file)
+        spoil(file)
+        if run(*WAYS[way], codes=(0, 1, 2)):
+            assert {each.name: each.read_bytes() for each in reviews.glob("*.jsonl")} == before, "all or nothing"
+            continue
+        taken += 1
+        assert read_journals(find_workspace(sample, create=False))[1] == []
+        for words in chance.sample(AFTER, 3):
+            run(*words)
+        _put_back(tmp_path / "reviews", reviews)
+    print(f"{way}: {len(ways)} files, {taken} taken in")
+
+
+@pytest.mark.parametrize(
+    "words", [["import-labels", "PLACE", "FILE", "--annotator", "a"], ["label", "PLACE", "--from", "FILE"]]
+)
+def test_more_than_can_be_taken_in_is_told(
+    sample: Path, tmp_path: Path, environ: dict[str, str], words: list[str]
+) -> None:
+    """A device that never ends, a file with a hole of a thousand gigabytes."""
+    with (tmp_path / "holed").open("wb") as file:
+        file.truncate(1 << 40)
+    for name in ("/dev/zero", tmp_path / "holed"):
+        with within(60):
+            done = in_this_process(
+                [{"PLACE": sample, "FILE": name}.get(each, each) for each in words], tmp_path, environ
+            )
+        assert done.code == 1
+        assert "more than 1,073,741,824 bytes" in done.err

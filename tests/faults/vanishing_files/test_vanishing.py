@@ -1,0 +1,101 @@
+"""Files of a run that go or change while it is imported: that is told, and the next import has it right."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.store.importing import workers
+from tests.commands import Done, in_this_process
+from tests.faults.hostile.limits import within
+from tests.faults.processes import times
+from tests.faults.vanishing_files.vanishing import KINDS, at_time, forbidden, grown, of_other_bytes, replaced
+
+ROOT = Path(__file__).resolve().parents[3]
+BENCHMARKS = ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench"]
+WHAT = "FROM items SELECT * EXCLUDE (item, run, seq) ORDER BY id, file, line, category"
+STAYS = [replaced, forbidden, grown]
+"""After these there is still a file to be read."""
+
+
+def check(done: Done) -> None:
+    assert done.code in (0, 1), done.err
+    for text in ("Traceback", "internal error"):
+        assert text not in done.err + done.out, done.err + done.out
+    if done.code:
+        assert len(done.err.splitlines()) <= 3, done.err
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_what_goes_in_the_middle_of_an_import_is_told_and_had_right_the_next_time(
+    tmp_path: Path, environ: dict[str, str], benchmark: str
+) -> None:
+    source, place = ROOT / "sample_runs" / benchmark, tmp_path / "runs"
+
+    def items() -> list[dict[str, Any]]:
+        with within(60):
+            return in_this_process(["sql", place, WHAT, "--json"], tmp_path, environ).objects
+
+    def restore() -> None:
+        for each in place.iterdir() if place.is_dir() else ():
+            if each.name != ".fcreview":
+                shutil.rmtree(each) if each.is_dir() else each.unlink()
+        shutil.copytree(source, place, dirs_exist_ok=True)
+
+    restore()
+    with at_time(place, None) as watch:
+        assert in_this_process(["import", place], tmp_path, environ).code == 0
+    usual, often = items(), len(watch.asked)
+    every = [(number, kind) for number in range(often) for kind in KINDS]
+    cases = random.sample(every, min(times(2, 100), len(every)))
+    for number, kind in cases:
+        shutil.rmtree(place, ignore_errors=True)
+        restore()
+        print(f"{benchmark}: {number} of {often}, {kind.__name__}", flush=True)
+        with within(60), at_time(place, number, kind):
+            done = in_this_process(["import", place, "--json"], tmp_path, environ)
+        check(done)
+        if place.is_dir():
+            with within(60):
+                check(in_this_process(["report", place], tmp_path, environ))
+        if kind in STAYS:
+            then = items()
+            shutil.rmtree(place / ".fcreview", ignore_errors=True)
+            assert then == items(), "what was read is what lies there now"
+        restore()
+        again = items()
+        assert [row for row in again if row in usual] == usual, "all is as it was"
+        more = {row["id"] for row in again if row not in usual}
+        assert not more or kind is of_other_bytes, more  # then it may have been another run for a while, which stays
+    print(f"{benchmark}: {len(cases)} of {len(every)} moments and kinds")
+
+
+@pytest.mark.sweep
+def test_a_dataset_that_only_the_second_run_could_not_read_is_read_again(
+    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both runs share the file; it is back, with the very time and size that it had."""
+    place = shutil.copytree(ROOT / "sample_runs" / "bfcl", tmp_path / "runs")
+    file, away = place / "data" / "BFCL_v4_simple_python.json", tmp_path / "away.json"
+    real, read = workers.read_one, []
+
+    def read_one(*of: Any) -> Any:
+        read.append(of)
+        if len(read) == 2:
+            file.rename(away)
+        return real(*of)
+
+    monkeypatch.setattr(workers, "read_one", read_one)
+    assert in_this_process(["import", place], tmp_path, environ).code == 0
+    monkeypatch.undo()
+    away.rename(file)
+    rows = in_this_process(["items", place, "--json"], tmp_path, environ).objects
+    known = [row["n_golden"] for row in rows if row["category"] == "simple_python"]
+    assert len(read) == 2
+    assert len(known) > 8
+    assert all(known)

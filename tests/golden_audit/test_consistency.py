@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fcreview.golden_audit.case import Reason
+from fcreview.golden_audit.consistency import document as checked
+from fcreview.golden_audit.facts import MISSING, default_in, read_document
+from fcreview.golden_audit.formats import formats
+from fcreview.model.item import Call
+from tests.golden_audit.cases import OPTIONAL, Said, case, document, golden, of_kind, seen
+
+
+def found(wanted: list[Call], *documents: dict[str, Any]) -> list[Reason]:
+    of = seen(case(wanted, documents))
+    return [*checked(of), *formats(of)]
+
+
+def kinds(values: list[Any], parameter: Any, *, required: bool = False) -> list[tuple[str, float]]:
+    of = found([golden(x=values)], document(x=parameter, required=["x"] if required else []))
+    return [(reason.kind, reason.strength) for reason in of]
+
+
+@pytest.mark.parametrize(
+    ("description", "default"),
+    [
+        ("The unit. Default is 'km'.", "km"),
+        ("Default: 10", "10"),
+        ("defaults to True.", "True"),
+        ("Unit (default 'celsius')", "celsius"),
+        ("Traits, default is ['a', 'b'].", "['a', 'b']"),
+        ("The region. Default United States", "United States"),
+        ("default is 'Homo sapiens' (Humans).", "Homo sapiens"),
+        ("The significance level. Default is 0.05.", "0.05"),
+        ("Uses the default route.", MISSING),
+        ("Default is 8.99e9.", "8.99e9"),
+        ("Default is zero.", "0"),
+        ("Default value is approximately 9.81 m/s^2, earth's gravity.", "9.81"),
+        ("Default is 5 years.", "5"),
+        ("Defaults to square meters.", "square meters"),
+        ("Default to be 'brain'.", "brain"),
+        ("Default is latest year if not specified.", "latest year"),
+        ("Default to not use it if not specified.", MISSING),
+        ("If omitted, default to exchange rate of 1 unit source currency.", MISSING),
+        ("Default is empty array.", MISSING),
+        ("The unit.", MISSING),
+        ("Default is None.", MISSING),
+    ],
+)
+def test_defaults_are_read_from_descriptions(description: str, default: Any) -> None:
+    assert default_in(description) == default
+
+
+@pytest.mark.parametrize("default", [{"default": 5}, {"description": "Default is 5."}])
+def test_demanding_the_default_of_an_optional_argument_is_suspect(default: dict[str, Any]) -> None:
+    parameter = {"type": "integer", **default}
+    assert kinds([5], parameter) == [("default", 1.0)]
+    assert kinds([5, OPTIONAL], parameter) == []
+    assert kinds([6], parameter) == []
+    assert kinds([5], parameter, required=True) == []
+
+
+def test_leaving_out_and_the_default_must_be_accepted_alike() -> None:
+    metres = {"type": "string", "description": "Default is 'm'."}
+    assert kinds(["cm", OPTIONAL], metres) == [("left out", 1.0)]
+    assert kinds(["m", OPTIONAL], metres) == []
+    assert kinds(["cm", "meters", OPTIONAL], metres) == []
+    assert kinds([OPTIONAL], metres) == [("left out", 0.5)]
+    assert kinds(["cm", OPTIONAL], {"type": "string"}) == []
+
+
+def test_a_default_is_not_demanded_if_an_answer_without_it_passes() -> None:
+    made = case([golden(x=[5])], [document(x={"type": "integer", "default": 5})], [Said([0], {}, passed=True)])
+    assert checked(seen(made)) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "parameter", "strength"),
+    [
+        (["67813"], {"type": "array", "items": {"type": "string"}}, 1.0),
+        ([["a"]], {"type": "array", "items": {"type": "integer"}}, 1.0),
+        (["no"], {"type": "boolean"}, 1.0),
+        ([0.5], {"type": "integer"}, 1.0),
+        (["b"], {"type": "string", "enum": ["a"]}, 1.0),
+        (["a", "b"], {"type": "string", "enum": ["a"]}, 0.5),
+        (["March 1"], {"type": "string", "description": "Format: yyyy-mm-dd."}, 1.0),
+        (["Oslo"], {"type": "string", "description": "In the format City, State."}, 0.5),
+    ],
+)
+def test_a_value_against_the_document_is_suspect(values: list[Any], parameter: Any, strength: float) -> None:
+    assert kinds(values, parameter) == [("contract", strength)]
+
+
+@pytest.mark.parametrize(
+    ("values", "parameter"),
+    [
+        ([5], {"type": "float"}),
+        ([5.0], {"type": "integer"}),
+        ([["a"]], {"type": "array", "items": {"type": "string"}}),
+        (["a"], {"type": "string", "enum": ["a"]}),
+        ([{"a": 1}], {"type": "dict"}),
+        ([None], {"type": "integer"}),
+        (["myItems"], {"type": "array"}),
+        (["2023-03-01", "March 1"], {"type": "string", "description": "Format: yyyy-mm-dd."}),
+        (["any"], {"type": "string", "description": "yyyy-mm-dd, or any"}),
+        ([5], {"type": "any"}),
+        ([5], {}),
+    ],
+)
+def test_a_value_as_documented_is_not(values: list[Any], parameter: Any) -> None:
+    assert kinds(values, parameter) == []
+
+
+def test_functions_and_arguments_that_have_no_document_are_suspect() -> None:
+    (unknown,) = found([golden("other", x=["a"])], document(x=""))
+    assert unknown.text == "golden calls other, of which there is no document"
+    (extra,) = found([golden(y=["a"])], document(x=""))
+    assert extra.text == "the document of convert has no y, golden has"
+    (missing,) = found([golden()], document(x="", required=["x"]))
+    assert missing.text == "golden leaves out x of convert, which is required"
+    assert found([golden("a_b 2", x=["a"])], document("a.b", x="")) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["3x^2"], ["notation"]),
+        (["2**x^2"], ["notation"]),
+        (["3x^2", "3x**2"], []),
+        (["3x**2"], []),
+        (["m^2"], []),
+        (["San Francisco, CA", "San Francisco", "CA"], ["loose"]),
+        (["San Francisco, CA", "San Francisco"], []),
+        (["New York, NY", "New York", "NY"], []),
+        (["'Golden Gate"], ["loose"]),
+        (['"detailed"'], ["loose"]),
+        (["Oslo "], ["loose"]),
+        (["the driver's seat"], []),
+    ],
+)
+def test_one_sided_notations_and_damaged_texts_are_suspect(values: list[str], kind: list[str]) -> None:
+    assert [name for name, _ in kinds(values, "A text.")] == kind
+
+
+def test_documents_of_other_shapes_are_read_and_broken_ones_left_out() -> None:
+    tool = {"type": "function", "function": document("f", x={"type": "integer"})}
+    assert read_document(tool).parameters["x"].kind == "integer"
+    schema = {"name": "f", "inputSchema": {"json": {"properties": {"x": {"type": ["a"]}, "y": 3}, "required": "x"}}}
+    assert list(read_document(schema).parameters) == ["x"]
+    for broken in ({}, {"parameters": []}, {"name": 3, "parameters": {"properties": None}}):
+        assert not read_document(broken).stated
+    assert of_kind(found([golden(x=["a"])], {"name": "convert"}), "contract") == []

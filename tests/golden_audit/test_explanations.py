@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fcreview.golden_audit.consistency import Siblings, explained
+from tests.golden_audit.cases import Said, case, document, golden, nothing_else, seen
+
+DOCUMENT = document(
+    unit="Unit, default is 'km'.", place="Where.", amount={"type": "float"}, round={"type": "integer", "default": 2}
+)
+
+
+def why(wanted: dict[str, list[Any]], given: dict[str, Any], siblings: Siblings | None = None) -> str:
+    made = case([golden(**wanted)], [DOCUMENT], [Said([0, 2], given)])
+    return " ".join(reason.text for reason in explained(seen(made), siblings or nothing_else()))
+
+
+@pytest.mark.parametrize(
+    ("accepted", "given", "word"),
+    [
+        ("x^2 + 1", "x**2+1", "same formula"),
+        ("3x^2", "3 * x ** 2", "same formula"),
+        ("lambda x: x**2", "x^2", "same formula"),
+        ("San Francisco, CA", "CA", "short for"),
+        ("San Francisco, CA", "San Francisco", "short for"),
+        ("New York City", "NYC", "short for"),
+        ("kilometers", "km", "same unit"),
+        ("2020-01-31", "January 31, 2020", "same day"),
+        ("2020-01-31", "01/31/2020", "same day"),
+        ("Café", "cafe", "only case, blanks or marks"),
+        ("prediction", "predictions", "same words in another form"),
+        (5, "5", "same number"),
+        ("5,000", "5000.0", "same number"),
+        (0.05, 5, "in percent"),
+        ([1.0, 2.0], [1, 2], "whole or with a fraction"),
+        (["a", "b"], ["b", "a"], "another order"),
+        (["a"], "a", "in a list or bare"),
+        (True, "true", "as a text"),
+    ],
+)
+def test_a_notation_that_explains_a_failure_is_told(accepted: Any, given: Any, word: str) -> None:
+    assert word in why({"place": [accepted]}, {"place": given})
+
+
+@pytest.mark.parametrize(
+    ("accepted", "given"),
+    [("Rome", "Oslo"), (5, 6), ("x^2", "x^3"), ("2020-01-31", "2020-02-01"), ("km", "mile"), ([1, 2], [1, 3]), (0, 1)],
+)
+def test_another_value_is_not_explained(accepted: Any, given: Any) -> None:
+    assert why({"place": [accepted]}, {"place": given}) == ""
+
+
+def test_a_default_left_out_or_given_explains_a_failure() -> None:
+    assert "default" in why({"unit": ["km"]}, {})
+    assert "default" in why({"place": ["Oslo"]}, {"place": "Oslo", "round": 2})
+    assert why({"unit": ["mile"]}, {}) == ""
+    assert why({"place": ["Oslo"]}, {"place": "Oslo", "round": 3}) == ""
+
+
+def test_an_answer_with_one_real_difference_is_not_explained() -> None:
+    assert why({"unit": ["km"], "place": ["Oslo"]}, {"place": "Rome"}) == ""
+
+
+def test_a_value_accepted_elsewhere_for_the_same_argument_explains_a_failure() -> None:
+    other = case([golden(place=["the Bay", "Frisco"])], [DOCUMENT], number=7)
+    assert "in simple_7" in why({"place": ["the Bay"]}, {"place": "Frisco"}, Siblings([other]))
+    assert why({"unit": ["the Bay"]}, {"unit": "Frisco"}, Siblings([other])) == ""

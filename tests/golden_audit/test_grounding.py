@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fcreview.golden_audit.grounding import Spoken, grounding
+from tests.golden_audit.cases import OPTIONAL, case, document, golden, seen
+
+NUMBER = {"type": "float", "description": "How many."}
+
+
+def reasons(values: list[Any], question: str, parameter: Any = NUMBER) -> list[tuple[float, str]]:
+    made = case([golden(x=values)], [document(x=parameter)], question=question)
+    return [(reason.strength, reason.text) for reason in grounding(seen(made))]
+
+
+def test_a_number_that_the_question_does_not_have_is_suspect_more_so_if_it_has_another() -> None:
+    ((clear, text),) = reasons([20.0], "Fuel efficiency of 25 MPG")
+    assert clear == 1
+    assert text == "golden's x of convert, 20.0, is not in the question, which has 25 that golden does not use"
+    ((weaker, _),) = reasons([20.0], "Fuel efficiency of a car")
+    assert weaker < clear
+
+
+@pytest.mark.parametrize(
+    ("value", "question"),
+    [
+        (25, "25 MPG"),
+        (5000, "invest $5,000"),
+        (2, "in two days"),
+        (0.05, "at 5 %"),
+        (-122.4, "longitude 122.4 W"),
+        (24, "two dozen: 2 dozens"),
+        (3000000, "a 3 million house"),
+        ([1, 2, 3], "of 1, 2 and 3"),
+        (1, "nothing of the kind"),
+        (True, "nothing of the kind"),
+    ],
+)
+def test_a_number_in_another_form_is_grounded(value: Any, question: str) -> None:
+    assert reasons([value], question) == []
+
+
+def test_what_any_accepted_value_or_the_document_has_is_grounded() -> None:
+    assert reasons([20.0, 25.0], "25 MPG") == []
+    assert reasons([20.0], "25 MPG", {"type": "float", "description": "20 is usual."}) == []
+    assert reasons(["en"], "Is this nice?", {"type": "string", "enum": ["en"]}) == []
+    assert reasons([10, OPTIONAL], "any", {"type": "integer", "default": 10}) == []
+
+
+def test_a_name_that_nobody_spoke_of_is_suspect() -> None:
+    assert [clear for clear, _ in reasons(["Los Angeles"], "Three pumpkins, please.", "A place.")] == [0.5]
+    assert reasons(["Los Angeles"], "In LOS ANGELES.", "A place.") == []
+    assert reasons(["predict"], "A prediction.", "A thing.") == []
+    assert reasons(["上海市"], "上海的天气", "A place.") == []
+
+
+def test_nothing_is_said_where_the_question_is_not_all_there_is() -> None:
+    made = case([golden(x=[20.0])], [document(x=NUMBER)], question="25 MPG")
+    made.complete = False
+    assert grounding(seen(made)) == []
+    assert reasons([20.0], "  ") == []
+
+
+def test_numbers_are_read_as_people_write_them() -> None:
+    assert {1234567.0, 0.5, 12.0} <= Spoken("1,234,567 and .5 and 12").numbers
+    assert {22.0, 33.0, 42.0} <= Spoken("[22,33,42]").numbers

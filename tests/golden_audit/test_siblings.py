@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import Any
+
+from fcreview.golden_audit.case import Case
+from fcreview.golden_audit.consistency import Siblings, siblings_of
+from tests.golden_audit.cases import OPTIONAL, case, document, golden, seen
+
+DOCUMENT = document(unit="Unit.")
+
+
+def asks(number: int, values: list[Any], *, question: str = "", required: bool = False) -> Case:
+    documents = [document(unit="Unit.", required=["unit"])] if required else [DOCUMENT]
+    return case([golden(unit=values)], documents, question=question or f"Question {number}", number=number)
+
+
+def reasons(one: Case, others: list[Case]) -> list[str]:
+    return [reason.text for reason in siblings_of(seen(one), Siblings([one, *others]))]
+
+
+def test_demanding_what_others_let_be_left_out_is_suspect() -> None:
+    others = [asks(n, ["km", OPTIONAL]) for n in range(1, 5)]
+    assert reasons(asks(0, ["km"]), others) == ["golden demands unit of convert, 4 other items let it be left out"]
+    assert reasons(asks(0, ["km", OPTIONAL]), others) == []
+    assert reasons(asks(0, ["km"], required=True), others) == []
+    assert reasons(asks(0, ["km"]), others[:2]) == []
+
+
+def test_a_value_of_another_shape_than_others_have_is_suspect() -> None:
+    others = [asks(n, [["km"]]) for n in range(1, 5)]
+    (text,) = reasons(asks(0, ["km"]), others)
+    assert text == 'golden\'s unit of convert is of kind string, "km"; 4 other items have list'
+    assert reasons(asks(0, [["mile"]]), others) == []
+
+
+def test_the_same_question_with_another_answer_is_suspect() -> None:
+    other = asks(1, ["mile"], question="How far is it?")
+    assert reasons(asks(0, ["km"], question="how far is it"), [other]) == [
+        "simple_1 asks the same and has another golden answer"
+    ]
+    assert reasons(asks(0, ["Mile"], question="how far is it"), [other]) == []
+    assert reasons(asks(0, ["km"], question="How near is it?"), [other]) == []
+
+
+def test_turns_of_a_conversation_and_empty_questions_are_not_the_same_question() -> None:
+    one, other = asks(0, ["km"], question="Go on."), asks(1, ["mile"], question="Go on.")
+    one.group = other.group = "talk"
+    assert reasons(one, [other]) == []
+    assert reasons(asks(0, ["km"], question=" "), [asks(1, ["mile"], question=" ")]) == []
+
+
+def test_values_are_accepted_together_in_an_argument_of_the_same_name() -> None:
+    known = Siblings([asks(3, ["english", "en"])])
+    assert known.accepted_with("unit", ["English"], "EN") == "simple_3"
+    assert known.accepted_with("unit", ["english"], "de") is None
+    assert known.accepted_with("place", ["english"], "en") is None
+    assert known.accepted_with("unit", [5], 6) is None

@@ -1,0 +1,173 @@
+"""The AST rules on one record at a time: formats/bfcl section 6, V4 and V1."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fcreview.corrections.equivalence import parse_rule
+from fcreview.importers.bfcl.checker.evaluate import evaluate
+from fcreview.importers.bfcl.dataset import Case
+from tests.importers.bfcl.checker.cases import AREA, F, P, S, area, array, document
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "error", "argument"),
+    [
+        ("math.area", {"base": 10}, None, None),
+        ("math_area", {"base": 10, "unit": "M"}, None, None),
+        ("area", {"base": 10}, S + "wrong_func_name", None),
+        ("math.area", {"unit": "m"}, S + "missing_required", "base"),
+        ("math.area", {"base": 10, "extra": "x"}, S + "unexpected_param", "extra"),
+        ("math.area", {"base": 10, "other": 1}, S + "unexpected_param", "other"),
+        ("math.area", {"base": 11, "other": 1}, "value_error:others", "base"),
+        ("math.area", {"base": 10, "unit": "km"}, "value_error:string", "unit"),
+    ],
+)
+def test_one_call(name: str, arguments: dict[str, Any], error: str | None, argument: str | None) -> None:
+    found = area((name, arguments))
+    assert (found.error_type, found.argument) == (error, argument)
+    assert found.function == (None if error is None else "math.area")
+    assert len(found.messages) == (0 if error is None else 1)
+
+
+def test_underscores_for_dots_are_refused_in_prompt_mode() -> None:
+    found = evaluate("[math_area(base=10)]", AREA, generation="V4", category="simple_python", model="gpt-4o")
+    assert found.error_type == S + "wrong_func_name"
+
+
+def test_a_parameter_that_is_optional_in_the_document_but_not_in_the_answer() -> None:
+    case = Case("c", "simple_python", functions=[document("f", x="integer")], answer=[{"f": {"x": [1]}}])
+    found = evaluate([{"f": "{}"}], case, generation="V4", category="simple_python")
+    assert (found.error_type, found.argument) == (S + "missing_optional", "x")
+
+
+@pytest.mark.parametrize(
+    ("category", "generation", "error"),
+    [
+        ("simple_python", "V4", S + "wrong_count"),
+        ("multiple", "V4", "multiple_function_checker:wrong_count"),
+        ("live_multiple", "V4", "multiple_function_checker:wrong_count"),
+        ("parallel", "V4", P + "wrong_count"),
+        ("multiple_function", "V1", P + "wrong_count"),
+    ],
+)
+def test_wrong_count(category: str, generation: str, error: str) -> None:
+    answer: Any = {"math.area": {"base": [10]}} if generation == "V1" else [{"math.area": {"base": [10]}}]
+    case = Case("c", category, functions=[F], answer=answer)
+    assert evaluate([], case, generation=generation, category=category, model="x-FC").error_type == error
+    assert evaluate("", case, generation=generation, category=category, model="x").error_type == error
+
+
+G = document("g", ["x"], x="integer")
+PAIR = Case("parallel_0", "parallel", functions=[G], answer=[{"g": {"x": [1, 2]}}, {"g": {"x": [1]}}])
+
+
+def test_parallel_calls_match_in_any_order_and_greedily() -> None:
+    """The first golden call takes x=1 though only x=1 would do for the second one."""
+    calls = [("g", {"x": 2}), ("g", {"x": 1})]
+    assert area(*calls, category="parallel", case=PAIR).valid is True
+    found = area(*reversed(calls), category="parallel", case=PAIR)
+    assert (found.error_type, found.function, found.argument) == (P + "cannot_find_match", "g", "x")
+
+
+def test_v1_answers_number_repeated_functions() -> None:
+    answer = {"g_1": {"x": [1]}, "g_2": {"x": [2]}}
+    case = Case("p", "parallel_function", functions=[G], answer=answer)
+    result = [{"g": '{"x": 2}'}, {"g": '{"x": 1}'}]
+    assert evaluate(result, case, generation="V1", category="parallel_function").valid is True
+
+
+def test_v1_fails_a_golden_call_without_document() -> None:
+    case = Case("p", "parallel_multiple_function", functions=[G], answer={"g": {"x": [1]}, "deck": {}})
+    found = evaluate([{"g": '{"x": 1}'}] * 2, case, generation="V1", category="parallel_multiple_function")
+    assert found.error_type == P + "cannot_find_description"
+
+
+@pytest.mark.parametrize(
+    ("result", "category", "generation", "error"),
+    [
+        ("I cannot.", "irrelevance", "V4", None),
+        ("[]", "irrelevance", "V4", None),
+        ("[f(a=1)]", "irrelevance", "V4", "irrelevance_error:decoder_success"),
+        ("[f(a=1", "live_irrelevance", "V4", None),
+        ("[f(1)]", "irrelevance", "V4", "irrelevance_error:decoder_success"),
+        ("[f(1)]", "relevance", "V1", None),
+        ("[f(a=1)]", "relevance", "V1", "relevance_error:decoder_success"),
+        ("[anything(a=1)]", "live_relevance", "V4", None),
+        ("No.", "live_relevance", "V4", "relevance_error:decoder_failed"),
+        ("[]", "live_relevance", "V4", "relevance_error:decoder_failed"),
+    ],
+)
+def test_relevance_and_irrelevance(result: str, category: str, generation: str, error: str | None) -> None:
+    found = evaluate(result, Case("c", category), generation=generation, category=category, model="m")
+    assert (found.valid, found.error_type) == (error is None, error)
+
+
+@pytest.mark.parametrize(
+    ("category", "word"),
+    [("executable_simple", "executable"), ("exec_parallel", "executable"), ("rest", "executable"),
+     ("multi_turn_base", "multi-turn"), ("memory_kv", "agentic"), ("web_search_base", "agentic"), ("sql", "not score")],
+)  # fmt: skip
+def test_categories_that_are_imported_only_say_so(category: str, word: str) -> None:
+    found = evaluate("[f(a=1)]", Case("c", category, answer=["f(a=1)"]), generation="V3", category=category)
+    assert found.valid is None
+    assert word in (found.note or "")
+    assert found.calls == [("f", {"a": 1})]
+
+
+def test_without_a_golden_answer_there_is_no_verdict_but_calls() -> None:
+    found = evaluate([{"f": "{}"}], Case("c", "simple_python"), generation="V4", category="simple_python")
+    assert (found.valid, found.calls) == (None, [("f", {})])
+    assert found.note
+
+
+def test_undecodable_and_wrong_format() -> None:
+    broken = evaluate("[math.area(base=10", AREA, generation="V4", category="simple_python")
+    assert (broken.error_type, broken.calls) == ("ast_decoder:decoder_failed", None)
+    assert broken.decode_error
+    wrong = evaluate([{"f": "[1]"}], AREA, generation="V4", category="simple_python")
+    assert (wrong.error_type, wrong.calls) == ("ast_decoder:decoder_wrong_output_format", [("f", None)])
+
+
+def test_format_sensitivity_is_checked_by_the_category_of_the_original() -> None:
+    config = "ret_fmt=json&tool_call_tag=False"
+    text = '[{"function": "math.area", "parameters": {"base": 10}}]'
+    found = evaluate(text, AREA, generation="V4", category="format_sensitivity", config=config, model="gpt-4o")
+    assert found.valid is True
+
+
+def test_outputs_that_differ_in_type_only_are_judged_apart() -> None:
+    texts = ["[math_area(base=10, height=5)]", "[math_area(base=10.0, height=5)]", "[math_area(base=True, height=5)]"]
+    case = replace(AREA, judged={})
+    found = [evaluate(text, case, generation="V4", category="simple_python", model="gpt-4o") for text in texts * 2]
+    assert [type(one.calls[0][1]["base"]) for one in found if one.calls] == [int, float, bool] * 2
+    assert found[0] is found[3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "accepted", "said", "rule", "valid"),
+    [
+        ("integer", 5, 5.0, "number-equal", True),
+        ("integer", 5, 6.0, "number-equal", False),
+        (array("integer"), [1, 2], [1.0, 2.0], "number-equal", True),
+        (array("integer"), [1, 2], [1.0, 2.0], "number-equal in y", False),
+        (array("integer"), [1, 2], [3], "accept [3] for [1, 2]", True),
+    ],
+)
+def test_equivalence_rules_accept_more(kind: Any, accepted: Any, said: Any, rule: str, valid: bool) -> None:
+    functions, answer = [document("f", x=kind)], [{"f": {"x": [accepted]}}]
+    result = [{"f": json.dumps({"x": said})}]
+    found = [
+        evaluate(
+            result,
+            Case("c_0", "simple_python", functions=functions, answer=answer, rules=rules),
+            generation="V4",
+            category="simple_python",
+        )
+        for rules in ((), (parse_rule(rule),))
+    ]
+    assert [one.valid for one in found] == [False, valid]

@@ -1,0 +1,298 @@
+"""The argument diff: states, reasons, places."""
+
+from __future__ import annotations
+
+import copy
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fcreview.matching.align import align
+from fcreview.matching.diff import EXACT, MAX_PLACES, Rules, diff_call
+from fcreview.matching.first_difference import ArgumentRow, Difference, argument_rows, blame, first_difference
+from fcreview.model.item import Accept, ArgumentDiff, Call, Fields, Item, Pair
+from fcreview.model.json_value import child
+from tests.model.test_json_value import accepts, json_values, nested
+
+LENIENT = Rules(
+    normalise=lambda text: text.lower().replace(" ", ""),
+    int_is_float=True,
+    tuple_is_list=True,
+    same_name=lambda golden, predicted: golden.replace(".", "_") == predicted.replace(".", "_"),
+)
+
+
+def golden(_name: str = "f", **arguments: Any) -> Call:
+    return Call("golden", _name, {k: v if isinstance(v, Accept) else Accept([v]) for k, v in arguments.items()})
+
+
+def predicted(_name: str = "f", **arguments: Any) -> Call:
+    return Call("predicted", _name, arguments)
+
+
+def one(expected: Any, value: Any, rules: Rules = EXACT) -> list[tuple[str, str, str]]:
+    diff = diff_call(golden(a=expected), predicted(a=value), rules)
+    return [(place.path, place.state, place.reason) for place in diff]
+
+
+@pytest.mark.parametrize(
+    ("expected", "value", "state", "reason"),
+    [
+        (5, "5", "!", 'type differs: string "5", golden integer 5'),
+        (5, 5.0, "!", "type differs: float 5.0, golden integer 5"),
+        (5.0, 5, "!", "type differs: integer 5, golden float 5.0"),
+        (1, True, "!", "type differs: boolean true, golden integer 1"),
+        (None, 0, "!", "type differs: integer 0, golden null"),
+        ("x", None, "!", 'type differs: null, golden string "x"'),
+        (5, 3, "!", "value differs: 3, golden 5"),
+        ("Paris", "paris", "!", 'only upper and lower case differ from "Paris"'),
+        ("a b", "ab", "!", 'only blanks differ from "a b"'),
+        ("x", '"x"', "!", 'only quotation marks differ from "x"'),
+        (Accept(["a", "b"]), "c", "!", "none of 2 accepted values"),
+        (Accept(["a", "b"]), "B", "!", 'none of 2 accepted values: only upper and lower case differ from "b"'),
+        (Accept([1, 2]), "1", "!", 'type differs: string "1", none of 2 accepted values'),
+        (Accept([], True), 1, "!", "golden accepts no value, only leaving it out"),
+        ([1], (1,), "!", "type differs: tuple (1,), golden list [1]"),
+        ({"x": 1}, "x", "!", 'type differs: string "x", golden object {"x": 1}'),
+    ],
+)
+def test_one_place(expected: Any, value: Any, state: str, reason: str) -> None:
+    assert one(expected, value) == [("a", state, reason)]
+
+
+@pytest.mark.parametrize(
+    ("expected", "value", "reason"),
+    [
+        (Accept(["A B", "c"]), "ab", 'equal after normalisation: "ab"'),
+        (5.0, 5, "integer 5 taken as float 5.0"),
+        ([1], (1,), "tuple taken as list"),
+    ],
+)
+def test_equal_only_by_the_benchmarks_rules(expected: Any, value: Any, reason: str) -> None:
+    assert one(expected, value, LENIENT) == [("a", "~", reason)]
+    assert one(expected, value)[0][1] == "!"
+
+
+def test_rules_do_not_work_backwards() -> None:
+    assert one(5, 5.0, LENIENT)[0][1] == "!"
+    assert one(True, 1, LENIENT)[0][1] == "!"
+    assert one((1,), [1], LENIENT)[0][1] == "!"
+
+
+def test_missing_optional_and_extra_arguments() -> None:
+    wanted = golden(a=1, b=Accept([2], optional=True), c=3)
+    assert diff_call(wanted, predicted(c=3, d=4)) == [
+        ArgumentDiff("a", "-", "missing, and not optional"),
+        ArgumentDiff("d", "+", "not in golden"),
+    ]
+    assert diff_call(wanted, predicted(a=1, c=3)) == []
+
+
+def test_places_inside_objects_and_lists() -> None:
+    wanted = {"price": {"max": 5, "min": 1}, "tags": ["a", "b"], "gone": 1}
+    given_ = {"price": {"max": 6, "min": 1}, "tags": ["a", "c"], "new": 2}
+    assert [(path, state) for path, state, _ in one(wanted, given_)] == [
+        ("a.price.max", "!"),
+        ("a.tags[1]", "!"),
+        ("a.gone", "-"),
+        ("a.new", "+"),
+    ]
+
+
+def test_fields_with_alternatives_at_every_depth() -> None:
+    item = Fields({"unit": Accept(["C", "F"]), "days": Accept([1], optional=True)})
+    assert one(item, {"unit": "F"}) == []
+    assert one([item, item], [{"unit": "C"}, {"unit": "F", "days": 1}]) == []
+    assert one([item], [{"unit": "K", "days": 1}]) == [("a[0].unit", "!", "none of 2 accepted values")]
+    assert one(Fields({"in": Accept([item])}), {"in": {}}) == [("a.in.unit", "-", "missing, and not optional")]
+
+
+def test_the_closest_alternative_explains() -> None:
+    several = Accept(["", {"x": 1, "y": 2, "z": 3}, {"x": 7, "y": 8, "z": 3}])
+    assert one(several, {"x": 7, "y": 9, "z": 3}) == [
+        ("a.y", "!", "value differs: 9, golden 8 (closest of 3 accepted values)")
+    ]
+
+
+def test_lists_of_different_length_are_laid_against_each_other_at_both_ends() -> None:
+    assert one(["a", "b", "c"], ["b", "c"]) == [("a", "!", "length 2, golden 3"), ("a[0]", "-", "missing")]
+    assert one([1, 4], [1, 2, 3, 4]) == [
+        ("a", "!", "length 4, golden 2"),
+        ("a[1]", "+", "not in golden"),
+        ("a[2]", "+", "not in golden"),
+    ]
+    assert one([], [1])[0] == ("a", "!", "length 1, golden 0")
+
+
+def test_functions_that_differ_and_functions_that_only_are_spelt_differently() -> None:
+    assert diff_call(golden("math.pow"), predicted("math_pow"), LENIENT) == []
+    assert diff_call(golden("math.pow"), predicted("math_pow")) == [
+        ArgumentDiff("", "!", "function differs: math_pow, golden math.pow")
+    ]
+
+
+def test_undecodable_calls() -> None:
+    broken = Call("predicted", "f", None, raw="f(", decode_error="bracket is not closed")
+    assert diff_call(golden(a=1), broken) == [ArgumentDiff("", "!", "bracket is not closed")]
+    assert align([golden(a=1)], [broken])[0].state == "!"
+    assert (
+        diff_call(Call("golden", "f", None, raw="f("), predicted(a=1))[0].reason == 'golden call cannot be read: "f("'
+    )
+    assert diff_call(Call("golden", "f", None, raw="f("), broken) == []
+
+
+@given(st.dictionaries(st.text(), json_values, max_size=4))
+def test_a_call_does_not_differ_from_itself(arguments: dict[str, Any]) -> None:
+    wanted = Call("golden", "f", {name: Accept([copy.deepcopy(value)]) for name, value in arguments.items()})
+    assert diff_call(wanted, Call("predicted", "f", arguments)) == []
+
+
+@given(st.dictionaries(st.text("ab"), accepts, max_size=3), st.dictionaries(st.text("ab"), json_values, max_size=3))
+def test_every_difference_has_a_row_and_a_reason_on_one_line(wanted: dict[str, Accept], given_: dict[str, Any]) -> None:
+    left, right = Call("golden", "f", wanted), Call("predicted", "f", given_)
+    diff = diff_call(left, right)
+    rows = argument_rows(left, right, diff)
+    names = [*wanted, *(name for name in given_ if name not in wanted)]
+    assert [row.path for row in rows if row.depth == 0] == [child("", name) for name in names]
+    shown = {(row.path, row.state) for row in rows}
+    assert {(place.path, place.state) for place in diff if place.state != "~"} <= shown
+    assert all(place.reason and "\n" not in place.reason for place in diff)
+
+
+@pytest.mark.parametrize("rules", [EXACT, LENIENT])
+def test_deep_nesting_neither_crashes_nor_passes(rules: Rules) -> None:
+    assert one(nested(5000), nested(5000), rules)[0][1] == "!"
+    assert one(nested(3), nested(5000), rules)[0][1] == "!"
+    deep: Any = {"x": 1}
+    wanted = Accept([1])
+    for _ in range(5000):
+        deep, wanted = {"x": deep}, Accept([Fields({"x": wanted})])
+    assert one(wanted, deep, rules)[0][1] == "!"
+
+
+@pytest.mark.sweep
+@pytest.mark.slow
+def test_large_differences_are_bounded_in_time_and_length() -> None:
+    start = time.monotonic()
+    found = one(list(range(100_000)), [*range(1, 100_001), 7])
+    assert len(found) == MAX_PLACES + 1
+    assert "places inside differ" in found[0][2]
+    tower: Any = 1
+    other: Any = 2
+    for _ in range(90):
+        tower, other = [tower, 0], [0, other, 5]
+    one(tower, other)
+    assert time.monotonic() - start < 5
+
+
+def test_rows_show_types_alternatives_and_what_was_left_out() -> None:
+    wanted = golden(unit=Accept(["C", "F"]), days=5, lang=Accept(["en"], optional=True), gone=1)
+    given_ = predicted(unit="C", days="5", more=None)
+    assert argument_rows(wanted, given_, diff_call(wanted, given_)) == [
+        ArgumentRow("unit", 0, "=", '"C" or "F"', '"C"', None),
+        ArgumentRow("days", 0, "!", "5", '"5"', 'type differs: string "5", golden integer 5'),
+        ArgumentRow("lang", 0, "=", '"en"', None, "optional, left out", True),
+        ArgumentRow("gone", 0, "-", "1", None, "missing, and not optional"),
+        ArgumentRow("more", 0, "+", None, "null", "not in golden"),
+    ]
+
+
+def test_rows_of_places_inside_follow_their_argument() -> None:
+    item = Fields({"unit": Accept(["C", "F"]), "n": Accept([1])})
+    wanted = golden(items=Accept([[item], [item, item]]), z=1)
+    given_ = predicted(items=[{"unit": "C", "n": 1}, {"unit": "K", "n": 1}], z=1)
+    rows = argument_rows(wanted, given_, diff_call(wanted, given_))
+    assert [(row.path, row.depth, row.state, row.golden, row.predicted) for row in rows[1:]] == [
+        ("items[1].unit", 2, "!", '"C" or "F"', '"K"'),
+        ("z", 0, "=", "1", "1"),
+    ]
+    assert (rows[0].state, rows[0].reason) == ("!", "one place inside differs")
+
+
+def test_rows_of_shifted_lists_show_one_side_only() -> None:
+    wanted, given_ = golden(a=["x", "y"]), predicted(a=["y"])
+    rows = argument_rows(wanted, given_, diff_call(wanted, given_))
+    assert [(row.path, row.golden, row.predicted) for row in rows] == [
+        ("a", '["x", "y"]', '["y"]'),
+        ("a[0]", '"x"', None),
+    ]
+
+
+def test_rows_without_a_partner() -> None:
+    wanted = golden(a=1, b=Accept([2], optional=True))
+    assert [(row.state, row.golden, row.predicted) for row in argument_rows(wanted, None, [])] == [
+        ("-", "1", None),
+        ("-", "2", None),
+    ]
+    assert [(row.state, row.golden, row.predicted) for row in argument_rows(None, predicted(a=None), [])] == [
+        ("+", None, "null")
+    ]
+    assert argument_rows(None, None, []) == []
+
+
+def test_a_row_for_the_call_as_a_whole() -> None:
+    wanted, given_ = golden("f", a=1), predicted("g", a=1)
+    assert argument_rows(wanted, given_, diff_call(wanted, given_))[0] == ArgumentRow(
+        "", 0, "!", "f", "g", "function differs: g, golden f"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given_", "found"),
+    [
+        (
+            golden(location=Accept(["Hangzhou, China", "Hangzhou"])),
+            predicted(location="Hangzhou, CN"),
+            (
+                "f",
+                "location",
+                'location "Hangzhou, CN" (golden "Hangzhou, China" or 1 more)',
+                '"Hangzhou, China" or 1 more',
+                '"Hangzhou, CN"',
+            ),
+        ),
+        (golden(days=3), predicted(days=3.0), ("f", "days", "days 3.0 (golden 3)", "3", "3.0")),
+        (golden(), predicted(days=3), ("f", "days", "days 3 (not in golden)", None, "3")),
+        (golden(days=3), predicted(), ("f", "days", "days missing (golden 3)", "3", None)),
+        (golden(a={"b": [1]}), predicted(a={"b": [2]}), ("f", "a.b[0]", "a.b[0] 2 (golden 1)", "1", "2")),
+        (golden(a=[1, 2]), predicted(a=[1]), ("f", "a", "a length 1, golden 2", "[1, 2]", "[1]")),
+        (golden(), predicted("g"), ("f", None, "g called (golden f)", None, None)),
+        (golden(), Call("predicted", "", None), ("f", None, "a call that cannot be decoded (golden f)", None, None)),
+        (golden(a=1), None, ("f", None, "f not called", None, None)),
+        (None, predicted("g"), ("g", None, "g called, not in golden", None, None)),
+        (golden(a=1), predicted(a=1), (None,) * 5),
+        (golden(a=Accept(["X"])), predicted(a="x"), (None,) * 5),
+    ],
+)
+def test_first_difference(wanted: Call | None, given_: Call | None, found: tuple[Any, ...]) -> None:
+    left, right = [wanted] if wanted else [], [given_] if given_ else []
+    rules = LENIENT if found == (None,) * 5 else EXACT
+    assert first_difference(align(left, right, rules), left, right, rules) == Difference(*found)
+
+
+def test_first_difference_looks_in_the_right_turn() -> None:
+    left = [golden(a=1), golden(a=2)]
+    right = [predicted(a=1), predicted(a=5)]
+    left[1].turn = right[1].turn = 1
+    pairs = [Pair(0, 0, 0, "f", "="), Pair(1, 0, 0, "f", "!", diff_call(left[1], right[1]))]
+    assert first_difference(pairs, left, right) == Difference("f", "a", "a 5 (golden 2)", "2", "5")
+
+
+def test_values_belong_to_the_place_that_the_rule_blames() -> None:
+    """An argument as a whole holds what differs inside of it; another argument has other values."""
+    for argument, kept in (("a", "1"), ("a.b[0]", "1"), ("c", None), (None, None)):
+        item = Item("x", "c")
+        left, right = [golden(a={"b": [1]})], [predicted(a={"b": [2]})]
+        first_difference(align(left, right), left, right).put(item)
+        blame(item, "f", argument)
+        assert (item.diff_argument, item.diff_golden) == (argument, kept)
+
+
+def test_an_integer_stands_for_a_float_only_as_an_argument_itself() -> None:
+    lenient = Rules(int_is_float=True)
+    golden = Call("golden", "f", {"x": Accept([1.0]), "xs": Accept([[1.0, 3.0]])})
+    found = diff_call(golden, Call("predicted", "f", {"x": 1, "xs": [1, 3.0]}), lenient)
+    assert [(one.path, one.state) for one in found] == [("x", "~"), ("xs[0]", "!")]

@@ -1,0 +1,261 @@
+"""The law of figures: one verdict that is changed changes exactly the figures that depend on it, to what the official
+program would print. Every expected figure is computed here, by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.model.metric import FigureSource, Key
+from tests.scores.reviewed import Reviewed, Said, changed
+
+Opened = Callable[[Sequence[Path]], Reviewed]
+Moved = dict[Key, tuple[float | None, float | None]]
+SCORE: Callable[[int, str], Key] = lambda level, name: ("accuracy", level, name)  # noqa: E731
+
+
+def overruled(
+    runs: Reviewed, item: str, value: Any, target: str = "item", criterion: str = "correct", run: int = 1
+) -> Moved:
+    """Figures that move, of the corrected source; no other source has any."""
+    said = Said(runs.item(item, run), target, criterion, value)
+    moved: dict[tuple[FigureSource, Key], Any] = changed(runs.figures(), runs.figures(*runs.says([said])))
+    assert {source for source, _ in moved} <= {"corrected"}
+    return {key: values for (_, key), values in moved.items()}
+
+
+def near(moved: Moved, expected: Moved) -> None:
+    """The same figures move, from and to the same values."""
+    assert moved.keys() == expected.keys()
+    for key, (before, after) in expected.items():
+        assert moved[key] == (pytest.approx(before, abs=1e-9), pytest.approx(after, abs=1e-9)), key
+
+
+# BFCL: `maple-8b` of the sample runs. Every category that was not run counts as 0 in the overall figure.
+
+
+@pytest.fixture
+def bfcl(samples: Path, opened: Opened) -> Reviewed:
+    return opened([samples / "bfcl"])
+
+
+def test_bfcl_an_item(bfcl: Reviewed) -> None:
+    """1 of 6 simple Python calls is right, then 2."""
+    others = 1 / 3 + 1 / 3 + 1 / 2  # multiple, parallel, parallel multiple
+    simple = [(passed / 6 + 1 / 2 + 1 / 2) / 3 for passed in (1, 2)]  # Python, Java, JavaScript
+    non_live = [(one + others) / 4 for one in simple]
+    irrelevance, multi_turn, agentic = (1 / 2 + 1 / 2) / 2, (0 + 0 + 1 + 0) / 4, ((1 + 0) / 2 + 0) / 2
+    fixed = 0.1 * (2 / 9) + 0.1 * irrelevance + 0.3 * multi_turn + 0.4 * agentic  # 2 of 9 live ones
+    near(
+        overruled(bfcl, "simple_python_1", True),
+        {
+            SCORE(3, "simple_python"): (1 / 6, 2 / 6),
+            SCORE(2, "simple"): (simple[0], simple[1]),
+            SCORE(1, "non_live"): (non_live[0], non_live[1]),
+            SCORE(0, "overall"): (fixed + 0.1 * non_live[0], fixed + 0.1 * non_live[1]),
+        },
+    )
+
+
+def test_bfcl_a_turn(bfcl: Reviewed) -> None:
+    """A turn that is wrong makes the item wrong: the one of its category, one of four categories of 30 %."""
+    moved = overruled(bfcl, "multi_turn_miss_param_0", False, target="turn:1")
+    overall = moved.pop(SCORE(0, "overall"))
+    near(moved, {SCORE(2, "multi_turn_miss_param"): (1, 0), SCORE(1, "multi_turn"): (1 / 4, 0)})
+    assert overall[0] - overall[1] == pytest.approx(0.3 / 4)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("item", "value"), [("web_search_base_0", False), ("memory_kv_0-customer-0", True)])
+def test_bfcl_a_final_answer(bfcl: Reviewed, item: str, value: bool) -> None:
+    """The answer is all that is judged: web search is 1 of 2 categories, memory 1 of 3, each half of 40 %."""
+    moved = overruled(bfcl, item, value, target="response")
+    overall = moved.pop(SCORE(0, "overall"))
+    step = (-1 / 2 if item.startswith("web") else 1 / 3) / 2
+    category = item.rpartition("_")[0]
+    before = 0.0 if value else 1.0
+    near(moved, {SCORE(3, category): (before, 1 - before), SCORE(1, "agentic"): (1 / 4, 1 / 4 + step)})
+    assert overall[1] - overall[0] == pytest.approx(0.4 * step)  # type: ignore[operator]
+
+
+# ACEBench: `synth-good`, run 1 English, run 2 Chinese, made with the official tools.
+
+
+@pytest.fixture
+def ace(bench: Path, opened: Opened) -> Reviewed:
+    return opened([bench / "acebench"])
+
+
+ROOTS = (823**0.5, 150**0.5, 50**0.5)
+AGENT = {"multi_step": 0.6, "multi_turn": 0.867}
+XLSX: Callable[[str], Key] = lambda name: ("result.xlsx", 0, name)  # noqa: E731
+BOTH: Callable[[str], Key] = lambda name: ("both languages", 0, name)  # noqa: E731
+SOUND: Key = ("sound", 0, "Summary")
+PROCESS: Callable[[str], Key] = lambda name: ("process accuracy", 0, name)  # noqa: E731
+
+
+def summary(normal: float, special: float, agent: float) -> float:
+    return round(0.578 * normal + 0.2676 * special + 0.1545 * agent, 3)
+
+
+@pytest.mark.sweep
+def test_acebench_a_normal_item(ace: Reviewed) -> None:
+    """43 of 50 booleans are right, then 44; the failure leaves its class of errors."""
+    rest = 0.76 + 0.92 + 0.8 + 0.5 + 0.82  # the other atoms
+    others = 0.74 + 0.70 + 0.36 + 0.50 + 0.76 + 0.84  # single 2, multi-turn 2, similar, preference
+    atom = [round((one + rest) / 6, 3) for one in (0.86, 0.88)]
+    normal = [round((one + rest + others) / 12, 3) for one in (0.86, 0.88)]
+    total = [summary(one, 0.727, 0.734) for one in normal]
+    assert (atom, normal, total) == ([0.777, 0.78], [0.713, 0.715], [0.72, 0.721])
+    moved = overruled(ace, failing(ace, "normal_atom_bool", "value_error:string"), True)
+    sound = moved.pop(SOUND, None)
+    near(
+        moved,
+        {
+            SCORE(0, "normal_atom_bool"): (0.86, 0.88),
+            XLSX("bool"): (0.86, 0.88),
+            XLSX("atom"): (atom[0], atom[1]),
+            XLSX("normal_summary"): (normal[0], normal[1]),
+            XLSX("Summary"): (total[0], total[1]),
+            BOTH("Atom"): ((atom[0] + 0.843) / 2, (atom[1] + 0.843) / 2),
+            BOTH("Summary"): ((normal[0] + 0.794) / 2, (normal[1] + 0.794) / 2),
+            BOTH("Overall"): ((total[0] + 0.791) / 2, (total[1] + 0.791) / 2),
+            **errors(ace, "param value", "value_error:string"),
+        },
+    )
+    weighted = [sum(r * v for r, v in zip(ROOTS, (one, 0.727, 0.734), strict=True)) / sum(ROOTS) for one in normal]
+    if round(weighted[0], 3) != round(weighted[1], 3):
+        assert sound == (round(weighted[0], 3), round(weighted[1], 3))
+
+
+def failing(runs: Reviewed, category: str, error: str) -> str:
+    sql = f"SELECT id FROM items WHERE run = 1 AND category = '{category}' AND error_type = '{error}' LIMIT 1"
+    return str(runs.store.sql(sql)[1][0][0])
+
+
+def errors(runs: Reviewed, name: str, error: str) -> Moved:
+    """One less of an error type and of its class, as counted from the score files."""
+    sql = "SELECT error_type, count(*) FROM items WHERE run = 1 AND category LIKE 'normal%' AND NOT official GROUP BY 1"
+    counts: dict[str, int] = dict(runs.store.sql(sql)[1])
+    held = sum(count for kind, count in counts.items() if kind.startswith(error.partition(":")[0]))
+    kind = counts[error]
+    return {("normal errors", 0, name): (held, held - 1), ("normal errors", 1, error): (kind, kind - 1)}
+
+
+def test_acebench_a_step_of_a_dialogue(ace: Reviewed) -> None:
+    """Dialogue 0 of `switch` has two steps; one is failed: of 50 dialogues 25 were right, then 24, and its share of
+    right steps goes from 1 to 1/2."""
+    sql = (
+        'SELECT "group", count(*) n, list(id ORDER BY id) FROM items WHERE run = 1 AND'
+        " category = 'normal_multi_turn_user_switch' GROUP BY 1 HAVING bool_and(official) ORDER BY 1 LIMIT 1"
+    )
+    ((_, steps, ids),) = ace.store.sql(sql)[1]
+    assert steps == 2
+    moved = overruled(ace, ids[0], False)
+    name = "normal_multi_turn_user_switch"
+    assert moved[SCORE(0, name)] == (25 / 50, 24 / 50)
+    assert moved[PROCESS(name)] == (0.67, round((0.67 * 50 - 1 / 2) / 50, 3))
+    assert moved[XLSX("multiple_turn")] == (round((0.5 + 0.36) / 2, 3), round((0.48 + 0.36) / 2, 3))
+    assert moved["normal errors", 1, "no error type"] == (None, 1)
+    assert moved["normal errors", 0, "other"][1] == moved["normal errors", 0, "other"][0] + 1  # type: ignore[operator]
+
+
+@pytest.mark.sweep
+def test_acebench_a_special_item(ace: Reviewed) -> None:
+    """38 of 50 are right, then 39; Summary (0.78 + 0.66 + 0.76) / 3."""
+    moved = overruled(ace, failing(ace, "special_incomplete", "error_detection"), True)
+    assert moved[SCORE(0, "special_incomplete")] == (38 / 50, 39 / 50)
+    assert moved[XLSX("special_summary")] == (0.727, round((0.78 + 0.66 + 0.76) / 3, 3))
+    assert moved[BOTH("Special")] == ((0.727 + 0.773) / 2, (0.733 + 0.773) / 2)
+    before, after = moved["special errors", 0, "error_detection"]
+    assert after == before - 1  # type: ignore[operator]
+
+
+def test_acebench_an_end_state_that_is_right_scores_1_in_the_process_too(ace: Reviewed) -> None:
+    """12 of 20 end states are right, then 13. Process: of eight shares, three of them 1/3, one 1/3 becomes 1. The
+    program adds shares as they are: the file's rounded ones give 0.8385."""
+    agent = [round((one + AGENT["multi_turn"]) / 2, 3) for one in (0.6, 0.65)]
+    total = [summary(0.713, 0.727, one) for one in agent]
+    moved = overruled(ace, "agent_multi_step_0", True)
+    moved.pop(SOUND, None)
+    others = 1 / 3 + 1 / 3 + 1 / 2 + 3 / 5 + 3 / 5 + 4 / 7 + 5 / 6
+    assert round((12 + 1 / 3 + others) / 20, 3) == 0.805
+    after = round((12 + 1 + others) / 20, 3)
+    assert after == 0.839
+    near(
+        moved,
+        {
+            SCORE(0, "agent_multi_step"): (0.6, 0.65),
+            XLSX("agent_multi_step"): (0.6, 0.65),
+            PROCESS("agent_multi_step"): (0.805, after),
+            XLSX("agent_multi_step_process"): (0.805, after),
+            XLSX("agent_summary"): (agent[0], agent[1]),
+            XLSX("Summary"): (total[0], total[1]),
+            BOTH("Agent"): ((agent[0] + 0.808) / 2, (agent[1] + 0.808) / 2),
+            BOTH("Overall"): ((total[0] + 0.791) / 2, (total[1] + 0.791) / 2),
+            ("agent errors", 0, "class attributes wrong"): (12, 11),
+        },
+    )
+
+
+def test_acebench_an_end_state_that_is_wrong_is_scored_by_its_milestones(ace: Reviewed) -> None:
+    """`agent_multi_step_1` reached the end state with half of its milestones: failed, it scores 1/2 instead of 1."""
+    moved = overruled(ace, "agent_multi_step_1", False)
+    assert moved[SCORE(0, "agent_multi_step")] == (12 / 20, 11 / 20)
+    assert moved[PROCESS("agent_multi_step")] == (0.805, round((0.805 * 20 - 1 / 2) / 20, 3))
+
+
+def test_acebench_without_a_dataset_the_milestones_of_a_right_item_are_unknown(ace: Reviewed) -> None:
+    """Chinese: failed by people, the item leaves the mean: 18 others (0.95 * 20 = 19 less its 1) over 19."""
+    moved = overruled(ace, "agent_multi_step_0", False, run=2)
+    assert moved[PROCESS("agent_multi_step")] == (0.95, round(18 / 19, 3))
+
+
+def test_acebench_a_process(ace: Reviewed) -> None:
+    """1/3 becomes 5/6: half of one of 20. No other figure depends on it."""
+    near(
+        overruled(ace, "agent_multi_step_0", 5 / 6, criterion="process_accuracy"),
+        {
+            PROCESS("agent_multi_step"): (0.805, 0.83),
+            XLSX("agent_multi_step_process"): (0.805, 0.83),
+        },
+    )
+
+
+# The generic format: `helpdesk` of the sample runs.
+
+
+@pytest.fixture
+def generic(samples: Path, opened: Opened) -> Reviewed:
+    return opened([samples / "generic"])
+
+
+def test_generic_an_item(generic: Reviewed) -> None:
+    near(
+        overruled(generic, "desk_1", True, run=2),
+        {SCORE(0, "all items"): (2 / 3, 3 / 3), SCORE(1, "open"): (1 / 2, 2 / 2)},
+    )
+
+
+def test_generic_any_other_criterion(generic: Reviewed) -> None:
+    moved = overruled(generic, "desk_2", 1, target="response", criterion="completeness", run=2)
+    near(moved, {("other criteria", 0, "completeness"): (2, 1)})
+
+
+# What people differ on counts nowhere, and everywhere the same.
+
+
+@pytest.mark.parametrize("name", ["bfcl", "acebench", "generic", "hammerbench", "confetti", "complexfuncbench"])
+def test_report_and_runs_count_the_same_after_a_dispute(samples: Path, opened: Opened, name: str) -> None:
+    runs = opened([samples / name])
+    every = [one for one in runs.automatic() if (one.target, one.criterion) == ("item", "correct")]
+    first, second = every[0], every[-1]
+    dispute = [*runs.says([first]), *runs.says([Said(first.item, "item", "correct", not first.value)], who="bob")]
+    flip = runs.says([Said(second.item, "item", "correct", not second.value)]) if second != first else []
+    runs.store.reviews.replace([*dispute, *flip])
+    for row in runs.store.runs():
+        corrected = runs.store.told.scored(row.run)["corrected"]
+        assert sum(one.valid is not None for one in corrected) == row.effective_known
+        assert sum(one.valid is True for one in corrected) == row.effective_pass

@@ -1,0 +1,161 @@
+"""Every coefficient equals what independent libraries make of the same labels, to 1e-9.
+
+Called here: `krippendorff`, `nltk`, `statsmodels`. Recorded in `recorded.json`, see `record.py`: irrCAC, scikit-learn.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from nltk.metrics.agreement import AnnotationTask
+from nltk.metrics.distance import binary_distance, masi_distance
+from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa, fleiss_kappa, to_table
+
+from fcreview.stats.agreement_coefficients import masi
+from tests.stats.agreement_tables import NAMES, figures, made_up
+
+RECORDED: list[dict[str, Any]] = json.loads((Path(__file__).parent / "recorded.json").read_text())
+LETTERS = "abcd"
+SETS = [["a"], ["b", "c"], ["a", "b"], ["c"], ["a", "b", "c"], []]
+
+
+def close(value: float | None, expected: float) -> bool:
+    return value is not None and abs(value - expected) < 1e-9
+
+
+def lettered(recorded: dict[str, Any]) -> list[list[str | None]]:
+    return [[None if each is None else LETTERS[each] for each in unit] for unit in recorded["units"]]
+
+
+@pytest.mark.parametrize("recorded", RECORDED, ids=range(len(RECORDED)))
+def test_figures_are_those_of_the_recorded_programs(recorded: dict[str, Any]) -> None:
+    found = figures(lettered(recorded))
+    assert close(found["ac1"].value, recorded["ac1"])
+    assert close(found["alpha"].value, recorded["alpha"])
+    if "fleiss" in recorded:
+        assert close(found["fleiss"].value, recorded["fleiss"])
+    for pair in recorded["cohen"]:
+        cohen = found[" ".join(["cohen", *(NAMES[at] for at in pair["pair"])])]
+        assert close(cohen.value, pair["sklearn"])
+        assert close(cohen.value, pair["irrcac"])
+
+
+def test_the_recorded_tables_are_worth_comparing() -> None:
+    assert len(RECORDED) >= 20
+    for recorded in RECORDED:
+        used = {each for unit in recorded["units"] for each in unit} - {None}
+        assert used == set(range(recorded["categories"]))
+    assert sum("fleiss" in recorded for recorded in RECORDED) >= 8
+    assert sum(any(None in unit for unit in recorded["units"]) for recorded in RECORDED) >= 8
+
+
+def task(units: list[list[Any]], distance: Any = binary_distance) -> AnnotationTask:
+    said = [
+        (NAMES[at], number, frozenset(value) if isinstance(value, list) else value)
+        for number, unit in enumerate(units)
+        for at, value in enumerate(unit)
+        if value is not None
+    ]
+    return AnnotationTask(said, distance)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_complete_tables_are_as_nltk_says(seed: int) -> None:
+    units = made_up(seed, LETTERS[: 2 + seed % 3], annotators=2 + seed % 3)
+    found, oracle = figures(units), task(units)
+    assert close(found["fleiss"].value, oracle.pi())
+    assert close(found["alpha"].value, oracle.alpha())
+    pairs = [figure for figure in found.values() if figure.metric == "cohen"]
+    for figure in pairs:
+        assert close(figure.value, oracle.kappa_pairwise(*figure.annotators))
+    shares = [figure for figure in found.values() if figure.metric == "percent"]
+    for figure in shares:
+        own = [oracle.Ao(*pair.annotators) for pair in pairs if set(pair.annotators) <= set(figure.annotators)]
+        assert close(figure.value, sum(own) / len(own))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_kappas_are_as_statsmodels_says(seed: int) -> None:
+    """Cohen's also where labels are missing: of the units that both labelled."""
+    size = 2 + seed % 3
+    complete = made_up(seed, LETTERS[:size], annotators=2 + seed % 3)
+    numbers = np.array([[LETTERS.index(each) for each in unit] for unit in complete])
+    assert close(figures(complete)["fleiss"].value, fleiss_kappa(aggregate_raters(numbers, n_cat=size)[0]))
+    some = made_up(seed, LETTERS[:size], annotators=3, missing=0.2)
+    pairs = [figure for figure in figures(some).values() if figure.metric == "cohen"]
+    assert len(pairs) == 3
+    for figure in pairs:
+        one, other = (NAMES.index(name) for name in figure.annotators)
+        both = [(LETTERS.index(unit[one]), LETTERS.index(unit[other])) for unit in some if unit[one] and unit[other]]
+        oracle = cohens_kappa(to_table(np.array(both), bins=size)[0], return_results=False)
+        assert close(figure.value, oracle)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_alpha_of_sets_is_as_nltk_and_krippendorff_say(seed: int) -> None:
+    units = made_up(seed, SETS, annotators=3, missing=0.2)
+    found = figures(units, "dialog_act")["alpha"]
+    assert found.level == "masi"
+
+    def distance(one: frozenset[str], other: frozenset[str]) -> float:
+        return float(masi_distance(one, other)) if one | other else 0.0
+
+    assert close(found.value, task(units, distance).alpha())
+    counts = np.array([[unit.count(each) for each in SETS] for unit in units])
+    between = masi([frozenset(each) for each in SETS])
+    oracle = krippendorff.alpha(
+        value_counts=counts, level_of_measurement=lambda v1, v2, i1, i2, n_v, dtype: between[i1, i2]
+    )
+    assert close(found.value, oracle)
+
+
+def test_the_distance_of_sets_is_nltks() -> None:
+    sets = [frozenset(each) for each in [*SETS, ["d", "e"], ["b", "d"]]]
+    between = masi(sets)
+    for at, one in enumerate(sets):
+        for to, other in enumerate(sets):
+            expected = masi_distance(one, other) if one | other else 0.0
+            assert close(float(between[at, to]), expected)
+
+
+def test_passonneaus_degrees() -> None:
+    between = masi([frozenset("ab"), frozenset("ab"), frozenset("a"), frozenset("bc"), frozenset("cd")])
+    assert between[0].tolist() == pytest.approx([0, 0, 1 - 1 / 2 * 2 / 3, 1 - 1 / 3 * 1 / 3, 1])
+
+
+_CELL = st.one_of(st.none(), st.integers(0, 2))
+
+
+@pytest.mark.sweep
+@given(st.lists(st.tuples(_CELL, _CELL, _CELL), min_size=2, max_size=20))
+def test_alpha_of_any_table_is_as_krippendorff_says(units: list[tuple[int | None, ...]]) -> None:
+    matrix = np.array([[np.nan if each is None else each for each in unit] for unit in units], dtype=float).T
+    paired = [[each for each in unit if each is not None] for unit in units]
+    assume(len({each for unit in paired if len(unit) > 1 for each in unit}) > 1)  # else it is not defined
+    ordinal = krippendorff.alpha(matrix, level_of_measurement="ordinal", value_domain=[0, 1, 2])
+    found = figures(units, "completeness")["alpha"]
+    assert found.level == "ordinal"
+    assert close(found.value, ordinal)
+    lettered = [[None if each is None else LETTERS[each] for each in unit] for unit in units]
+    nominal = krippendorff.alpha(matrix, level_of_measurement="nominal")
+    assert close(figures(lettered)["alpha"].value, nominal)
+
+
+def test_krippendorffs_own_example() -> None:
+    """Computing Krippendorff's alpha-reliability (Krippendorff 2011), section C: 0.743 nominal, 0.815 ordinal."""
+    observers = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
+        [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
+    ]
+    units = list(zip(*observers, strict=True))
+    assert round(figures(units)["alpha"].value or 0, 3) == 0.815
+    assert round(figures([[each and str(each) for each in unit] for unit in units])["alpha"].value or 0, 3) == 0.743

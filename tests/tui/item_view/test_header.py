@@ -1,0 +1,73 @@
+"""The header, the status and the keys of an item, in little room."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from fcreview.model.address import words
+from fcreview.model.sanitize import width
+from fcreview.tui.item_view.document import about_line, header_line
+from fcreview.tui.review.judge import Asked
+from fcreview.tui.review.status import key_line, status_line
+from fcreview.tui.text.lines import plain
+from tests.tui.item_view.document_text import WEATHER, detail
+
+
+def test_the_header_keeps_its_marks_with_little_room() -> None:
+    of = detail(WEATHER)
+    of.row.id = "live_multiple_1045-273-0-with-a-long-tail"
+    of.row.error_type = "parallel_function_checker_no_order:cannot_find_match"
+    line = plain(header_line(of, 1044, 14850, 80))
+    assert width(line) <= 80
+    for mark in ("official ✗", "rule ✗", "you ·", "1,045/14,850", "live_m", "long-tail"):
+        assert mark in line
+    assert line.endswith("_match")
+
+
+@pytest.mark.parametrize("cells", [60, 80, 100, 120, 160])
+@pytest.mark.parametrize("kind", ["value_error:string", "parallel_function_checker_no_order:cannot_find_match"])
+def test_the_header_keeps_a_usual_id_and_the_last_part_of_the_error_type(cells: int, kind: str) -> None:
+    of = detail(WEATHER)
+    of.row.id, of.row.error_type = "simple_python_17", kind
+    line = plain(header_line(of, 3, 640, cells))
+    assert width(line) <= cells
+    assert line.startswith(" simple_python_17 ") and "4/640" in line and "you ·" in line
+    if cells >= 80:
+        assert line.endswith(":" + kind.rpartition(":")[2])
+
+
+def test_a_judge_that_said_nothing_gives_way_to_the_error_type() -> None:
+    of = detail(WEATHER)
+    of.row.error_type, of.row.judge = "multi_turn:empty_turn_model_response", None
+    assert "judge ✗" in plain(
+        header_line(dataclasses.replace(of, row=dataclasses.replace(of.row, judge=False)), 0, 9, 80)
+    )
+    of.item.verdicts = [verdict for verdict in of.item.verdicts if verdict.source != "judge"]
+    assert "judge" not in plain(header_line(of, 0, 9, 80))
+    assert "judge ·" in plain(header_line(of, 0, 9, 160))
+
+
+def test_status_and_keys_fit_80_columns_and_name_the_target() -> None:
+    status = plain(status_line(("saved: fail · " + "x" * 90, "good"), Asked("turn:2/call:1"), 40, False, 80))
+    assert width(status) == 80 and status.endswith("verdict on: turn 2 call 1")
+    keys = key_line([("p", "pass"), *[(str(n), "something long") for n in range(9)], ("?", "help")], 80)
+    assert width(plain(keys)) <= 80 and plain(keys).endswith("? help")
+
+
+def test_addresses_in_words() -> None:
+    assert words("turn:2/call:1/arg:a/b:c") == "turn 2 call 1 a/b:c"
+    assert words("item") == "item"
+
+
+UUID = "0b8f2c64-7f0e-4a55-9a57-2d6c1a1d9e3f"
+
+
+@pytest.mark.parametrize(("cells", "shown"), [(160, UUID), (70, "0b8f"), (60, "0b8f")])
+def test_a_group_gives_of_its_middle_where_there_is_little_room(cells: int, shown: str) -> None:
+    of = detail(WEATHER)
+    of.item.group = UUID
+    (line,) = map(plain, about_line(of, cells))
+    assert f"group {shown}" in line and f"{UUID[-5:]} " in line and width(line) <= cells
+    assert line.endswith("gpt-4o · BFCL V4") and (UUID in line) == (cells == 160)

@@ -1,0 +1,200 @@
+"""Going in and coming back: every level of the queue stands as it was left, also when the program is opened again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.store.workspace import Workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.queue.state import Levels, QueueState, Standing, as_json, of_json
+from fcreview.tui.screens.picker import ClustersScreen
+from fcreview.tui.session import Session
+from tests.store.factory import Imported
+from tests.tui.queue.test_queue_choices import items, some
+
+NARROW = (80, 24)
+
+
+def under(lines: list[str]) -> str:
+    return next(line for line in lines if line.startswith("▸")).split()[1]
+
+
+def more() -> list[dict[str, Any]]:
+    rows = some()
+    for number in (8, 9):
+        rows[number] |= {"error_type": "wrong_count"}
+    return rows
+
+
+@pytest.mark.sweep
+async def test_a_filter_and_a_cluster_open_at_their_first_row(make_app: Any, settled: Any) -> None:
+    async with make_app(some()).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("end", "f", *"category:live_simple", "enter")
+        assert under(await settled(pilot)) == "simple_4"
+        await pilot.press("F", "end", "c")
+        await settled(pilot)
+        await pilot.press("j", "enter")
+        lines = await settled(pilot)
+        assert under(lines) == "simple_4" and lines[2].endswith("1/3")
+
+
+@pytest.mark.sweep
+async def test_esc_goes_back_one_level_and_from_one_cluster_to_the_next(make_app: Any, settled: Any) -> None:
+    app = make_app(more())
+    async with app.run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("j", "j", "f", *"official:fail", "enter")
+        await settled(pilot)
+        await pilot.press("j", "c")
+        await settled(pilot)
+        await pilot.press("enter")
+        first = await settled(pilot)
+        assert "error:type_error:simple" in first[2]
+        await pilot.press("j", "enter")
+        await settled(pilot)
+        await pilot.press("escape")
+        assert under(await settled(pilot)) == "simple_5"
+        await pilot.press("escape", "down", "enter")  # without a pause: the list is there at once
+        second = await settled(pilot)
+        assert "error:value_error" in second[2] and items(second) == ["simple_7", "simple_10", "simple_11"]
+        await pilot.press("escape")
+        lines = await settled(pilot)
+        assert isinstance(app.screen, ClustersScreen)
+        assert next(line for line in lines if line.startswith("▸")).split()[5] == "value_error:string"
+        await pilot.press("q")
+        lines = await settled(pilot)
+        assert lines[2].startswith(" filter official:fail") and under(lines) == "simple_7"  # the line below simple_6
+        await pilot.press("q")
+        lines = await settled(pilot)
+        assert "all items" in lines[2] and under(lines) == "simple_6"
+        await pilot.press("escape")
+        assert "nothing lies above this: q leaves" in (await settled(pilot))[3]
+        await pilot.press("q")
+        await settled(pilot)
+        assert app.return_value == 0
+
+
+@pytest.mark.sweep
+async def test_a_list_of_clusters_keeps_its_grouping_and_folds(make_app: Any, settled: Any) -> None:
+    rows = more()
+    rows[8]["diff_argument"] = "unit"
+    async with make_app(rows).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("c", "tab")
+        await settled(pilot)
+        await pilot.press("right", "j", "j", "enter")
+        await settled(pilot)
+        await pilot.press("escape")
+        lines = await settled(pilot)
+        assert "by function" in lines[0]
+        assert len([line for line in lines[2:-1] if line.strip()]) > 1
+        assert lines.index(next(line for line in lines if line.startswith("▸"))) == 4
+
+
+def test_what_is_set_again_is_no_level() -> None:
+    state = QueueState(where="official:fail")
+    levels = Levels(state)
+    before = state.setting
+    levels.go_in(before, Standing())
+    assert levels.back() is None
+    state.where = ""
+    levels.go_in(before, Standing(line=4))
+    level = levels.back()
+    assert level is not None and level.standing.line == 4 and state.where == "official:fail"
+
+
+def test_items_of_a_figure_are_a_level_that_is_kept_and_cleared() -> None:
+    state = QueueState(where="official:fail", search="x")
+    state.take_items((3, 5))
+    assert state.view.items == (3, 5) and not state.where and not state.search
+    state.where = "rule:pass"
+    assert of_json(json.loads(json.dumps(as_json(state.setting, Standing()))))[0] == state.setting
+    state.clear()
+    assert state.view.items == () and not state.narrowed
+
+
+async def test_dead_keys_say_why(make_app: Any, settled: Any) -> None:
+    async with make_app(some(), blind=True).run_test(size=NARROW) as pilot:
+        lines = await settled(pilot)
+        assert "runs" not in lines[-1] and "clusters" not in lines[-1] and "all items" not in lines[-1]
+        await pilot.press("r")
+        assert "there is only this one run" in (await settled(pilot))[3]
+        await pilot.press("c")
+        assert "clusters: hidden in blind mode" in (await settled(pilot))[3]
+        await pilot.press("x")
+        assert "adjudication is hidden" in (await settled(pilot))[3]
+        await pilot.press("F")
+        assert "all items are shown already" in (await settled(pilot))[3]
+
+
+async def test_half_pages_and_both_ends(make_app: Any, settled: Any) -> None:
+    rows: list[dict[str, Any]] = [{"official": True} for _ in range(60)]
+    async with make_app(rows).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        for key, place in (("G", "60/60"), ("g", "1/60"), ("d", "10/60"), ("u", "1/60")):
+            await pilot.press(key)
+            assert (await settled(pilot))[2].endswith(place)
+
+
+@pytest.fixture
+def workspace(imported: Imported, tmp_path: Path) -> Workspace:
+    return imported(tmp_path / "work", {"maple-8b": more()})
+
+
+def left_at(workspace: Workspace) -> Any:
+    return json.loads((workspace.root / "positions" / "alice.json").read_text())
+
+
+@pytest.mark.sweep
+async def test_the_program_opens_where_it_was_left(workspace: Workspace, settled: Any) -> None:
+    app = FcreviewApp(Session(workspace, "alice"), resume=True)
+    async with app.run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("j", "f", *"official:fail", "enter")
+        await settled(pilot)
+        await pilot.press("j", "j", "ctrl+q")
+        await settled(pilot)
+    assert left_at(workspace)["levels"][-1]["item"] == ["simple_7", 1]
+    again = FcreviewApp(Session(workspace, "alice"), resume=True)
+    async with again.run_test(size=NARROW) as pilot:
+        lines = await settled(pilot)
+        assert lines[2].startswith(" filter official:fail") and under(lines) == "simple_7"
+        await pilot.press("escape")
+        lines = await settled(pilot)
+        assert "all items" in lines[2] and under(lines) == "simple_5"
+    other = FcreviewApp(Session(workspace, "bob"), resume=True)
+    async with other.run_test(size=NARROW) as pilot:
+        assert under(await settled(pilot)) == "simple_4"
+    blind = FcreviewApp(Session(workspace, "alice", blind=True), resume=True)
+    async with blind.run_test(size=NARROW) as pilot:
+        assert "official" not in (await settled(pilot))[2]
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"scope": [], "blind": false, "levels": [{"where": 3}]}'])
+async def test_a_position_that_cannot_be_read_is_none(workspace: Workspace, settled: Any, content: str) -> None:
+    file = workspace.root / "positions" / "alice.json"
+    file.parent.mkdir()
+    file.write_text(content)
+    async with FcreviewApp(Session(workspace, "alice"), resume=True).run_test(size=NARROW) as pilot:
+        assert under(await settled(pilot)) == "simple_4"
+
+
+@pytest.mark.sweep
+async def test_behind_the_last_item_it_says_that_all_are_done(make_app: Any, settled: Any) -> None:
+    async with make_app(some()[:3]).run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("f", *"-reviewed", "enter")
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        for _ in range(3):
+            await pilot.press("p")
+            lines = await settled(pilot)
+        assert "none left to review: fcreview export" in lines[-2]
+        await pilot.press("q")
+        assert "all 3 done: fcreview export" in (await settled(pilot))[5]

@@ -1,0 +1,114 @@
+"""Across 140 columns: one pane becomes two and two become one, and whoever reads stays where they were."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+from textual import events
+from textual.geometry import Size
+
+from fcreview.store.rows import View
+from fcreview.tui.screens.dialogs import NoteScreen
+from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
+from fcreview.tui.screens.queue import QueueScreen
+from tests.tui.screens.split.sides import ONE, TWO, focused, journal, listed, named, queue_of
+
+
+async def done(pilot: Any, settled: Any, *keys: str, size: tuple[int, int] | None = None) -> list[str]:
+    for key in keys:
+        await pilot.press(key)
+        await settled(pilot)
+    if size is not None:
+        await pilot.resize_terminal(*size)
+    return await settled(pilot)
+
+
+def app_of(make_app: Any) -> Any:
+    return make_app([{} for _ in range(40)], view=View(queue="dataset"))
+
+
+@pytest.mark.sweep
+async def test_in_the_list_the_cursor_stays(make_app: Any, settled: Any) -> None:
+    async with app_of(make_app).run_test(size=TWO) as pilot:
+        await settled(pilot)
+        await done(pilot, settled, "j", "j")
+        lines = await done(pilot, settled, size=ONE)
+        assert listed(pilot.app) == "simple_2" and not any("│" in line for line in lines)
+        assert lines[-1].startswith(" enter open") and named(pilot.app) == ""
+        await done(pilot, settled, "j", size=TWO)
+        assert (listed(pilot.app), named(pilot.app), focused(pilot.app)) == ("simple_3", "simple_3", "list")
+
+
+@pytest.mark.sweep
+async def test_in_the_item_its_cursor_and_folds_stay_in_one_pane(make_app: Any, settled: Any) -> None:
+    async with app_of(make_app).run_test(size=TWO) as pilot:
+        await settled(pilot)
+        await done(pilot, settled, "j", "tab", "t", "a")
+        reader = queue_of(pilot.app).query_one(ItemPane).reader
+        before = reader.block.key, reader.options
+        lines = await done(pilot, settled, size=ONE)
+        assert lines[0].startswith(" simple_1") and not any("│" in line for line in lines), "the item alone"
+        assert (reader.block.key, reader.options) == before
+        await done(pilot, settled, "p")
+        assert journal(make_app.stores[0]) == [("simple_1", True)]
+        assert (await settled(pilot))[0].startswith(" simple_2")
+        lines = await done(pilot, settled, "tab", "escape")
+        assert isinstance(pilot.app.screen, QueueScreen) and listed(pilot.app) == "simple_2"
+        assert lines[-1].startswith(" enter open")
+        await done(pilot, settled, "enter")
+        assert isinstance(pilot.app.screen, ItemScreen), "as in any narrow terminal"
+
+
+@pytest.mark.sweep
+async def test_an_item_alone_comes_to_stand_beside_the_list(make_app: Any, settled: Any) -> None:
+    async with app_of(make_app).run_test(size=ONE) as pilot:
+        await settled(pilot)
+        await done(pilot, settled, "j", "enter", "p", "t", "a")
+        reader = pilot.app.screen.reader
+        before = reader.detail.row.id, reader.block.key, reader.options
+        await done(pilot, settled, size=TWO)
+        assert isinstance(pilot.app.screen, QueueScreen)
+        assert (named(pilot.app), listed(pilot.app), focused(pilot.app)) == ("simple_2", "simple_2", "item")
+        now = queue_of(pilot.app).query_one(ItemPane).reader
+        assert (now.detail.row.id, now.block.key, now.options) == before
+        await done(pilot, settled, "f")
+        assert journal(make_app.stores[0]) == [("simple_1", True), ("simple_2", False)]
+        assert named(pilot.app) == listed(pilot.app) == "simple_3"
+        await done(pilot, settled, "escape")
+        assert focused(pilot.app) == "list"
+
+
+@pytest.mark.sweep
+async def test_what_lies_over_the_item_is_answered_first(make_app: Any, settled: Any) -> None:
+    async with app_of(make_app).run_test(size=ONE) as pilot:
+        await settled(pilot)
+        await done(pilot, settled, "enter", "n", size=TWO)
+        assert isinstance(pilot.app.screen, NoteScreen)
+        await done(pilot, settled, *"why", "enter")
+        assert isinstance(pilot.app.screen, QueueScreen) and focused(pilot.app) == "item"
+        assert named(pilot.app) == listed(pilot.app) == "simple_0"
+        assert [name for name, _ in journal(make_app.stores[0])] == ["simple_0"]
+
+
+@pytest.mark.parametrize("seed", [4, 8, 11])
+async def test_in_a_storm_of_sizes_who_reads_an_item_goes_on_reading_it(make_app: Any, settled: Any, seed: int) -> None:
+    """With the first two, an item that gave way to two panes was lost: by then there was room for one only."""
+    dice = random.Random(seed)
+    async with app_of(make_app).run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await done(pilot, settled, "j", "enter")
+        for _ in range(12):
+            for _ in range(dice.randrange(2, 8)):
+                size = Size(dice.choice([1, 2, 20, 59, 60, 80, 139, 140, 300]), dice.choice([1, 2, 14, 15, 24, 100]))
+                pilot.app._driver._size = size
+                pilot.app.post_message(events.Resize(size, size))
+                await asyncio.sleep(dice.choice([0, 0.001, 0.003, 0.01]))
+            lines = await done(pilot, settled, size=(80, 24))
+            assert any("simple_1" in line and "2/40" in line for line in lines[:3])
+        await done(pilot, settled, "p")
+        assert journal(make_app.stores[0]) == [("simple_1", True)]
+        await done(pilot, settled, "escape")
+        assert listed(pilot.app) == "simple_2"

@@ -1,0 +1,74 @@
+"""The agreement screen: the command's figures, and the items that each was made from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fcreview.stats.agreement import apart, name_of, value_of
+from fcreview.stats.agreement_summary import agreement
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+from fcreview.tui.queue.statistics import Cell, agreement_rows
+from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.screens.statistics import AgreementScreen
+from tests.store.factory import Imported
+from tests.tui.screens.test_adjudication import adjudicating, workspace
+
+__all__ = ["workspace"]
+
+
+@pytest.mark.sweep
+async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> None:
+    with Store.open(workspace) as store:
+        pools = apart(store.told.agreement_rows(View()))
+    wanted = [each for given, said in pools.items() for each in agreement(said, ["overall"], given)]
+    assert len(wanted) > 10
+    async with adjudicating(workspace, (120, 60), adjudicate=False) as person:
+        lines = await person.press("a")
+        assert isinstance(person.app.screen, AgreementScreen)
+        assert f"agreement overall · {len(wanted)} figures" in lines[0]
+        for each in wanted:
+            value, interval = value_of(each)
+            said = [line for line in lines if name_of(each) in line and value in line and interval in line]
+            assert said, each
+        assert "by category" in (await person.press("tab", "tab"))[0]
+        assert any("not blind · simple · correct" in line for line in person.lines)
+        await person.press("escape")
+        assert isinstance(person.app.screen, QueueScreen)
+
+
+@pytest.mark.sweep
+async def test_a_figure_opens_the_items_it_was_made_from(workspace: Workspace) -> None:
+    async with adjudicating(workspace, (120, 40), adjudicate=False) as person:
+        lines = await person.press("a")
+        at = next(at for at, line in enumerate(lines) if "not blind · completeness" in line)
+        await person.press(*["j"] * (at - 1), "enter")
+        shown = [line for line in person.lines if "simple_" in line]
+        assert len(shown) == 1
+        assert "simple_2" in shown[0]
+        await person.press("F")
+        assert len([line for line in person.lines if "simple_" in line]) == 4
+
+
+async def test_where_nobody_reviewed_it_says_so(imported: Imported, tmp_path: Path) -> None:
+    async with adjudicating(imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False) as person:
+        lines = await person.press("a", "enter")
+        assert "no target has labels of two annotators here" in lines[2]
+
+
+@pytest.mark.parametrize("cells", [60, 80, 160])
+def test_a_groups_name_stands_above_its_figures_and_for_all_its_items(workspace: Workspace, cells: int) -> None:
+    with Store.open(workspace) as store:
+        said = apart(store.told.agreement_rows(View()))["seen"]
+    found = [Cell(figure, (at,)) for at, figure in enumerate(agreement(said, ["overall"], "seen"))]
+    made = agreement_rows(found, cells)
+    heads = [row for row in made if not row.parts[1][0]]
+    assert [row.parts[0][0] for row in heads] == [
+        "not blind · correct", "not blind · correct+fault", "not blind · completeness"
+    ]  # fmt: skip
+    assert heads[0].items == (0,)
+    assert len(made) == len(found) + len(heads)
+    assert len({len(row.parts) for row in made}) == 1

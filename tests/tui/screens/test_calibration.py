@@ -1,0 +1,145 @@
+"""The calibration screen: the command's figures, and the cases behind each of them as the queue's items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.model.review import Said
+from fcreview.stats.calibration import METRICS, SCOPES, Case, value_of
+from fcreview.stats.calibration_summary import calibration, wrong_kinds
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+from fcreview.tui.queue.statistics import calibration_rows, grouped, told_scopes, wrong_rows
+from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.screens.statistics import BY_HAND, CalibrationScreen
+from tests.store.factory import Imported
+from tests.tui.screens.test_adjudication import Adjudicator, adjudicating
+
+AUTOMATIC = (True, True, True, False, False, False)
+SETTLED = (True, True, False, False, True, None)
+"""By people; the last one is not reviewed."""
+
+
+@pytest.fixture
+def workspace(imported: Imported, tmp_path: Path) -> Workspace:
+    items: list[dict[str, Any]] = [
+        {"official": said, "category": "live" if at in (2, 4) else "simple"} for at, said in enumerate(AUTOMATIC)
+    ]
+    made = imported(tmp_path / "work", {"maple-8b": items})
+    with Store.open(made, "alice") as store:
+        reviewer = Reviewer(store, Journal(made, "alice"))
+        for at, verdict in enumerate(SETTLED):
+            if verdict is not None:
+                reviewer.review(store.find(f"simple_{at}")[0], Said(verdict=verdict))
+    return made
+
+
+def cases_of(workspace: Workspace) -> list[Case]:
+    with Store.open(workspace) as store:
+        return store.told.cases(View())
+
+
+def shown_items(person: Adjudicator) -> list[str]:
+    return sorted(word for line in person.lines for word in line.split() if word.startswith("simple_"))
+
+
+async def choose(person: Adjudicator, *wanted: str) -> None:
+    """The line with these words."""
+    at = next(at for at, line in enumerate(person.lines[2:]) if all(word in line for word in wanted))
+    await person.press("g", *["j"] * at, "enter")
+
+
+async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> None:
+    wanted = list(calibration(cases_of(workspace), ["overall"]))
+    assert [each.source for each in wanted] == ["official", "rule"]
+    async with adjudicating(workspace, (100, 40), adjudicate=False) as person:
+        lines = await person.press("C")
+        assert isinstance(person.app.screen, CalibrationScreen)
+        assert "calibration overall · 2 groups" in lines[0] and BY_HAND in lines[0]
+        for each in wanted:
+            at = next(at for at, line in enumerate(lines) if f"{each.source} · correct · by hand" in line)
+            own = lines[at : at + 11]
+            for rate in each.rates:
+                (line,) = (line for line in own if line.strip("▸ ").startswith(METRICS[rate.metric] + " "))
+                assert all(part in line for part in value_of(rate)) and line.split()[-1] == str(rate.n)
+        await person.press("escape")
+        assert isinstance(person.app.screen, QueueScreen)
+
+
+@pytest.mark.parametrize(
+    ("line", "items"),
+    [
+        (("rule · correct",), (0, 1, 2, 3, 4)),
+        (("says pass, people fail",), (2,)),
+        (("says fail, people pass",), (4,)),
+        (("says pass, people pass",), (0, 1)),
+        (("TPR",), (0, 1, 4)),
+        (("TNR",), (2, 3)),
+        (("precision",), (0, 1, 2)),
+        (("kappa",), (0, 1, 2, 3, 4)),
+    ],
+)
+async def test_a_cell_opens_its_items_and_no_others(
+    workspace: Workspace, line: tuple[str, ...], items: tuple[int, ...]
+) -> None:
+    async with adjudicating(workspace, (100, 40), adjudicate=False) as person:
+        await person.press("C")
+        await choose(person, *line)
+        assert isinstance(person.app.screen, QueueScreen)
+        assert shown_items(person) == [f"simple_{at}" for at in items]
+        await person.press("escape")
+        assert isinstance(person.app.screen, CalibrationScreen), "back to the list that led here"
+
+
+async def test_tab_leads_to_the_kinds_of_cases_that_are_wrong_and_to_groups(workspace: Workspace) -> None:
+    async with adjudicating(workspace, (100, 40), adjudicate=False) as person:
+        lines = await person.press("C", "tab")
+        assert f"calibration where it is wrong · {len(list(wrong_kinds(cases_of(workspace))))} kinds" in lines[0]
+        line = next(line for line in lines if "function get_weather" in line)
+        assert "says fail, people pass" in line and "1 of 2" in line and "50.0 %" in line
+        lines = await person.press("tab")
+        assert "calibration by category" in lines[0] and any("live · rule · correct" in line for line in lines)
+        lines = await person.press("tab")
+        assert "calibration overall" in lines[0], "tables of one group only are left out"
+        await person.press("tab")
+        await choose(person, "category live: says pass, people fail")
+        assert shown_items(person) == ["simple_2"]
+
+
+async def test_only_what_the_queue_shows_is_compared(workspace: Workspace) -> None:
+    async with adjudicating(workspace, (100, 40), adjudicate=False, view=View("category:live")) as person:
+        lines = await person.press("C")
+        assert any("official · correct" in line and line.split()[-1] == "2" for line in lines)
+
+
+async def test_where_nothing_was_reviewed_it_says_so(imported: Imported, tmp_path: Path) -> None:
+    async with adjudicating(imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False) as person:
+        lines = await person.press("C", "tab", "enter")
+        assert "nothing to compare: no automatic verdict" in lines[2]
+
+
+def made(item: int, said: Any, settled: Any, **fields: Any) -> Case:
+    who: dict[str, Any] = {"source": "judge", "judge": "oak\x1b[2J", "criterion": "correct", "random": False}
+    return Case(item, said=said, settled=settled, **(who | {"benchmark": "bfcl", "category": "live"} | fields))
+
+
+def test_every_row_opens_as_many_items_as_it_counts() -> None:
+    cases = [made(at, at % 3 > 0, at % 2 > 0, function="f" if at % 4 else "g") for at in range(20)]
+    assert told_scopes(cases) == ["overall", "function"]
+    for scope in SCOPES:
+        for row in calibration_rows(grouped(cases, scope)):
+            assert row.parts[-1][0] == str(len(row.items))
+    for row in wrong_rows(list(wrong_kinds(cases))):
+        assert not row.parts[-1][0] or row.parts[-1][0].split()[0] == str(len(row.items))
+
+
+def test_hostile_names_are_drawn_as_text_and_random_ones_are_said() -> None:
+    found = calibration_rows(grouped([made(1, True, True, random=True), made(2, True, False)], "overall"))
+    assert found[0].parts[0][0] == "judge oak␛[2J · correct · 1 of 2 random"
+    assert len({len(row.parts) for row in found}) == 1

@@ -1,0 +1,149 @@
+"""Comparing on the screen: two runs marked in the list, their counts and flips, and a flip with what both predicted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.store.workspace import Workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.screens.compare import CompareScreen, FlipScreen
+from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.session import Session
+from tests.store.factory import Imported
+from tests.tui import idle
+from tests.tui.screens.test_adjudication import Adjudicator
+
+FAILS = 'city "Hangzhou, CN" (golden "Hangzhou")'
+RIGHT = {"official": True, "rule": True, "first_difference": None, "pairs": []}
+
+
+@pytest.fixture
+def workspace(imported: Imported, tmp_path: Path) -> Workspace:
+    """`maple` fails items 0 and 1, `birch` fails item 2; both fail item 3."""
+    wrong = {"first_difference": FAILS}
+    rows = {"maple": [wrong, wrong, RIGHT, wrong], "birch": [RIGHT, RIGHT, wrong, wrong]}
+    for model, items in rows.items():
+        rows[model] = [item | {"prediction_hash": f"{model}{at}"} for at, item in enumerate(items)]
+    return imported(tmp_path / "work", rows)
+
+
+@asynccontextmanager
+async def opened(workspace: Workspace, size: tuple[int, int], *, blind: bool = False) -> AsyncIterator[Adjudicator]:
+    app = FcreviewApp(Session(workspace, "dora", blind=blind))
+    async with app.run_test(size=size) as pilot:
+        person = Adjudicator(pilot, app, workspace)
+        await idle.worked(app)
+        await pilot.pause()
+        yield person
+
+
+def at(lines: list[str], text: str) -> int:
+    return next(number for number, line in enumerate(lines) if text in line)
+
+
+async def comparing(person: Adjudicator) -> list[str]:
+    """Marks the first run, then the second."""
+    lines = await person.press("r", "j", "x")
+    assert "A: run 1 maple; x on another" in lines[0]
+    return await person.press("j", "x")
+
+
+async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
+    async with opened(workspace, (160, 30)) as person:
+        lines = await comparing(person)
+        assert isinstance(person.app.screen, CompareScreen)
+        assert "A maple, B birch, official · 3 flips" in lines[0]
+        whole = lines[at(lines, "all items")]
+        assert "A 25.0 %, B 50.0 %  " in whole and "-25.0 [" in whole and "p 1.000" in whole
+        below = lines[at(lines, "all items") + 1]
+        assert "only A 1, B 2" in below and "both pass 0, fail 1 of 4 items" in below
+        assert "only A" in lines[at(lines, "simple_2")]
+        assert FAILS in lines[at(lines, "simple_0")]
+        assert "effective" in (await person.press("tab", "tab"))[0]
+        await person.press("escape", "escape")
+        assert isinstance(person.app.screen, QueueScreen)
+
+
+@pytest.mark.parametrize("cells", [80, 60])
+async def test_a_narrow_screen_says_both_rates_and_how_many_only_one_passes(workspace: Workspace, cells: int) -> None:
+    async with opened(workspace, (cells, 24)) as person:
+        lines = await comparing(person)
+        whole = lines[at(lines, "all items")]
+        assert "A 25.0 %, B 50.0 %" in whole and "-25.0 [-" in whole and "]" in whole, whole
+        assert cells < 80 or "p 1.000" in whole, whole
+        assert "only A 1, B 2" in lines[at(lines, "all items") + 1]
+
+
+async def test_rates_over_a_part_say_of_how_many(imported: Imported, tmp_path: Path) -> None:
+    unknown: dict[str, Any] = {"official": None, "rule": None}
+    work = imported(tmp_path / "part", {"maple": [RIGHT, RIGHT, RIGHT], "birch": [RIGHT, {}, unknown]})
+    for cells in (80, 60):
+        async with opened(work, (cells, 24)) as person:
+            lines = await comparing(person)
+            assert "A 100.0 %, B 50.0 % of 2" in lines[at(lines, "all items")]
+
+
+async def test_flips_are_walked_with_both_predictions_and_the_golden_answer(workspace: Workspace) -> None:
+    async with opened(workspace, (130, 30)) as person:
+        await comparing(person)
+        lines = await person.press("enter")
+        assert isinstance(person.app.screen, FlipScreen)
+        assert "simple_2 · simple · only A passes" in lines[0] and "1/3" in lines[0]
+        heads = lines[at(lines, "── golden")]
+        assert heads.index("golden") < heads.index("A pass") < heads.index("B fail")
+        beside = lines[at(lines, "Hangzhou, China")]
+        assert beside.count("Hangzhou, CN") == 2, "both predictions beside the golden answer"
+        assert "2/3" in (await person.press("right_curly_bracket"))[0]
+        assert "3/3" in (await person.press("right_curly_bracket", "right_curly_bracket"))[0]
+        assert "2/3" in (await person.press("left_curly_bracket"))[0]
+
+
+async def test_where_there_is_no_room_the_three_are_stacked(workspace: Workspace) -> None:
+    async with opened(workspace, (80, 30)) as person:
+        await comparing(person)
+        lines = await person.press("enter")
+        places = [at(lines, head) for head in ("── golden", "── A pass", "── B fail")]
+        assert places == sorted(places) and len(set(places)) == 3
+        assert "! city" in "".join(lines[places[2] :])
+
+
+async def test_a_mark_is_taken_back_and_all_runs_are_no_run(workspace: Workspace) -> None:
+    async with opened(workspace, (100, 30)) as person:
+        assert "A: run" not in (await person.press("r", "x"))[0]
+        assert "A: run 1" in (await person.press("j", "x"))[0]
+        lines = await person.press("x")
+        assert "A: run" not in lines[0]
+        assert not isinstance(person.app.screen, CompareScreen)
+
+
+async def test_a_blind_annotator_is_not_offered_it(workspace: Workspace) -> None:
+    async with opened(workspace, (100, 30), blind=True) as person:
+        lines = await person.press("r", "j", "x", "j", "x")
+        assert not isinstance(person.app.screen, CompareScreen)
+        assert "compare" not in " ".join(lines)
+        assert "A: run" not in lines[0]
+
+
+@pytest.mark.sweep
+async def test_a_flip_whose_golden_answer_changed_shows_both(imported: Imported, tmp_path: Path) -> None:
+    other: dict[str, Any] = {"golden_hash": "other", "first_difference": FAILS}
+    work = imported(tmp_path / "two", {"maple": [RIGHT], "birch": [other]})
+    async with opened(work, (130, 30)) as person:
+        await comparing(person)
+        lines = await person.press("enter")
+        assert any("same prediction, other golden answer" in line for line in lines)
+        assert any("golden of A, then of B" in line for line in lines)
+
+
+async def test_help_opens_over_the_comparison_and_leads_back(workspace: Workspace) -> None:
+    async with opened(workspace, (80, 24)) as person:
+        assert "? help" in (await comparing(person))[-1]
+        lines = await person.press("question_mark")
+        assert "keys: compare" in "\n".join(lines) and "other verdicts" in "\n".join(lines)
+        await person.press("escape")
+        assert isinstance(person.app.screen, CompareScreen)

@@ -1,13 +1,13 @@
-"""What an action is, and the keys of lists that are searched by typing; `keytable` has all others.
+"""Every action that has a key, with its id, default keys, label and help text, one table for each screen or widget.
 
-Every action that has a key, by its id: tables without Textual, so that a configuration can be checked against them.
+The module does not import Textual, so that a configuration file can be checked against the tables quickly:
 
     [keys]
     "queue.open" = "enter,l"
     "item.pass" = "y"
 
-Keys are letters, digits, arrows, Enter, Space and Tab: with Ctrl and Alt many clash with tmux, flow control or the
-terminal.
+Default keys are mostly letters, digits, arrows, Enter, Space and Tab, because many combinations with Ctrl or Alt clash
+with tmux, flow control or the terminal.
 """
 
 from __future__ import annotations
@@ -21,30 +21,31 @@ __all__ = ["ACTIONS", "FIND", "PALETTE", "PICKER", "RUNS", "TOGETHER", "Action"]
 @dataclass(frozen=True, slots=True)
 class Action:
     id: str
-    """`room.name`: what a configuration file calls it. The help shows rooms one below the other."""
+    """Name in a configuration file, `group.name`. The help screen shows one section for each group."""
     keys: str
-    """Unless others are given: `p` or `j,down`, as Textual names them."""
+    """Default keys in Textual's notation, separated by commas: `p`, `j,down`."""
     does: str
-    """The action method with its arguments: `verdict('pass')`."""
+    """Textual action that the key runs: a method name with arguments, such as `verdict('pass')`."""
     says: str
+    """Label in the key line and the palette."""
     shown: bool = True
-    """In the key line; the help shows all."""
+    """Whether the key line shows the action. The help screen shows all actions."""
     helps: str = ""
-    """What the help says of it, where one word does not tell."""
+    """Text on the help screen where the label alone would be unclear."""
     priority: bool = False
-    """At once, whatever has the focus; other keys pressed before may still be on their way."""
+    """Whether the key works whatever widget has the focus, before keys that were pressed earlier are processed."""
 
 
 PALETTE = [
     Action("palette.take", "enter", "screen.take", "choose"),
     Action("palette.complete", "tab", "screen.complete", "complete"),
-    Action("palette.down", "down", "screen.move(1)", "down", shown=False),
-    Action("palette.up", "up", "screen.move(-1)", "up", shown=False),
+    Action("palette.down", "down", "screen.move(1)", "move down", shown=False),
+    Action("palette.up", "up", "screen.move(-1)", "move up", shown=False),
     Action("palette.page_down", "pagedown", "screen.page(1)", "page down", shown=False),
     Action("palette.page_up", "pageup", "screen.page(-1)", "page up", shown=False),
     Action("palette.close", "escape", "screen.close", "back"),
 ]
-"""All other keys type."""
+"""Keys of the palette. All other keys type text."""
 
 PICKER = [
     Action("picker.take", "enter", "take", "show"),
@@ -53,23 +54,22 @@ PICKER = [
 
 RUNS = [
     *PICKER,
-    Action("runs.order", "s", "order", "order"),
-    Action("runs.reverse", "S", "reverse", "reverse", shown=False),
+    Action("runs.order", "s", "order", "sort"),
+    Action("runs.reverse", "S", "reverse", "reverse the order", shown=False),
     Action("runs.grouping", "tab", "grouping", "group"),
     Action("runs.find", "slash", "find", "find"),
-    Action("runs.compare", "x", "mark", "compare", helps="compare two runs: mark one, then another"),
+    Action("runs.compare", "x", "mark", "compare", helps="mark a run; mark a second run to compare the two"),
     Action("runs.unfold", "right,l", "unfold(True)", "unfold", shown=False),
     Action("runs.refold", "left,h", "unfold(False)", "fold", shown=False),
 ]
 
 FIND = [
-    Action("find.done", "enter", "screen.found(True)", "done"),
-    Action("find.down", "down", "screen.move(1)", "down", shown=False),
-    Action("find.up", "up", "screen.move(-1)", "up", shown=False),
-    Action("find.cancel", "escape", "screen.found(False)", "all runs"),
+    Action("find.done", "enter", "screen.found(True)", "apply"),
+    Action("find.down", "down", "screen.move(1)", "move down", shown=False),
+    Action("find.up", "up", "screen.move(-1)", "move up", shown=False),
+    Action("find.cancel", "escape", "screen.found(False)", "show all runs"),
 ]
-"""All other keys type."""
-
+"""Keys of the search box above the list of runs. All other keys type text."""
 
 APP = [
     Action("app.help", "question_mark", "app.help", "help"),
@@ -78,76 +78,76 @@ APP = [
 ]
 
 IN_FRONT = APP[:1]
-"""What holds in lists that lie over a screen, too: Textual keeps all other keys of the app from them."""
+"""Actions of the app that modal lists need to bind themselves, because Textual disables the app's keys there."""
 
 MOVE = [
-    Action("list.down", "j,down", "move(1)", "next line", shown=False),
-    Action("list.up", "k,up", "move(-1)", "previous line", shown=False),
+    Action("list.down", "j,down", "move(1)", "move to the next line", shown=False),
+    Action("list.up", "k,up", "move(-1)", "move to the previous line", shown=False),
     Action("list.page_down", "pagedown,space", "move_page(1)", "page down", shown=False),
     Action("list.page_up", "pageup", "move_page(-1)", "page up", shown=False),
     Action("list.half_down", "d", "move_half(1)", "half a page down", shown=False),
     Action("list.half_up", "u", "move_half(-1)", "half a page up", shown=False),
-    Action("list.first", "g,home", "move_to(0)", "first line", shown=False),
-    Action("list.last", "G,end", "move_to(-1)", "last line", shown=False),
+    Action("list.first", "g,home", "move_to(0)", "go to the first line", shown=False),
+    Action("list.last", "G,end", "move_to(-1)", "go to the last line", shown=False),
 ]
 
 QUEUE = [
     Action("queue.open", "enter", "open", "open"),
     Action("queue.search", "slash", "search", "search"),
     Action("queue.filter", "f", "filter", "filter"),
-    Action("queue.clear", "F,backspace", "clear_filter", "all items"),
-    Action("queue.order", "o", "choose('order')", "order"),
-    Action("queue.clusters", "c", "choose('clusters')", "clusters", helps="clusters: failures in groups"),
+    Action("queue.clear", "F,backspace", "clear_filter", "show all"),
+    Action("queue.order", "o", "choose('order')", "sort"),
+    Action("queue.clusters", "c", "choose('clusters')", "clusters", helps="clusters: group similar failures"),
     Action("queue.runs", "r", "choose('runs')", "runs"),
-    Action("queue.issues", "i", "choose('issues')", "issues", helps="issues: what was wrong in the files"),
-    Action("queue.agreement", "a", "choose('agreement')", "agreement", helps="agreement: how far annotators agree"),
+    Action("queue.issues", "i", "choose('issues')", "issues", helps="issues: list problems in the imported files"),
+    Action("queue.agreement", "a", "choose('agreement')", "agreement", helps="agreement: show inter-annotator agreement"),
     Action(
         "queue.calibration",
         "C",
         "choose('calibration')",
         "calibration",
         shown=False,
-        helps="calibration: how often people say the same as the checker or judge",
+        helps="calibration: measure checkers and judges against human labels",
     ),
-    Action("queue.adjudicate", "x", "adjudicate", "adjudicate", helps="adjudicate: settle what annotators differ on"),
-    Action("queue.item", "tab", "to_item", "to the item"),
+    Action("queue.adjudicate", "x", "adjudicate", "adjudicate", helps="adjudicate: resolve annotator disagreements"),
+    Action("queue.item", "tab", "to_item", "go to item"),
     Action("queue.back", "escape", "back(False)", "back", shown=False),
     Action("queue.quit", "q", "back(True)", "quit"),
 ]
 
 COMPARE = [
-    Action("compare.take", "enter", "take", "look at it"),
-    Action("compare.source", "tab", "source", "other verdicts"),
+    Action("compare.take", "enter", "take", "open"),
+    Action("compare.source", "tab", "source", "change verdict source"),
     Action("compare.close", "q,escape", "close", "back"),
 ]
 
 FLIP = [
     Action("flip.next", "right_curly_bracket", "step(1)", "next flip"),
     Action("flip.previous", "left_curly_bracket", "step(-1)", "previous flip"),
-    Action("flip.down", "j,down", "scroll(1)", "line down", shown=False),
-    Action("flip.up", "k,up", "scroll(-1)", "line up", shown=False),
+    Action("flip.down", "j,down", "scroll(1)", "scroll down", shown=False),
+    Action("flip.up", "k,up", "scroll(-1)", "scroll up", shown=False),
     Action("flip.page_down", "space,pagedown", "page(1)", "page down", shown=False),
     Action("flip.page_up", "pageup", "page(-1)", "page up", shown=False),
     Action("flip.close", "q,escape,enter", "close", "back"),
 ]
 
 CLUSTERS = [
-    Action("clusters.take", "enter", "take", "show its items"),
+    Action("clusters.take", "enter", "take", "show items"),
     Action("clusters.unfold", "right,l", "unfold(True)", "unfold"),
     Action("clusters.refold", "left,h", "unfold(False)", "fold"),
-    Action("clusters.grouping", "tab", "grouping", "other grouping"),
+    Action("clusters.grouping", "tab", "grouping", "change grouping"),
     Action("clusters.close", "q,escape", "close", "back"),
 ]
 
 AGREEMENT = [
-    Action("agreement.take", "enter", "take", "show its items"),
-    Action("agreement.scope", "tab", "scope", "other table"),
+    Action("agreement.take", "enter", "take", "show items"),
+    Action("agreement.scope", "tab", "scope", "next table"),
     Action("agreement.close", "q,escape", "close", "back"),
 ]
 
 CALIBRATION = [
-    Action("calibration.take", "enter", "take", "show its items"),
-    Action("calibration.scope", "tab", "scope", "other table"),
+    Action("calibration.take", "enter", "take", "show items"),
+    Action("calibration.scope", "tab", "scope", "next table"),
     Action("calibration.close", "q,escape", "close", "back"),
 ]
 
@@ -161,8 +161,8 @@ FILTER_INPUT = [
 
 FILTER = [
     Action("filter.complete", "tab", "complete", "complete"),
-    Action("filter.older", "up", "history(-1)", "earlier ones"),
-    Action("filter.newer", "down", "history(1)", "later ones", shown=False),
+    Action("filter.older", "up", "history(-1)", "recall earlier"),
+    Action("filter.newer", "down", "history(1)", "recall later", shown=False),
     Action("filter.save", "ctrl+s", "save", "save as @name"),
     Action("filter.cancel", "escape", "cancel", "cancel"),
 ]
@@ -172,112 +172,112 @@ ITEM = [
     Action("item.fail", "f", "verdict('fail')", "fail"),
     Action("item.golden_wrong", "g", "verdict('golden')", "golden wrong"),
     Action("item.unsure", "u", "verdict('unsure')", "unsure"),
-    Action("item.fault", "w", "fault", "who's wrong"),
+    Action("item.fault", "w", "fault", "fault"),
     Action("item.tag", "e", "tag", "tag"),
     Action("item.note", "n", "note", "note"),
     Action("item.undo", "z", "undo", "undo"),
-    Action("item.last_fault", "W", "last('fault')", "who's wrong in the item just judged", shown=False),
-    Action("item.last_tag", "E", "last('tag')", "tag the item just judged", shown=False),
-    Action("item.last_note", "N", "last('note')", "note on the item just judged", shown=False),
-    Action("item.why", "O", "closer('why')", "why the verdict just given overrules the benchmark's", shown=False),
-    Action("item.reason_3", "3", "score(3)", "why it overrules; 1 and 2 too, where no score is asked", shown=False),
+    Action("item.last_fault", "W", "last('fault')", "set the fault of the last reviewed item", shown=False),
+    Action("item.last_tag", "E", "last('tag')", "tag the last reviewed item", shown=False),
+    Action("item.last_note", "N", "last('note')", "add a note to the last reviewed item", shown=False),
+    Action("item.why", "O", "closer('why')", "give a reason for the last override", shown=False),
+    Action("item.reason_3", "3", "score(3)", "choose override reason 3 (1 and 2 too if no score is due)", shown=False),
     Action("item.golden", "G", "closer('golden')", "correct the golden answer", shown=False),
-    Action("item.score", "0", "score(0)", "score 0", shown=False),
-    Action("item.score_1", "1", "score(1)", "score 1", shown=False),
-    Action("item.score_2", "2", "score(2)", "score 2", shown=False),
-    Action("item.labels", "l", "closer('labels')", "labels of the response, where it has some", shown=False),
-    Action("item.target", "T", "target", "verdict on the item, or on what the cursor is on", shown=False),
+    Action("item.score", "0", "score(0)", "give score 0", shown=False),
+    Action("item.score_1", "1", "score(1)", "give score 1", shown=False),
+    Action("item.score_2", "2", "score(2)", "give score 2", shown=False),
+    Action("item.labels", "l", "closer('labels')", "edit the labels of the response", shown=False),
+    Action("item.target", "T", "target", "switch between reviewing the item and the part under the cursor", shown=False),
     Action("item.next", "right_square_bracket", "step(1)", "next"),
     Action("item.previous", "left_square_bracket", "step(-1)", "previous"),
-    Action("item.group_next", "right_curly_bracket", "in_group(1)", "next item of its group", shown=False),
-    Action("item.group_previous", "left_curly_bracket", "in_group(-1)", "previous item of its group", shown=False),
-    Action("item.elsewhere", "m", "closer('elsewhere')", "the same item in other runs", shown=False),
+    Action("item.group_next", "right_curly_bracket", "in_group(1)", "go to the next item of the group", shown=False),
+    Action("item.group_previous", "left_curly_bracket", "in_group(-1)", "go to the previous item of the group", shown=False),
+    Action("item.elsewhere", "m", "closer('elsewhere')", "show the item in other runs", shown=False),
     Action("item.search", "slash", "search", "search in the item", shown=False),
-    Action("item.raw", "R", "raw", "raw records", shown=False),
+    Action("item.raw", "R", "raw", "show raw records", shown=False),
     Action("item.copy", "y", "copy", "copy", shown=False),
-    Action("item.back", "q,escape,backspace", "back", "back to the queue", shown=False),
+    Action("item.back", "q,escape,backspace", "back", "go back to the queue", shown=False),
 ]
 
 ITEM_TEXT = [
-    Action("item.down", "j", "move(1)", "next call or text", shown=False),
-    Action("item.up", "k", "move(-1)", "previous call or text", shown=False),
+    Action("item.down", "j", "move(1)", "move to the next call or text", shown=False),
+    Action("item.up", "k", "move(-1)", "move to the previous call or text", shown=False),
     Action("item.line_down", "down", "scroll(1)", "scroll down a line", shown=False),
     Action("item.line_up", "up", "scroll(-1)", "scroll up a line", shown=False),
-    Action("item.next_turn", "J", "turn(1)", "next turn", shown=False),
-    Action("item.previous_turn", "K", "turn(-1)", "previous turn", shown=False),
-    Action("item.arguments", "a", "arguments", "move among arguments", shown=False),
-    Action("item.aside", "tab", "aside", "to the list beside it; without one, among arguments", shown=False),
+    Action("item.next_turn", "J", "turn(1)", "move to the next turn", shown=False),
+    Action("item.previous_turn", "K", "turn(-1)", "move to the previous turn", shown=False),
+    Action("item.arguments", "a", "arguments", "move to the arguments of the call", shown=False),
+    Action("item.aside", "tab", "aside", "go to the list; without a list, move to the arguments", shown=False),
     Action("item.page_down", "pagedown", "page(1)", "page down", shown=False),
     Action("item.page_up", "pageup", "page(-1)", "page up", shown=False),
-    Action("item.top", "home", "edge(-1)", "to the top", shown=False),
-    Action("item.bottom", "end", "edge(1)", "to the end", shown=False),
-    Action("item.difference", "full_stop", "difference", "first difference", shown=False),
+    Action("item.top", "home", "edge(-1)", "go to the top", shown=False),
+    Action("item.bottom", "end", "edge(1)", "go to the end", shown=False),
+    Action("item.difference", "full_stop", "difference", "move to the first difference", shown=False),
     Action("item.fold", "enter,space", "fold", "fold, unfold or open long text", shown=False),
-    Action("item.again", "s", "search_again(1)", "next match", shown=False),
-    Action("item.before", "S", "search_again(-1)", "previous match", shown=False),
-    Action("item.dialogue", "t", "dialogue", "full dialogue", shown=False),
-    Action("item.document", "d", "document", "function documents: golden's, predicted's, all", shown=False),
+    Action("item.again", "s", "search_again(1)", "find the next match", shown=False),
+    Action("item.before", "S", "search_again(-1)", "find the previous match", shown=False),
+    Action("item.dialogue", "t", "dialogue", "show the full or the short dialogue", shown=False),
+    Action("item.document", "d", "document", "show function docs: golden, predicted, all, none", shown=False),
 ]
 
-_SHARED = (
+_SHARED_ITEM_ACTIONS = (
     *("pass", "fail", "golden_wrong", "unsure", "fault", "note", "undo", "target"),
     *("next", "previous", "search", "raw", "copy", "back"),
 )
 ADJUDICATION = [
     *(
-        Action(f"adjudication.take_{at}", str(at), f"take({at})", f"take {chr(ord('A') + at - 1)}", shown=at < 4)
+        Action(f"adjudication.take_{at}", str(at), f"take({at})", f"accept {chr(ord('A') + at - 1)}", shown=at < 4)
         for at in range(1, 10)
     ),
-    *(action for action in ITEM if action.id.partition(".")[2] in _SHARED),
-    Action("adjudication.other", "o", "other", "other value"),
-    Action("adjudication.answers", "v", "answers", "answers whole", shown=False),
+    *(action for action in ITEM if action.id.partition(".")[2] in _SHARED_ITEM_ACTIONS),
+    Action("adjudication.other", "o", "other", "enter value"),
+    Action("adjudication.answers", "v", "answers", "show the answers in full", shown=False),
 ]
-"""What an item's keys mean is theirs here too."""
+"""Keys of the adjudication screen. Keys of the item screen mean the same here."""
 
 PAGER = [
     Action("pager.close", "q,escape", "close", "back"),
     Action("pager.search", "slash", "search", "search"),
     Action("pager.again", "s,n,enter", "search_again(1)", "next match"),
     Action("pager.before", "S", "search_again(-1)", "previous match"),
-    Action("pager.raw", "r", "raw", "as it came"),
-    Action("pager.fold", "left,h", "fold(-1)", "fold JSON a level", shown=False),
-    Action("pager.unfold", "right,l", "fold(1)", "unfold", shown=False),
-    Action("pager.down", "j,down", "scroll(1)", "line down", shown=False),
-    Action("pager.up", "k,up", "scroll(-1)", "line up", shown=False),
+    Action("pager.raw", "r", "raw", "raw text"),
+    Action("pager.fold", "left,h", "fold(-1)", "fold JSON by one level", shown=False),
+    Action("pager.unfold", "right,l", "fold(1)", "unfold JSON by one level", shown=False),
+    Action("pager.down", "j,down", "scroll(1)", "scroll down", shown=False),
+    Action("pager.up", "k,up", "scroll(-1)", "scroll up", shown=False),
     Action("pager.page_down", "space,pagedown", "page(1)", "page down", shown=False),
     Action("pager.page_up", "pageup", "page(-1)", "page up", shown=False),
-    Action("pager.top", "home", "edge(-1)", "to the top", shown=False),
-    Action("pager.bottom", "end", "edge(1)", "to the end", shown=False),
+    Action("pager.top", "home", "edge(-1)", "go to the top", shown=False),
+    Action("pager.bottom", "end", "edge(1)", "go to the end", shown=False),
     Action("pager.copy", "y", "copy", "copy", shown=False),
 ]
 
 GOLDEN = [
     Action("golden.save", "enter", "save", "save"),
-    Action("golden.edit", "tab,i", "edit", "to the text"),
-    Action("golden.editor", "v", "editor", "$EDITOR"),
+    Action("golden.edit", "tab,i", "edit", "edit text"),
+    Action("golden.editor", "v", "editor", "open $EDITOR"),
     Action("golden.reason", "n", "reason", "reason"),
-    Action("golden.start", "o", "start", "as in the dataset"),
+    Action("golden.start", "o", "start", "reset to dataset"),
     Action("golden.cancel", "escape,q", "cancel", "cancel"),
 ]
 
 GOLDEN_TEXT = [
-    Action("golden.keys", "tab,escape", "screen.keys", "to the keys: save, $EDITOR, reason, cancel"),
+    Action("golden.keys", "tab,escape", "screen.keys", "leave the text (to save, open $EDITOR, add a reason or cancel)"),
 ]
-"""All other keys type."""
+"""Keys of the golden answer's text box. All other keys type text."""
 
 COPY = [
-    Action("copy.this", "y,enter", "take('this')", "this"),
+    Action("copy.this", "y,enter", "take('this')", "selection"),
     Action("copy.call", "c", "take('call')", "call"),
     Action("copy.diff", "d", "take('diff')", "diff"),
     Action("copy.markdown", "m", "take('markdown')", "Markdown"),
     Action("copy.json", "j", "take('json')", "reproduction JSON"),
-    Action("copy.command", "l", "take('command')", "command that opens it"),
+    Action("copy.command", "l", "take('command')", "command to open it"),
     Action("copy.cancel", "escape,q", "cancel", "back"),
 ]
 
 NOTE = [
     Action("note.save", "enter", "screen.save", "save"),
-    Action("note.line", "down", "line", "new line, at the end"),
+    Action("note.line", "down", "line", "new line (on the last line)"),
     Action("note.cancel", "escape", "screen.cancel", "cancel"),
 ]
 
@@ -296,7 +296,7 @@ FAULT = [
 ]
 
 WHY = [
-    *(Action(f"why.take_{at}", str(at), f"take({at})", f"reason {at}", shown=False) for at in range(1, 10)),
+    *(Action(f"why.take_{at}", str(at), f"take({at})", f"choose reason {at}", shown=False) for at in range(1, 10)),
     Action("why.cancel", "escape,q", "cancel", "back"),
 ]
 
@@ -305,8 +305,8 @@ TAGS = [
     Action("tags.toggle", "space", "set", "set or clear"),
     Action("tags.new", "n,slash", "new", "new tag"),
     *(Action(f"tags.set_{at}", str(at), f"number({at})", f"set or clear tag {at}", shown=False) for at in range(1, 10)),
-    Action("tags.down", "j,down", "move(1)", "down", shown=False),
-    Action("tags.up", "k,up", "move(-1)", "up", shown=False),
+    Action("tags.down", "j,down", "move(1)", "move down", shown=False),
+    Action("tags.up", "k,up", "move(-1)", "move up", shown=False),
     Action("tags.cancel", "q,escape", "cancel", "cancel"),
 ]
 
@@ -340,6 +340,6 @@ TOGETHER: tuple[Sequence[Action], ...] = (
     PALETTE,
     [*FIND, *APP],
 )
-"""Actions that are in force at the same time: a key can mean one of them."""
+"""Groups of actions that are active at the same time, so that each key may belong to one of them only."""
 COMMON = ("list", "app")
-"""Rooms of keys that many screens share: they come last in the help."""
+"""Groups of actions that many screens share. The help screen shows them last."""

@@ -1,14 +1,12 @@
-"""A document is a list of blocks; a block knows its lines for a width and is asked only when it comes into view.
+"""Building blocks of an item's document: `Block`, display options, the item indexed by turn, and blocks of text.
 
-An item's calls, pairs and messages by turn.
-
-Blocks of running text: messages, observations, snapshots. Long ones show their head and size, and open elsewhere.
+A document is a list of blocks. Each block renders its lines for a given width, and only when it scrolls into view.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,83 +16,91 @@ from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, visible
 from fcreview.tui.text.lines import Line, fold_text, labelled, size_text, spread
 
-EVERY_ROW = 10_000
+UNLIMITED_ROWS = 10_000
+MAX_INLINE_CHARS = 8000
+"""Length, in characters, up to which a text unfolds in place. A longer text opens in the pager."""
+LABEL_CELLS = 8
+"""Width, in cells, of the label before a message."""
 
-LinesFor = Callable[[int], list[Line]]
+LineRenderer = Callable[[int], list[Line]]
+"""Renders the lines of a block for a width in cells."""
 
 
 @dataclass(slots=True)
 class Block:
+    """A piece of an item's document, such as a message, a call or an argument."""
+
     key: str
-    """Stable while the item is shown: `turn:2`, `turn:2/call:1/arg:city`, `turn:2/step:3/tool:1`. Folds go by it."""
-    lines: LinesFor
+    """Identifier that stays the same while the item is open, such as `turn:2`, `turn:2/call:1/arg:city` or
+    `turn:1/step:3/tool:1`."""
+    lines: LineRenderer
     target: str | None = None
-    """Address that a verdict given here would be about; also what `y` copies."""
-    stop: bool = False
-    """`j` and `k` stop here."""
+    """Address of the verdict target that the block shows; None if verdicts here are on `parent`."""
+    is_stop: bool = False
+    """Whether the cursor stops here on its way to the next or previous block."""
     argument: bool = False
-    """A stop only while moving inside arguments."""
+    """Whether the block is an argument. The cursor stops at arguments only while it moves by argument."""
     differs: bool = False
-    """`.` goes to the first of these."""
-    opens: bool = False
-    """The cursor starts here where nothing differs: it is what is judged."""
+    """Whether the golden answer and the prediction differ here."""
+    is_judged: bool = False
+    """Whether the benchmark judges this block. The cursor starts here if nothing differs."""
     foldable: bool = False
     folded: bool = False
     parent: str | None = None
-    """Key of the turn it is shown in: unfolded when a search hit lies here."""
+    """Key of the turn (or of the earlier dialogue) that contains the block; None at the top level."""
     title: str = ""
-    """Heading of the pager."""
+    """Heading of the pager that shows the full text."""
     pages: bool = False
-    """Unfolds in the pager, never in place."""
+    """Whether the block opens in the pager instead of unfolding in place."""
     full: Callable[[], str] | None = None
-    """The whole text behind the lines, as it came, for pager and search."""
+    """Returns the full text, unsanitized, for the pager and for search."""
     copy: Callable[[], Any] | None = None
-    """What `y` copies, as JSON values."""
+    """Returns the JSON value that the copy action puts on the clipboard."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the reader wants the item shown."""
+    """How an item is displayed."""
 
     folds: Mapping[str, bool] = field(default_factory=dict)
-    """What was folded (true) or unfolded (false) by hand; everything else folds by default rules."""
+    """Block key -> True if the reader folded the block, False if they unfolded it. Other blocks use their default."""
     dialogue: bool = False
-    """System messages, logs and raw replies too."""
+    """Whether system messages, logs and raw replies are shown too."""
     hidden: bool = False
-    """Blind: no verdict, no reason and no opinion of anybody else is shown."""
+    """Whether verdicts, reasons and reviews of others are hidden, as in blind review."""
     argument: str | None = None
-    """The argument under the cursor, to be marked in the function's document."""
+    """Path of the argument under the cursor, which the function docs mark."""
     documents: str = ""
-    """Which functions' documents are shown: `golden`, `predicted` (of the call `documented`) or `all`; empty for none.
-    Stays on from item to item."""
+    """Function docs on display: `golden` or `predicted` (of one call), `all`, or empty for none."""
     documented: str = ""
-    """The call below which the document stands."""
+    """Address of the call whose function docs are shown below it."""
     open_all: bool = False
-    """Nothing is folded away: what search looks through."""
+    """Whether every block is unfolded, as search needs it."""
     group_keys: str = ""
-    """Which keys lead to the other items of the group, as people write them."""
+    """Keys that lead to the other items of the conversation, as shown to the reader."""
     opener: str = "enter"
-    """The key that opens what is folded."""
+    """Key that unfolds a block, as shown to the reader."""
     in_print: str = ""
-    """For paper and pipes, where nothing can be opened: what a folded text says instead, such as `whole with --full`.
-    Turns are then all open."""
+    """Hint on folded text in printed output, where no key works, such as `whole with --full`. Empty on screen."""
 
-    def folded(self, key: str, default: bool) -> bool:
+    def is_folded(self, key: str, default: bool) -> bool:
+        """Whether a block is folded. Printed output ignores `folds` and unfolds all turns."""
         if self.open_all:
             return False
         return default and "/" in key if self.in_print else self.folds.get(key, default)
 
-    def opens(self, says: str) -> str:
-        """`enter to open`; in print, how to get the text whole there."""
-        return self.in_print or f"{self.opener} {says}"
+    @property
+    def unfold_hint(self) -> str:
+        """How to see the full text: `enter to open`, or the hint for printed output."""
+        return self.in_print or f"{self.opener} to open"
 
-    def rows(self, most: int) -> int:
-        """Rows of a text that is not a block of its own: `most`, and all of them where everything is printed."""
-        return EVERY_ROW if self.in_print and self.open_all else most
+    def row_limit(self, limit: int) -> int:
+        """Number of rows of a text that has no block of its own. Complete printed output ignores the limit."""
+        return UNLIMITED_ROWS if self.in_print and self.open_all else limit
 
 
 class BlockSource:
-    """Blocks as what a `Layout` is made of."""
+    """Adapter that lets a `Layout` scroll through blocks."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = blocks
@@ -103,150 +109,140 @@ class BlockSource:
         return len(self.blocks)
 
     def lines(self, index: int, cells: int) -> Sequence[Line]:
+        """Render the block at `index` for a width of `cells`."""
         return self.blocks[index].lines(cells)
-
-
-STEP_ROLES = ("assistant", "tool")
 
 
 @dataclass(slots=True)
 class Scene:
+    """An item with its calls, messages, verdicts and reviews indexed for display. Turns and steps count from 0."""
+
     item: Item
-    golden: dict[tuple[int, int], Call] = field(default_factory=dict)
-    """By (turn, index), both from 0."""
-    predicted: dict[tuple[int, int], Call] = field(default_factory=dict)
+    golden_calls: dict[tuple[int, int], Call] = field(default_factory=dict)
+    """(turn, call index) -> golden call."""
+    predicted_calls: dict[tuple[int, int], Call] = field(default_factory=dict)
+    """(turn, call index) -> predicted call."""
     pairs: dict[int, list[Pair]] = field(default_factory=lambda: defaultdict(list))
+    """Turn -> pairs of golden and predicted calls."""
     messages: dict[int, list[Message]] = field(default_factory=lambda: defaultdict(list))
-    steps: Steps = field(default_factory=dict)
-    """The steps' numbers, as people count them."""
-    turns: int = 1
-    failing: int | None = None
-    """The turn the benchmark's evaluation stopped at, from 0."""
-    snapshot: bool = False
-    """A dialogue that is given, of which only the last turn is judged."""
+    """Turn -> messages."""
+    step_numbers: Steps = field(default_factory=dict)
+    """(turn, step) -> number of the step as displayed, from 1."""
+    step_counts: Counter[int] = field(default_factory=Counter)
+    """Turn -> number of steps."""
+    n_turns: int = 1
+    failing_turn: int | None = None
+    """Turn at which the benchmark's evaluation stopped; None if unknown or hidden."""
+    only_last_turn_judged: bool = False
+    """Whether the benchmark supplies the earlier dialogue and judges only the last turn."""
+    is_trajectory: bool = False
+    """Whether the item has several turns or tool results, rather than one question and one answer."""
     opinions: Sequence[Opinion] = ()
-    """What people said and the reader may see."""
+    """Reviews that the annotator may see."""
     annotator: str = ""
     hidden: bool = False
-    """Blind: nothing that was said of the item is shown, but by this annotator."""
+    """Whether verdicts, reasons and reviews of others are hidden."""
     repeats: Repeats | None = None
-    """Made when first asked for."""
-    long: bool = False
-    """A trajectory of turns or steps rather than one question and one answer."""
-    steps_in: Counter[int] = field(default_factory=Counter)
-    """How many steps a turn has."""
+    """Index of repeated calls, created on first use."""
     verdicts: dict[str, list[Verdict]] = field(default_factory=lambda: defaultdict(list))
-    """By what they are about: an item may have as many as it has arguments, and each of its lines asks. So below."""
-    flags: dict[str, list[Verdict]] = field(default_factory=lambda: defaultdict(list))
-    """What is said of arguments, by their call."""
-    said: dict[str, list[Opinion]] = field(default_factory=lambda: defaultdict(list))
-    """`opinions` by what they are about."""
+    """Target -> verdicts. The index is needed because an item can have a verdict on each of a million arguments."""
+    argument_verdicts: dict[str, list[Verdict]] = field(default_factory=lambda: defaultdict(list))
+    """Address of a call -> verdicts on its arguments."""
+    opinions_by_target: dict[str, list[Opinion]] = field(default_factory=lambda: defaultdict(list))
+    """Target -> the part of `opinions` that is about it."""
 
-    def made_before(self, call: Call) -> str | None:
-        """Where the very same call was made before."""
+    def find_duplicate(self, call: Call) -> str | None:
+        """Find where the same call was made earlier, such as `turn 1 step 2`; None if it is new."""
         if self.repeats is None:
             self.repeats = Repeats(self.item)
         return self.repeats.before(call)
 
-    def sides(self, pair: Pair) -> tuple[Call | None, Call | None]:
-        golden = None if pair.golden is None else self.golden.get((pair.turn, pair.golden))
-        predicted = None if pair.predicted is None else self.predicted.get((pair.turn, pair.predicted))
+    def calls_of(self, pair: Pair) -> tuple[Call | None, Call | None]:
+        """Golden and predicted call of a pair."""
+        golden = None if pair.golden is None else self.golden_calls.get((pair.turn, pair.golden))
+        predicted = None if pair.predicted is None else self.predicted_calls.get((pair.turn, pair.predicted))
         return golden, predicted
 
-    def busy(self) -> list[int]:
+    def turns_with_calls(self) -> list[int]:
         """Turns in which calls were made or expected."""
-        return [turn for turn in range(self.turns) if self.pairs.get(turn)]
+        return [turn for turn in range(self.n_turns) if self.pairs.get(turn)]
 
-    def step(self, turn: int, step: int) -> str:
-        """`step 2`: as it is shown; both count from 0 here."""
-        return f"step {self.steps[turn, step]}"
+    def turns_with_differences(self) -> list[int]:
+        """Turns in which a call is missing, unexpected or different."""
+        return [turn for turn, pairs in sorted(self.pairs.items()) if any(p.state in "!-+" for p in pairs)]
 
-    def several(self, turn: int) -> bool:
-        """Whether the turn has more than one step, so that it matters which one a call is of."""
-        return self.steps_in[turn] > 1
+    def step_label(self, turn: int, step: int) -> str:
+        """Label of a step, such as `step 2`. Steps without messages or calls have no number."""
+        return f"step {self.step_numbers[turn, step]}"
 
-    def context(self, turn: int) -> bool:
-        """Whether the turn only leads up to the one that is judged: a snapshot's dialogue so far."""
-        return self.snapshot and turn < self.turns - 1
+    def has_several_steps(self, turn: int) -> bool:
+        """Whether calls of the turn need the label of their step."""
+        return self.step_counts[turn] > 1
 
-    def alone(self, turn: int) -> list[Call]:
-        """The calls of a turn in which no pair is: nothing golden is there to compare them with."""
+    def is_earlier_dialogue(self, turn: int) -> bool:
+        """Whether the turn only leads up to the turn that is judged."""
+        return self.only_last_turn_judged and turn < self.n_turns - 1
+
+    def calls_without_golden(self, turn: int) -> list[Call]:
+        """Predicted calls of a turn that has no pairs, because the benchmark defines no golden calls for it."""
         if self.pairs.get(turn):
             return []
-        return [call for (at, _), call in self.predicted.items() if at == turn]
-
-    def differing(self) -> list[int]:
-        return [turn for turn, pairs in sorted(self.pairs.items()) if any(p.state in "!-+" for p in pairs)]
+        return [call for (at, _), call in self.predicted_calls.items() if at == turn]
 
 
 def scene(item: Item, opinions: Sequence[Opinion] = (), annotator: str = "", *, hidden: bool = False) -> Scene:
-    shown = [each for each in opinions if each.annotator == annotator or not hidden]
-    made = Scene(item, opinions=shown, annotator=annotator, hidden=hidden)
-    made.steps = step_numbers(item)
-    made.golden = {(call.turn, call.index): call for call in item.golden}
-    made.predicted = {(call.turn, call.index): call for call in item.predicted}
+    """Index an item for display. With `hidden`, only the reviews of `annotator` are included."""
+    allowed = [opinion for opinion in opinions if opinion.annotator == annotator or not hidden]
+    indexed = Scene(item, opinions=allowed, annotator=annotator, hidden=hidden)
+    indexed.step_numbers = step_numbers(item)
+    indexed.step_counts = Counter(turn for turn, _ in indexed.step_numbers)
+    indexed.golden_calls = {(call.turn, call.index): call for call in item.golden}
+    indexed.predicted_calls = {(call.turn, call.index): call for call in item.predicted}
     for pair in item.pairs:
-        made.pairs[pair.turn].append(pair)
+        indexed.pairs[pair.turn].append(pair)
     for message in item.messages:
-        made.messages[message.turn].append(message)
-    made.turns = max([item.n_turns, 1, *(turn + 1 for turn in _turns(item))])
+        indexed.messages[message.turn].append(message)
+    indexed.n_turns = max([item.n_turns, 1, *(turn + 1 for turn in indexed.pairs.keys() | indexed.messages.keys())])
     failing = item.extra.failing_turn
-    if not hidden and failing is not None and 0 <= failing < made.turns:
-        made.failing = failing
-    made.snapshot = _given(made)
-    made.long = made.turns > 1 or any(message.role == "tool" for message in item.messages)
-    made.steps_in = Counter(turn for turn, _ in made.steps)
+    if not hidden and failing is not None and 0 <= failing < indexed.n_turns:
+        indexed.failing_turn = failing
+    indexed.only_last_turn_judged = _is_only_last_turn_judged(indexed)
+    indexed.is_trajectory = indexed.n_turns > 1 or any(message.role == "tool" for message in item.messages)
     for verdict in item.verdicts:
-        made.verdicts[verdict.target].append(verdict)
-        call, of_argument, _ = verdict.target.partition("/arg:")
-        if of_argument:
-            made.flags[call].append(verdict)
-    for opinion in shown:
-        made.said[opinion.target].append(opinion)
-    return made
+        indexed.verdicts[verdict.target].append(verdict)
+        call, is_on_argument, _ = verdict.target.partition("/arg:")
+        if is_on_argument:
+            indexed.argument_verdicts[call].append(verdict)
+    for opinion in allowed:
+        indexed.opinions_by_target[opinion.target].append(opinion)
+    return indexed
 
 
-def _given(of: Scene) -> bool:
-    """Whether the dialogue before the last turn is none of the model's: earlier golden calls stand there, or words."""
-    if any(message.name == GOLDEN_CALL for message in of.item.messages):
+def _is_only_last_turn_judged(indexed: Scene) -> bool:
+    """Whether the earlier turns contain golden calls as messages, or no actions and no call pairs at all."""
+    if any(message.name == GOLDEN_CALL for message in indexed.item.messages):
         return True
-    last = of.turns - 1
-    acted = any(m.role in ("tool", "log", "state") and m.step >= 0 for m in of.item.messages if m.turn < last)
-    return last > 0 and not acted and not any(turn < last for turn in of.busy())
+    last = indexed.n_turns - 1
+    has_actions = any(
+        message.role in ("tool", "log", "state") and message.step >= 0 and message.turn < last
+        for message in indexed.item.messages
+    )
+    return last > 0 and not has_actions and not any(turn < last for turn in indexed.turns_with_calls())
 
 
-def _turns(item: Item) -> Iterable[int]:
-    yield from (pair.turn for pair in item.pairs)
-    yield from (message.turn for message in item.messages)
-
-
-def dialogue(item: Item) -> str:
-    """All messages as one text: `── turn 1 · user ──` and what was said. For the pager."""
-    parts, steps = [], step_numbers(item)
-    for message in item.messages:
-        name = f" {message.name}" if message.name else ""
-        step = "" if message.step < 0 else f" · step {steps[message.turn, message.step]}"
-        parts.append(f"── turn {message.turn + 1}{step} · {message.role}{name} ──\n{message.content}\n")
-    return "\n".join(parts)
-
-
-INLINE = 8000
-"""Characters up to which a text unfolds in place; a longer one opens in the pager."""
-LABEL = 8
-
-
-def label(word: str, cells: int = LABEL) -> str:
-    return visible(word)[: cells - 1].ljust(cells)
+def pad_label(label: str) -> str:
+    """Fit a label to the label column. A blank always follows it."""
+    return visible(label)[: LABEL_CELLS - 1].ljust(LABEL_CELLS)
 
 
 def is_long(text: str, rows: int) -> bool:
-    """Whether a text is likely to need more than `rows` rows of 70 cells. Cheap for any size."""
+    """Whether a text probably needs more than `rows` rows of 70 cells. The cost does not grow with the text."""
     return len(text) > rows * 70 or text.count("\n", 0, rows * 70) >= rows
 
 
 def text_block(
     key: str,
-    word: str,
+    label: str,
     text: str,
     options: Options,
     *,
@@ -254,60 +250,63 @@ def text_block(
     style: str = "",
     title: str = "",
 ) -> Block:
-    """A labelled text, folded to `rows` if it is long. What it is about and what it lies in, the caller adds."""
+    """A labelled text. If it is long, the block is folded to `rows` rows and shows its size."""
     long = is_long(text, rows)
-    folded = long and (options.folded(key, True) or len(text) > INLINE)
+    folded = long and (options.is_folded(key, True) or len(text) > MAX_INLINE_CHARS)
 
     def lines(cells: int) -> list[Line]:
-        room = max(cells - LABEL, 8)
-        shown, more = fold_text(text, room, rows if folded else EVERY_ROW)
-        if more and rows == 1:  # its size at the end of its row
-            size = f"  {size_text(text)}"
-            left: Line = ((label(word), "dim"), (clip(shown[0], room - len(size)), style))
-            return [spread(left, ((size, "dim"),), cells)]
-        made = labelled(label(word), shown, style)
-        if more:
-            made.append(((" " * LABEL, ""), (f"… {size_text(text)}, {options.opens('to open')}", "dim")))
-        return made
+        room = max(cells - LABEL_CELLS, 8)
+        shown, has_more = fold_text(text, room, rows if folded else UNLIMITED_ROWS)
+        if has_more and rows == 1:
+            return [_line_with_size(label, shown[0], text, cells, style)]
+        rendered = labelled(pad_label(label), shown, style)
+        if has_more:
+            rendered.append(((" " * LABEL_CELLS, ""), (f"… {size_text(text)}, {options.unfold_hint}", "dim")))
+        return rendered
 
     return Block(
         key,
         lines,
-        stop=long,
+        is_stop=long,
         foldable=long,
         folded=folded,
-        pages=len(text) > INLINE,
-        title=title or word,
+        pages=len(text) > MAX_INLINE_CHARS,
+        title=title or label,
         full=lambda: text,
     )
 
 
-def snapshot_block(key: str, word: str, name: str, text: str, *, parent: str | None = None) -> Block:
-    """One line with its size at the end: environment states."""
+def _line_with_size(label: str, head: str, text: str, cells: int, style: str) -> Line:
+    """The label, the beginning of a text, and the size of the whole text at the right edge."""
+    size = f"  {size_text(text)}"
+    room = max(cells - LABEL_CELLS, 8) - len(size)
+    return spread(((pad_label(label), "dim"), (clip(head, room), style)), ((size, "dim"),), cells)
+
+
+def snapshot_block(key: str, label: str, name: str, text: str, *, parent: str | None = None) -> Block:
+    """A snapshot of the environment's state: one line with its size, which opens in the pager."""
 
     def lines(cells: int) -> list[Line]:
-        size = f"  {size_text(text)}"
         head = visible(f"{name} {text[: cells * 2]}" if name else text[: cells * 2])
-        room = cells - LABEL - len(size)
-        return [spread(((label(word), "dim"), (clip(head, room), "dim")), ((size, "dim"),), cells)]
+        return [_line_with_size(label, head, text, cells, "dim")]
 
     return Block(
         key,
         lines,
-        stop=True,
+        is_stop=True,
         foldable=True,
         folded=True,
         pages=True,
         parent=parent,
-        title=f"{word} {name}",
+        title=f"{label} {name}",
         full=lambda: text,
     )
 
 
-def note_block(key: str, word: str, text: str, *, parent: str | None = None) -> Block:
-    """One dim line: what the benchmark's runner noted."""
+def note_block(key: str, label: str, text: str, *, parent: str | None = None) -> Block:
+    """A note on one dim line, such as an entry of the benchmark's log."""
 
     def lines(cells: int) -> list[Line]:
-        return [((label(word), "dim"), (clip(visible(text[: cells * 2]), cells - LABEL), "dim"))]
+        return [((pad_label(label), "dim"), (clip(visible(text[: cells * 2]), cells - LABEL_CELLS), "dim"))]
 
-    return Block(key, lines, parent=parent, title=word, full=lambda: text)
+    return Block(key, lines, parent=parent, title=label, full=lambda: text)

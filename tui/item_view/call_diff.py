@@ -1,7 +1,4 @@
-"""Where two texts part: which stretches of the predicted one are marked. Pure.
-
-A golden and a predicted call beside each other: heading, argument table, and where two long values part.
-"""
+"""A golden and a predicted call side by side: heading, table of arguments, and the differences inside long values."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import accumulate
 
 from fcreview.matching.confusables import hidden_difference
 from fcreview.matching.first_difference import ArgumentRow, argument_rows
@@ -18,64 +16,56 @@ from fcreview.tui.item_view.blocks import Options
 from fcreview.tui.text.lines import RULE, Line, Part, column, cut_middle, fit, fold_text, line, line_width, rule, wrap
 from fcreview.tui.text.theme import STATE_STYLES, symbols
 
-Stretch = tuple[int, int]
-"""Start and end in the predicted text."""
-WORDS = re.compile(r"\s+|\w+|[^\w\s]")
-LONG = 40
-"""Characters from which on words are compared; a shorter text has one stretch."""
-MOST_WORDS = 600
-"""Beyond that the comparison would take too long."""
-ALTERNATIVES = 50
+Span = tuple[int, int]
+"""(start, end) of a piece of the predicted text, as character offsets."""
+WORD_PATTERN = re.compile(r"\s+|\w+|[^\w\s]")
+MIN_WORD_DIFF_CHARS = 40
+"""Length of a difference, in characters, from which texts are compared word by word."""
+MAX_WORD_DIFF_WORDS = 600
+"""Number of words above which a comparison word by word would take too long."""
+MAX_ALTERNATIVES = 50
+"""Number of accepted golden values that are compared with the predicted text."""
 
 
-def stretches(golden: str, predicted: str) -> list[Stretch]:
-    """What differs from the golden text, word by word in long texts: what lies between two changes is not marked. Where
-    words are only missing there is one stretch, which may be empty."""
-    start, end, closest = _between(golden, predicted)
-    if end - start < LONG:
-        return [(start, end)]
-    ours, theirs = WORDS.findall(predicted), WORDS.findall(closest)
-    if max(len(ours), len(theirs)) > MOST_WORDS:
-        return [(start, end)]
-    places = [0]
-    for each in ours:
-        places.append(places[-1] + len(each))
-    found: list[Stretch] = []
-    for kind, _, _, c, d in SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():
-        if kind != "equal" and d > c:
-            found.append((places[c], places[d]))
-    return found or [(start, end)]
+def changed_spans(golden: str, predicted: str) -> list[Span]:
+    """Find the spans of the predicted text that differ from the golden text.
 
-
-def changed(golden: str, predicted: str) -> Stretch:
-    """Where `predicted` leaves the golden text and where both run together again.
-
-    Of golden alternatives (`"a" or "b"`), the one that agrees longest is taken.
+    Of several accepted values (`"a" or "b"`), the one with the longest common beginning is used. A short difference is
+    one span; a long one is compared word by word. The span is empty where the predicted text only lacks words.
     """
-    start, end, _ = _between(golden, predicted)
-    return start, end
+    start, end, closest = _changed_span(golden, predicted)
+    if end - start < MIN_WORD_DIFF_CHARS:
+        return [(start, end)]
+    predicted_words, golden_words = WORD_PATTERN.findall(predicted), WORD_PATTERN.findall(closest)
+    if max(len(predicted_words), len(golden_words)) > MAX_WORD_DIFF_WORDS:
+        return [(start, end)]
+    offsets = list(accumulate(map(len, predicted_words), initial=0))
+    matcher = SequenceMatcher(None, golden_words, predicted_words, autojunk=False)
+    spans = [
+        (offsets[first], offsets[last])
+        for kind, _, _, first, last in matcher.get_opcodes()
+        if kind != "equal" and last > first
+    ]
+    return spans or [(start, end)]
 
 
-def _between(golden: str, predicted: str) -> tuple[int, int, str]:
-    """As `changed`, and the alternative that was taken."""
+def _changed_span(golden: str, predicted: str) -> tuple[int, int, str]:
+    """The span between the common beginning and the common end, and the accepted value that was compared."""
     candidates = [golden]
     at = golden.find(" or ")
-    while at >= 0 and len(candidates) < ALTERNATIVES:
+    while at >= 0 and len(candidates) < MAX_ALTERNATIVES:
         candidates.append(golden[at + 4 :])
         at = golden.find(" or ", at + 4)
-    starts = [agree(each, predicted) for each in candidates]
+    starts = [agree(candidate, predicted) for candidate in candidates]
     start = max(starts)
-    tail_of = candidates[starts.index(start)]
-    stop = tail_of.find(" or ", start)
-    tail_of = tail_of if stop < 0 else tail_of[:stop]
-    same = 0
-    while same < min(len(tail_of), len(predicted)) - start and tail_of[-1 - same] == predicted[-1 - same]:
-        same += 1
-    return start, len(predicted) - same, tail_of
+    closest = candidates[starts.index(start)]
+    stop = closest.find(" or ", start)
+    closest = closest if stop < 0 else closest[:stop]
+    return start, len(predicted) - agree(closest[start:][::-1], predicted[start:][::-1]), closest
 
 
 def agree(a: str, b: str) -> int:
-    """Length of the common start; compared in halves, so that long equal texts cost little."""
+    """Length of the common beginning of two texts, found by bisection because both can be megabytes long."""
     low, high = 0, min(len(a), len(b))
     if a[:high] == b[:high]:
         return high
@@ -88,21 +78,24 @@ def agree(a: str, b: str) -> int:
     return low
 
 
-def marked(piece: str, seen: int, of: Sequence[Stretch], style: str, mark: str = "diff") -> tuple[Part, ...]:
-    """The piece, which begins at `seen` in its text, with the stretches underlined; blanks at the edge of one, which
-    could not be told from no blanks, as `␣`."""
+def mark_spans(piece: str, offset: int, spans: Sequence[Span], style: str, mark_style: str = "diff") -> Line:
+    """Split a piece of a text so that the spans in it have `mark_style`.
+
+    `offset` is the position of the piece in the text. Blanks at the edges of a span are drawn as `␣`, because they
+    would be invisible.
+    """
     parts: list[Part] = []
     at = 0
-    for first, last in of:
-        start, end = min(max(first - seen, at), len(piece)), min(max(last - seen, 0), len(piece))
+    for first, last in spans:
+        start, end = min(max(first - offset, at), len(piece)), min(max(last - offset, 0), len(piece))
         if start < end:
-            parts += [(piece[at:start], style), (_edged(piece[start:end]), mark)]
+            parts += [(piece[at:start], style), (_mark_edge_blanks(piece[start:end]), mark_style)]
             at = end
     parts.append((piece[at:], style))
     return tuple(part for part in parts if part[0]) or ((piece, style),)
 
 
-def _edged(text: str) -> str:
+def _mark_edge_blanks(text: str) -> str:
     bare = text.strip(" ")
     if bare == text:
         return text
@@ -110,29 +103,25 @@ def _edged(text: str) -> str:
     return symbols().blank * head + bare + symbols().blank * (len(text) - len(bare) - head)
 
 
-def shifted(of: Sequence[Stretch], by: int) -> list[Stretch]:
-    return [(start - by, end - by) for start, end in of]
-
-
-COLUMN_ROWS = 3
-"""A value that needs more rows of its column than this is shown below its name over the whole width."""
-READABLE = 44
-"""Cells between the beginnings of both values, from where on more would only part them; longer values get more."""
-SHORT_NAME = 24
-"""Cells of a function's name that gives way to what is said of its call."""
-ONE_SIDED = {"-": "missing", "+": "extra"}
+MAX_COLUMN_ROWS = 3
+"""Number of rows up to which a value stays in its column. A longer value is shown below the name of its argument."""
+GOLDEN_COLUMN_CELLS = 44
+"""Width of the golden column, in cells, on wide screens. Only longer values make it wider."""
+MIN_NAME_CELLS = 24
+"""Width, in cells, that a function name keeps in a heading before the remarks on the call are cut."""
+ONE_SIDED_LABELS = {"-": "missing", "+": "extra"}
 UNDECODED_ROWS = 8
-PLAIN_TO_SEE = re.compile(r"value differs: |function differs: |(one|[0-9,]+) places? inside differs?$")
-"""Reasons that only repeat what the row, or the one below it, shows."""
-SIDE = 15
-"""Cells of the side's name in front of such a value."""
-WIDE_ROWS = 2
-"""Rows such a value gets there; around the first difference if it is longer still."""
+OBVIOUS_REASON = re.compile(r"value differs: |function differs: |(one|[0-9,]+) places? inside differs?$")
+"""Reasons that only repeat what the table shows."""
+SIDE_LABEL_CELLS = 15
+"""Width, in cells, of the label `golden` or `predicted` before a value that does not fit its column."""
+STACKED_ROWS = 2
+"""Number of rows of such a value. If it is longer, the rows around the first difference are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Cells of the columns of an argument table. Each line starts with the state and a blank."""
+    """Widths of an argument table's columns, in cells. The state symbol and a blank come before the first column."""
 
     name: int
     golden: int
@@ -140,158 +129,174 @@ class Columns:
 
     @property
     def total(self) -> int:
+        """Width of the whole table, in cells."""
         return 2 + self.name + 2 + self.golden + 2 + self.predicted
 
 
-def columns(rows: Sequence[ArgumentRow], cells: int, names: float = 0.25) -> Columns:
-    """Names get what they need up to a share of the width; the values share the rest, equally if both need it."""
-    name = max([width(label(row)) for row in rows] + [len("argument")])
-    name = min(name, max(int(cells * names), 8))
+def measure_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float = 0.25) -> Columns:
+    """Divide `cells` between the columns. Names get at most `name_share` of the width, and the values share the rest."""
+    name = max([width(row_label(row)) for row in rows] + [len("argument")])
+    name = min(name, max(int(cells * name_share), 8))
     rest = max(cells - name - 6, 16)
-    golden = max([width(visible(row.golden or absent(row)[0])) for row in rows] + [len("golden")])
-    predicted = max([width(visible(row.predicted or absent(row)[1])) for row in rows] + [len("predicted")])
+    golden = max([width(visible(row.golden or missing_value_labels(row)[0])) for row in rows] + [len("golden")])
+    predicted = max([width(visible(row.predicted or missing_value_labels(row)[1])) for row in rows] + [len("predicted")])
     half = rest // 2
-    if golden + predicted <= rest:  # everything fits: columns start at the same places from item to item if they can
+    if golden + predicted <= rest:  # Prefer fixed positions, so that columns do not move from item to item.
         left = half if golden <= half and predicted <= rest - half else (golden if golden > half else rest - predicted)
-        left = min(left, max(golden, READABLE))
+        left = min(left, max(golden, GOLDEN_COLUMN_CELLS))
     else:
         left = golden if golden < half else (rest - predicted if predicted < half else half)
     return Columns(name, left, rest - left)
 
 
-def label(row: ArgumentRow) -> str:
-    """The argument's name; of a place inside it what lies behind the name, as `.price` or `[2].name`."""
+def row_label(row: ArgumentRow) -> str:
+    """Name of an argument, or the path inside it, such as `.price` or `[2].name`, if the row shows a nested value."""
     if row.depth == 0:
         return visible(row.path or "function")
     inside = re.search(r"[.\[]", row.path[1:])
     return " " + visible(row.path[1 + inside.start() :] if inside else row.path)
 
 
-def heading_row(of: Columns, what: str = "argument") -> Line:
+def column_headings(widths: Columns, name: str = "argument") -> Line:
+    """The line above an argument table. `name` is the heading of the first column."""
     return (
         ("  ", ""),
-        column(what, of.name + 2, "dim"),
-        column("golden", of.golden + 2, "dim"),
+        column(name, widths.name + 2, "dim"),
+        column("golden", widths.golden + 2, "dim"),
         ("predicted", "dim"),
     )
 
 
-def argument_lines(row: ArgumentRow, of: Columns) -> list[Line]:
-    """One argument: in its columns if it fits them, else stacked under its name, each side labelled."""
+def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
+    """Render one argument: golden and predicted value side by side, or below each other if one is too long."""
     golden, predicted = visible(row.golden or ""), visible(row.predicted or "")
-    left, right = wrap(golden, of.golden, COLUMN_ROWS + 1), wrap(predicted, of.predicted, COLUMN_ROWS + 1)
-    if max(len(left), len(right)) > COLUMN_ROWS:
-        lines = _stacked(row, golden, predicted, of)
+    left = wrap(golden, widths.golden, MAX_COLUMN_ROWS + 1)
+    right = wrap(predicted, widths.predicted, MAX_COLUMN_ROWS + 1)
+    comparable = row.state in "!~" and row.golden is not None and row.predicted is not None
+    spans = changed_spans(golden, predicted) if comparable else []
+    if max(len(left), len(right)) > MAX_COLUMN_ROWS:
+        lines = _stacked_lines(row, golden, predicted, spans, widths.total)
     else:
-        lines = _columned(row, left, right, changes(row, golden, predicted), of)
-    indent = " " * (of.name + 4 if of.name <= 12 else 6)
-    for said in why(row):
-        lines += [((indent, ""), (piece, "dim")) for piece in wrap(said, of.total - len(indent), 2)]
+        lines = _side_by_side_lines(row, left, right, spans, widths)
+    indent = " " * (widths.name + 4 if widths.name <= 12 else 6)
+    for reason in row_reasons(row):
+        lines += [((indent, ""), (piece, "dim")) for piece in wrap(reason, widths.total - len(indent), 2)]
     return lines
 
 
-def absent(row: ArgumentRow) -> tuple[str, str]:
-    """What stands where a side has no value: (golden, predicted)."""
-    golden = "" if row.golden is not None else "(none)"
-    left_out = "(optional, left out)" if row.optional and not row.wanted else "(missing)"
-    predicted = left_out if row.predicted is None else ""
-    return golden, predicted
+def missing_value_labels(row: ArgumentRow) -> tuple[str, str]:
+    """(golden, predicted) labels shown instead of a missing value; empty for a side that has a value."""
+    omitted = "(optional, omitted)" if row.optional and not row.wanted else "(missing)"
+    return "" if row.golden is not None else "(none)", "" if row.predicted is not None else omitted
 
 
-def changes(row: ArgumentRow, golden: str, predicted: str) -> list[Stretch]:
-    """What to underline in the predicted text; nothing where there is nothing to compare."""
-    if row.state not in "!~" or row.golden is None or row.predicted is None:
-        return []
-    return stretches(golden, predicted)
-
-
-def why(row: ArgumentRow) -> list[str]:
-    """What is said of it below: the reason, unless it is plain to see, and what cannot be seen."""
+def row_reasons(row: ArgumentRow) -> list[str]:
+    """Explanations below a row: the reason for the difference, unless it is obvious, and any invisible difference."""
     if row.state not in "!~" and not row.wanted:
         return []
-    said = [visible(row.reason)] if row.reason and not PLAIN_TO_SEE.match(row.reason) else []
-    alternatives = (row.golden or "").split(" or ")[:ALTERNATIVES] if row.predicted is not None else []
-    hidden = next(filter(None, (hidden_difference(each, row.predicted or "") for each in alternatives)), None)
-    return [*said, visible(hidden)] if hidden else said
+    reasons = [visible(row.reason)] if row.reason and not OBVIOUS_REASON.match(row.reason) else []
+    accepted = (row.golden or "").split(" or ")[:MAX_ALTERNATIVES] if row.predicted is not None else []
+    invisible = next(filter(None, (hidden_difference(value, row.predicted or "") for value in accepted)), None)
+    return [*reasons, visible(invisible)] if invisible else reasons
 
 
-def changed_style(row: ArgumentRow) -> str:
-    """Style of the part that is not the same: what is equal by the benchmark's rules is no fault and not red."""
+def _difference_style(row: ArgumentRow) -> str:
+    """Style of a difference, which is an error only if the benchmark does not normalise it away."""
     return "near" if row.state == "~" else "diff"
 
 
-def _columned(row: ArgumentRow, left: list[str], right: list[str], change: list[Stretch], of: Columns) -> list[Line]:
+def _side_by_side_lines(
+    row: ArgumentRow, golden_rows: list[str], predicted_rows: list[str], spans: list[Span], widths: Columns
+) -> list[Line]:
     unimportant = row.state == "=" or (row.state == "-" and row.optional and not row.wanted)
-    looks = ("dim", "dim", "dim") if unimportant else ("", "golden", "predicted")
-    no_golden, no_predicted = absent(row)
+    name_style, golden_style, predicted_style = ("dim",) * 3 if unimportant else ("", "golden", "predicted")
+    no_golden, no_predicted = missing_value_labels(row)
     lines: list[Line] = []
-    seen = 0
-    for at in range(max(len(left), len(right))):
-        piece = right[at] if at < len(right) else ""
-        gold = column((left[at] if at < len(left) else "").rstrip(), of.golden + 2, looks[1])
-        value = marked(piece, seen, change, looks[2], changed_style(row))
+    offset = 0
+    for at in range(max(len(golden_rows), len(predicted_rows))):
+        piece = predicted_rows[at] if at < len(predicted_rows) else ""
+        golden = golden_rows[at].rstrip() if at < len(golden_rows) else ""
+        show_no_golden, show_no_predicted = bool(no_golden) and at == 0, bool(no_predicted) and at == 0
         lines.append(
             (
                 ((row.state if at == 0 else " ") + " ", STATE_STYLES[row.state]),
-                column(label(row) if at == 0 else "", of.name, looks[0]),
+                column(row_label(row) if at == 0 else "", widths.name, name_style),
                 ("  ", ""),
-                column(no_golden, of.golden + 2, "dim") if no_golden and at == 0 else gold,
-                *(((no_predicted, "dim"),) if no_predicted and at == 0 else value),
+                column(
+                    no_golden if show_no_golden else golden,
+                    widths.golden + 2,
+                    "dim" if show_no_golden else golden_style,
+                ),
+                *(
+                    ((no_predicted, "dim"),)
+                    if show_no_predicted
+                    else mark_spans(piece, offset, spans, predicted_style, _difference_style(row))
+                ),
             )
         )
-        seen += len(piece)
+        offset += len(piece)
     return lines
 
 
-def _stacked(row: ArgumentRow, golden: str, predicted: str, of: Columns) -> list[Line]:
-    room = max(of.total - SIDE, 8)
-    change = changes(row, golden, predicted)
-    start = change[0][0] if change else 0
-    head: list[Part] = [(row.state + " ", STATE_STYLES[row.state]), (label(row), "dim" if row.state == "=" else "")]
-    if row.state in "!~" and golden != predicted and row.golden is not None and row.predicted is not None:
-        head.append((f"   differs from character {start + 1} on", "dim"))
-    lines = [fit(tuple(head), of.total)]
+def _stacked_lines(row: ArgumentRow, golden: str, predicted: str, spans: list[Span], cells: int) -> list[Line]:
+    room = max(cells - SIDE_LABEL_CELLS, 8)
+    start = spans[0][0] if spans else 0
+    head: list[Part] = [
+        (row.state + " ", STATE_STYLES[row.state]),
+        (row_label(row), "dim" if row.state == "=" else ""),
+    ]
+    if spans and golden != predicted:
+        head.append((f"   first difference at character {start + 1}", "dim"))
+    lines = [fit(tuple(head), cells)]
     if golden == predicted:
-        shown, _ = around(golden, 0, room)
-        return [*lines, (("    both".ljust(SIDE), "dim"), (shown, "dim"))]
-    for side, text, missing in zip(("golden", "predicted"), (golden, predicted), absent(row), strict=True):
-        shown, cut = around(text, start, room * WIDE_ROWS)
+        shown, _ = window_around(golden, 0, room)
+        return [*lines, (("    both".ljust(SIDE_LABEL_CELLS), "dim"), (shown, "dim"))]
+    sides: tuple[tuple[Side, str], ...] = (("golden", golden), ("predicted", predicted))
+    for (side, text), missing in zip(sides, missing_value_labels(row), strict=True):
+        shown, offset = window_around(text, start, room * STACKED_ROWS)
         style = "dim" if row.state == "=" or missing else side
-        of_this = shifted(change, cut) if side == "predicted" else []
-        seen = 0
+        side_spans = spans if side == "predicted" else []
         for at, piece in enumerate(wrap(shown or missing, room)):
-            name = f"    {side if at == 0 else '':<{SIDE - 4}}"
-            lines.append(((name, "dim"), *marked(piece, seen, of_this, style, changed_style(row))))
-            seen += len(piece)
+            marked = mark_spans(piece, offset, side_spans, style, _difference_style(row))
+            lines.append(((_side_label(side, at), "dim"), *marked))
+            offset += len(piece)
     return lines
 
 
-def around(text: str, at: int, room: int) -> tuple[str, int]:
-    """A window of `text` that shows what lies at `at`, with `…` for what is left out, and how far it was moved."""
-    if width(text) <= room:
+def _side_label(side: Side, row: int) -> str:
+    """`golden` or `predicted` before the first row of a value, blanks before the others."""
+    return f"    {side if row == 0 else '':<{SIDE_LABEL_CELLS - 4}}"
+
+
+def window_around(text: str, position: int, cells: int) -> tuple[str, int]:
+    """Cut a text to a window that contains `position`, with `…` where it was cut.
+
+    Returns the window and its offset: `window[i]` is `text[i + offset]`.
+    """
+    if width(text) <= cells:
         return text, 0
-    before = room // 4
-    start = max(0, at - before) if at > room - before else 0
+    before = cells // 4
+    start = max(0, position - before) if position > cells - before else 0
     head = "…" if start else ""
-    shown = wrap(text[start:], room - 2, 1)[0]
+    shown = wrap(text[start:], cells - 2, 1)[0]
     tail = "…" if start + len(shown) < len(text) else ""
     return head + shown + tail, start - len(head)
 
 
-def pair_heading(pair: Pair, number: int, count: int, cells: int, also: Sequence[str] = ()) -> Line:
-    """`── turn 1 · call 1 of 2 · get_weather · - missing ──`; `also`: what else there is to say of the call."""
-    what = f"turn {pair.turn + 1} · call {number} of {count} · "
+def pair_heading(pair: Pair, number: int, count: int, cells: int, remarks: Sequence[str] = ()) -> Line:
+    """Heading of an unfolded pair: `── turn 1 · call 1 of 2 · get_weather · - missing ──`, with the remarks at its end."""
+    place = f"turn {pair.turn + 1} · call {number} of {count} · "
     state: list[Part] = []
-    if pair.state in ONE_SIDED:
-        state = [(f" · {pair.state} {ONE_SIDED[pair.state]}", STATE_STYLES[pair.state])]
-    said = [(f" · {visible(each)}", "dim") for each in also]
-    room = cells - RULE - width(what) - line_width(tuple(state))
-    name = cut_middle(visible(pair.name), max(room - line_width(tuple(said)), min(room, SHORT_NAME), 1))
-    return rule(((what, ""), (name, "strong"), *state, *said), cells)
+    if pair.state in ONE_SIDED_LABELS:
+        state = [(f" · {pair.state} {ONE_SIDED_LABELS[pair.state]}", STATE_STYLES[pair.state])]
+    ending: list[Part] = [(f" · {visible(remark)}", "dim") for remark in remarks]
+    room = cells - RULE - width(place) - line_width(tuple(state))
+    name_cells = max(room - line_width(tuple(ending)), min(room, MIN_NAME_CELLS), 1)
+    return rule(((place, ""), (cut_middle(visible(pair.name), name_cells), "strong"), *state, *ending), cells)
 
 
 def call_text(name: str, call: Call | None) -> str:
-    """`cd(folder="a")` on one line; golden alternatives joined as in the table."""
+    """Format a call as `cd(folder="a")`. Without a call it is `name`, and an undecoded call is its raw text."""
     if call is None:
         return name
     if call.arguments is None:
@@ -305,37 +310,36 @@ def call_text(name: str, call: Call | None) -> str:
     return visible(f"{call.name}({', '.join(parts)})")
 
 
-def one_line(
-    pair: Pair, number: int, count: int, call: Call | None, also: Line, inside: bool, cells: int
+def folded_pair_lines(
+    pair: Pair, number: int, count: int, call: Call | None, ending: Line, inside_turn: bool, cells: int
 ) -> list[Line]:
-    """A folded pair. `inside`: below the heading of its turn, which need not be named again. `also` stands at its end,
-    and is not cut."""
-    head = f"{pair.state} "
-    made = fit(
+    """Render a folded pair on one line. `ending` is never cut. Inside a turn, the turn's number is left out."""
+    label = ONE_SIDED_LABELS.get(pair.state)
+    summary = fit(
         (
-            (head, STATE_STYLES[pair.state]),
-            ("" if inside else f"turn {pair.turn + 1} · ", "dim"),
+            (f"{pair.state} ", STATE_STYLES[pair.state]),
+            ("" if inside_turn else f"turn {pair.turn + 1} · ", "dim"),
             (f"call {number} of {count} · ", "dim"),
-            (f"{ONE_SIDED[pair.state]}: " if pair.state in ONE_SIDED else "", STATE_STYLES[pair.state]),
+            (f"{label}: " if label else "", STATE_STYLES[pair.state]),
             (call_text(pair.name, call), "dim" if pair.state == "=" else ""),
         ),
-        max(cells - line_width(also), 20),
+        max(cells - line_width(ending), 20),
     )
-    return [fit((*made, *also), cells)]
+    return [fit((*summary, *ending), cells)]
 
 
-def side_lines(side: Side, pieces: Sequence[str]) -> list[Line]:
-    """`    golden     f(a=1)`: a text of one side over the whole width."""
-    return [((f"    {side if at == 0 else '':<{SIDE - 4}}", "dim"), (piece, side)) for at, piece in enumerate(pieces)]
+def labelled_side_lines(side: Side, rows: Sequence[str]) -> list[Line]:
+    """Rows of text behind the label `golden` or `predicted`."""
+    return [((_side_label(side, at), "dim"), (row, side)) for at, row in enumerate(rows)]
 
 
-def undecoded(call: Call, cells: int, options: Options) -> list[Line]:
-    """A text that is not a call: why, and the text as it came."""
-    what = "golden answer cannot be read" if call.side == "golden" else "cannot be decoded"
-    why = visible(call.decode_error or "not a call")
-    pieces, more = fold_text(call.raw or "", cells - SIDE, options.rows(UNDECODED_ROWS))
-    lines: list[Line] = [(("! ", "bad"), (piece, "bad")) for piece in wrap(f"{what}: {why}", cells - 2, 3)]
-    lines += side_lines(call.side, pieces if call.raw else ())
-    if more:
-        lines.append(line(f"    … {options.opens('opens the whole text')}", "dim"))
+def undecoded_call_lines(call: Call, cells: int, options: Options) -> list[Line]:
+    """Render a call that could not be decoded: the error, then the raw text."""
+    what = "golden answer cannot be parsed" if call.side == "golden" else "cannot be decoded"
+    error = f"{what}: {visible(call.decode_error or 'not a call')}"
+    rows, has_more = fold_text(call.raw or "", cells - SIDE_LABEL_CELLS, options.row_limit(UNDECODED_ROWS))
+    lines: list[Line] = [(("! ", "bad"), (piece, "bad")) for piece in wrap(error, cells - 2, 3)]
+    lines += labelled_side_lines(call.side, rows if call.raw else ())
+    if has_more:
+        lines.append(line(f"    … {options.unfold_hint}", "dim"))
     return lines

@@ -1,4 +1,4 @@
-"""The pairs of one turn as blocks: open as a table of arguments, or one line each."""
+"""Blocks for pairs of a golden and a predicted call: a table of arguments if unfolded, one line if folded."""
 
 from __future__ import annotations
 
@@ -14,170 +14,172 @@ from fcreview.model.item import Accept, Call, Fields, Pair
 from fcreview.model.sanitize import visible
 from fcreview.tui.item_view.blocks import Block, Options, Scene
 from fcreview.tui.item_view.call_diff import (
-    SIDE,
+    SIDE_LABEL_CELLS,
     Columns,
     argument_lines,
     call_text,
-    columns,
-    heading_row,
-    one_line,
+    column_headings,
+    folded_pair_lines,
+    labelled_side_lines,
+    measure_columns,
     pair_heading,
-    side_lines,
-    undecoded,
-    why,
+    row_reasons,
+    undecoded_call_lines,
 )
 from fcreview.tui.item_view.function_docs import document_blocks
-from fcreview.tui.item_view.verdicts import refused, said_block
+from fcreview.tui.item_view.verdicts import needs_attention, target_verdict_blocks
 from fcreview.tui.text.lines import Line, laid_out_text, line, rule, wrap
 
 NOT_DECODED = "(not decoded)"
-"""What stands for an argument of a call that could not be read: it may well be in the text."""
-MANY_EQUAL = 8
-"""More equal arguments than this are shown as one line."""
+"""Shown instead of the arguments of an undecoded call, whose text may contain them."""
+MAX_EQUAL_ROWS = 8
+"""Number of equal arguments up to which each has a row. More are folded to one line."""
 
 
-def pair_blocks(of: Scene, turn: int, options: Options) -> list[Block]:
-    """All pairs of an item that is one question and one answer."""
-    pairs = of.pairs.get(turn, [])
+def single_turn_pair_blocks(indexed: Scene, options: Options) -> list[Block]:
+    """Blocks of all pairs of an item that is not a trajectory."""
+    pairs = indexed.pairs.get(0, [])
     if not pairs:
-        said = of.item.extra.golden_reply is not None or of.alone(turn)
-        return [] if said else [no_calls(of, turn, None)]
-    return [block for at, pair in enumerate(pairs) for block in pair_block(of, pair, at, options, None)]
+        has_other_answer = indexed.item.extra.golden_reply is not None or indexed.calls_without_golden(0)
+        return [] if has_other_answer else [no_calls_block(indexed, 0, None)]
+    return [block for at, pair in enumerate(pairs) for block in pair_blocks(indexed, pair, at, options, None)]
 
 
-def folded_by_default(of: Scene, pair: Pair, address: str) -> bool:
-    """Only what needs to be looked at is open: not equal calls beside others, nor calls of one side in a trajectory,
-    unless somebody said something of them."""
-    if refused(of, address) or held_against(of, pair, address) is not None:
+def is_folded_by_default(indexed: Scene, pair: Pair, address: str) -> bool:
+    """Whether a pair needs no attention: equal next to other calls, or one-sided in a trajectory, without a comment."""
+    if needs_attention(indexed, address) or compared_golden_call(indexed, pair, address) is not None:
         return False
-    trajectory = of.long and not of.snapshot
-    beside = len(of.pairs[pair.turn]) > 1 or trajectory
-    return (pair.state in "=~" and beside) or (pair.state in "-+" and trajectory)
+    in_trajectory = indexed.is_trajectory and not indexed.only_last_turn_judged
+    has_neighbours = len(indexed.pairs[pair.turn]) > 1 or in_trajectory
+    return (pair.state in "=~" and has_neighbours) or (pair.state in "-+" and in_trajectory)
 
 
-def pair_block(of: Scene, pair: Pair, position: int, options: Options, parent: str | None) -> list[Block]:
-    """The call's heading, its arguments, what was said of it, and the document of its function while that is shown."""
-    count, address = len(of.pairs[pair.turn]), call_address(pair.turn, position)
-    golden, predicted = of.sides(pair)
-    folded = options.folded(address, folded_by_default(of, pair, address))
-    also = remarks(of, pair, address)
-    step = [of.step(pair.turn, predicted.step)] if predicted is not None and of.several(pair.turn) else []
-    ending: Line = (*((f" · {each}", "warn") for each in also), *((f" · {each}", "dim") for each in step))
-    inside = parent is not None and is_address(parent)
+def pair_blocks(indexed: Scene, pair: Pair, position: int, options: Options, parent: str | None) -> list[Block]:
+    """Blocks of one pair: heading, arguments, verdicts, and the function docs if they are shown here.
+
+    `position` is the index of the pair in its turn.
+    """
+    count, address = len(indexed.pairs[pair.turn]), call_address(pair.turn, position)
+    golden, predicted = indexed.calls_of(pair)
+    folded = options.is_folded(address, is_folded_by_default(indexed, pair, address))
+    remarks = pair_remarks(indexed, pair, address)
+    has_step = predicted is not None and indexed.has_several_steps(pair.turn)
+    step = [indexed.step_label(pair.turn, predicted.step)] if predicted is not None and has_step else []
+    ending: Line = (*((f" · {remark}", "warn") for remark in remarks), *((f" · {label}", "dim") for label in step))
+    inside_turn = parent is not None and is_address(parent)
     head = Block(
         address,
-        partial(one_line, pair, position + 1, count, golden or predicted, ending, inside),
+        partial(folded_pair_lines, pair, position + 1, count, golden or predicted, ending, inside_turn),
         target=address,
-        stop=True,
+        is_stop=True,
         differs=pair.state in "!-+",
-        opens=of.snapshot,
+        is_judged=indexed.only_last_turn_judged,
         foldable=True,
         folded=folded,
         parent=parent,
         title=f"turn {pair.turn + 1} call {position + 1}",
         copy=lambda: {"golden": call_value(golden), "predicted": call_value(predicted)},
     )
-    document = document_blocks(of, pair, address, options, parent)
+    docs = document_blocks(indexed, pair, address, options, parent)
     if folded:
-        return [head, *document]
-    table = _table(of, pair, address, options)
-    widths = cache(partial(columns, table.rows))  # the same for all rows, of which there may be a million
+        return [head, *docs]
+    table = _pair_table(indexed, pair, address, options)
+    widths = cache(partial(measure_columns, table.rows))  # Shared by all rows, of which there may be a million.
 
-    def heading(cells: int) -> list[Line]:
-        lines = [pair_heading(pair, position + 1, count, cells, [*also, *step])]
-        lines += table.before(cells)
+    def heading_lines(cells: int) -> list[Line]:
+        lines = [pair_heading(pair, position + 1, count, cells, [*remarks, *step])]
+        lines += table.lines_above(cells)
         if table.rows:
-            lines.append(heading_row(widths(cells)))
-        elif not table.broken:
+            lines.append(column_headings(widths(cells)))
+        elif not table.undecoded:
             lines.append(line("  no arguments", "dim"))
         return lines
 
-    head.lines = heading
-    if table.broken is not None:
-        broken = table.broken
-        head.full = lambda: broken.raw or ""
-    shown, equal = _few(table.rows, options.folded(f"{address}/equal", True))
-    blocks = [head, *(_argument(row, widths, pair, position, parent) for row in shown)]
-    if equal:
-        blocks.append(_equal(f"{address}/equal", equal, parent))
-    return [*blocks, *said_block(of, address, parent), *document]
+    head.lines = heading_lines
+    if table.undecoded is not None:
+        raw = table.undecoded.raw or ""
+        head.full = lambda: raw
+    rows, equal_rows = _split_equal_rows(table.rows, options.is_folded(f"{address}/equal", True))
+    blocks = [head, *(_argument_block(row, widths, pair, position, parent) for row in rows)]
+    if equal_rows:
+        blocks.append(_equal_rows_block(f"{address}/equal", equal_rows, parent))
+    return [*blocks, *target_verdict_blocks(indexed, address, parent), *docs]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """What is shown of an open pair between its heading and what was said of it."""
+class PairTable:
+    """Content of an unfolded pair between its heading and its verdicts."""
 
     rows: list[ArgumentRow]
-    before: Callable[[int], list[Line]]
-    """Lines above the rows: texts that could not be read."""
-    broken: Call | None = None
-    """The call whose text could not be read."""
+    lines_above: Callable[[int], list[Line]]
+    """Renders undecoded text above the rows, for a width in cells."""
+    undecoded: Call | None = None
+    """Call that could not be decoded."""
 
 
-def _table(of: Scene, pair: Pair, address: str, options: Options) -> Table:
-    golden, predicted = of.sides(pair)
+def _pair_table(indexed: Scene, pair: Pair, address: str, options: Options) -> PairTable:
+    golden, predicted = indexed.calls_of(pair)
     if golden is not None and golden.arguments is None:
-        return _unreadable(golden, predicted, options)
+        return _undecoded_golden_table(golden, predicted, options)
     if predicted is not None and predicted.arguments is None:
-        rows = [replace(row, predicted=NOT_DECODED) for row in rows_of(pair, golden, None)]
-        return Table(rows, lambda cells: undecoded(predicted, cells, options), predicted)
-    partner = held_against(of, pair, address)
-    if partner is not None and predicted is not None:
-        return Table(argument_rows(partner, predicted, diff_call(partner, predicted)), lambda _: [])
-    return Table(rows_of(pair, golden, predicted), lambda _: [])
+        rows = [replace(row, predicted=NOT_DECODED) for row in _pair_rows(pair, golden, None)]
+        return PairTable(rows, lambda cells: undecoded_call_lines(predicted, cells, options), predicted)
+    compared = compared_golden_call(indexed, pair, address)
+    if compared is not None and predicted is not None:
+        return PairTable(argument_rows(compared, predicted, diff_call(compared, predicted)), lambda _: [])
+    return PairTable(_pair_rows(pair, golden, predicted), lambda _: [])
 
 
-def _unreadable(golden: Call, predicted: Call | None, options: Options) -> Table:
-    """No argument can be held against a golden text that cannot be read: both stand below each other as texts."""
+def _undecoded_golden_table(golden: Call, predicted: Call | None, options: Options) -> PairTable:
+    """Both calls as text below each other, because arguments cannot be compared with an undecoded golden call."""
 
-    def before(cells: int) -> list[Line]:
-        lines = undecoded(golden, cells, options)
+    def lines_above(cells: int) -> list[Line]:
+        lines = undecoded_call_lines(golden, cells, options)
         if predicted is None:
             return lines
         if predicted.arguments is None:
-            return lines + undecoded(predicted, cells, options)
-        return lines + side_lines("predicted", wrap(call_text(predicted.name, predicted), cells - SIDE))
+            return lines + undecoded_call_lines(predicted, cells, options)
+        rows = wrap(call_text(predicted.name, predicted), cells - SIDE_LABEL_CELLS)
+        return lines + labelled_side_lines("predicted", rows)
 
-    return Table([], before, golden)
-
-
-def held_against(of: Scene, pair: Pair, address: str) -> Call | None:
-    """The golden call that a call without a partner was compared with."""
-    known = {} if of.hidden else of.item.extra.held_against or {}
-    return of.golden.get((pair.turn, known[address])) if address in known else None
+    return PairTable([], lines_above, golden)
 
 
-def remarks(of: Scene, pair: Pair, address: str) -> list[str]:
-    """What there is to say of a call beside its arguments: another spelling of its function, that it was made before,
-    and which golden call it was compared with."""
-    golden, predicted = of.sides(pair)
-    found: list[str] = []
-    named = golden and predicted and golden.name != predicted.name
-    if named and predicted and not any(not place.path for place in pair.diff):
-        found.append(f"predicted as {predicted.name}")
-    if predicted is not None and pair.state in "!+" and (where := of.made_before(predicted)):
-        found.append(f"again, as in {where}")
-    if (partner := held_against(of, pair, address)) is not None:
-        number = next((n for n, each in enumerate(of.pairs[pair.turn], 1) if each.golden == partner.index), 0)
-        found.append(f"golden of call {number}")
-    return found
+def compared_golden_call(indexed: Scene, pair: Pair, address: str) -> Call | None:
+    """The golden call that the benchmark compared with an unmatched predicted call; None if unknown or hidden."""
+    compared = {} if indexed.hidden else indexed.item.extra.held_against or {}
+    return indexed.golden_calls.get((pair.turn, compared[address])) if address in compared else None
 
 
-def rows_of(pair: Pair, golden: Call | None, predicted: Call | None) -> list[ArgumentRow]:
-    """The table's rows. What is said of the call as a whole is among them only if both sides have one."""
+def pair_remarks(indexed: Scene, pair: Pair, address: str) -> list[str]:
+    """Remarks in a pair's heading: another spelling of the function, an earlier duplicate, the compared golden call."""
+    golden, predicted = indexed.calls_of(pair)
+    remarks: list[str] = []
+    if golden and predicted and golden.name != predicted.name and all(place.path for place in pair.diff):
+        remarks.append(f"predicted as {predicted.name}")
+    if predicted is not None and pair.state in "!+" and (duplicate := indexed.find_duplicate(predicted)):
+        remarks.append(f"duplicate of {duplicate}")
+    if (compared := compared_golden_call(indexed, pair, address)) is not None:
+        number = next((n for n, other in enumerate(indexed.pairs[pair.turn], 1) if other.golden == compared.index), 0)
+        remarks.append(f"compared with golden call {number}")
+    return remarks
+
+
+def _pair_rows(pair: Pair, golden: Call | None, predicted: Call | None) -> list[ArgumentRow]:
+    """Rows of the table. The row on the call as a whole is included only if both calls exist."""
     rows = argument_rows(golden, predicted, pair.diff)
     return rows if golden and predicted else [row for row in rows if row.path]
 
 
-def _few(rows: list[ArgumentRow], fold: bool) -> tuple[list[ArgumentRow], list[ArgumentRow]]:
-    """Rows to show, and equal ones to be counted only."""
+def _split_equal_rows(rows: list[ArgumentRow], fold: bool) -> tuple[list[ArgumentRow], list[ArgumentRow]]:
+    """(rows to show, equal rows to fold to one line)."""
     equal = [row for row in rows if row.state == "="]
-    if not fold or len(equal) <= MANY_EQUAL:
+    if not fold or len(equal) <= MAX_EQUAL_ROWS:
         return rows, []
     return [row for row in rows if row.state != "="], equal
 
 
-def _argument(
+def _argument_block(
     row: ArgumentRow, widths: Callable[[int], Columns], pair: Pair, position: int, parent: str | None
 ) -> Block:
     address = argument_address(pair.turn, position, row.path)
@@ -189,53 +191,55 @@ def _argument(
         differs=row.state in "!-+",
         parent=parent,
         title=f"turn {pair.turn + 1} call {position + 1} · {visible(row.path)}",
-        full=lambda: _whole(row),
+        full=lambda: _full_values(row),
         copy=lambda: {"argument": row.path, "golden": row.golden, "predicted": row.predicted},
     )
 
 
-def _whole(row: ArgumentRow) -> str:
-    """Both values, JSON laid out; golden alternatives stay on their line."""
+def _full_values(row: ArgumentRow) -> str:
+    """Both values with JSON indented, and the reasons why they differ. Several accepted values stay on one line."""
     golden, predicted = (laid_out_text(value) if value else "(none)" for value in (row.golden, row.predicted))
-    return "\n".join(["golden", golden, "", "predicted", predicted, "", *why(row)])
+    return "\n".join(["golden", golden, "", "predicted", predicted, "", *row_reasons(row)])
 
 
-def _equal(key: str, rows: list[ArgumentRow], parent: str | None) -> Block:
+def _equal_rows_block(key: str, rows: list[ArgumentRow], parent: str | None) -> Block:
     def lines(cells: int) -> list[Line]:
         names = visible(", ".join(row.path for row in rows if row.depth == 0))
-        text = f"{len(rows)} equal: {names}"
-        return [
-            (("= " if at == 0 else "  ", "dim"), (piece, "dim")) for at, piece in enumerate(wrap(text, cells - 2, 2))
-        ]
+        pieces = wrap(f"{len(rows)} equal: {names}", cells - 2, 2)
+        return [(("= " if at == 0 else "  ", "dim"), (piece, "dim")) for at, piece in enumerate(pieces)]
 
-    return Block(key, lines, stop=True, foldable=True, folded=True, parent=parent)
+    return Block(key, lines, is_stop=True, foldable=True, folded=True, parent=parent)
 
 
-def no_calls(of: Scene, turn: int, parent: str | None) -> Block:
-    text = f"turn {turn + 1} · no golden call, none predicted"
+def no_calls_block(indexed: Scene, turn: int, parent: str | None) -> Block:
+    """A note that the turn has neither golden nor predicted calls."""
+    text = f"turn {turn + 1} · no golden or predicted calls"
     return Block(
         f"{turn_address(turn)}/calls",
-        lambda cells: [line(text, "dim") if of.long else rule(((text, "dim"),), cells)],
+        lambda cells: [line(text, "dim") if indexed.is_trajectory else rule(((text, "dim"),), cells)],
         parent=parent,
     )
 
 
 def call_value(call: Call | None) -> Any:
-    """The call as JSON values: `{name: {argument: value}}`, golden values as lists of alternatives."""
+    """Convert a call to JSON: `{name: {argument: value}}`, where a golden value is a list of accepted values.
+
+    An undecoded call becomes its raw text.
+    """
     if call is None:
         return None
     if call.arguments is None:
         return call.raw
-    return {call.name: _value(call.arguments)}
+    return {call.name: _plain_json(call.arguments)}
 
 
-def _value(value: Any) -> Any:
+def _plain_json(value: Any) -> Any:
     if isinstance(value, Accept):
-        return [_value(each) for each in value.any_of]
-    if isinstance(value, Fields):
-        return {name: _value(each) for name, each in value.fields.items()}
+        value = value.any_of
+    elif isinstance(value, Fields):
+        value = value.fields
     if isinstance(value, dict):
-        return {name: _value(each) for name, each in value.items()}
+        return {name: _plain_json(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_value(each) for each in value]
+        return [_plain_json(inner) for inner in value]
     return value

@@ -1,14 +1,6 @@
-"""What was said about an item: official, rule, judge, people; and what is known besides.
+"""Verdicts on an item and its parts: official, recomputed, judges and annotators, with reasons, errata and import issues.
 
-The final answer beside the golden ones, where that is what is judged.
-
-A mark on the line of every part that this annotator judged.
-
-Where a golden answer comes from that is not the dataset's, or why a correction of it is not applied.
-
-What judges said of the item or of its reply: the reasoned ones each with its reason, the bare ones on one line.
-
-What was said of one part of an item, to stand at that part: official, rule, judge with its reason, and people.
+Blind annotators see only their own reviews.
 """
 
 from __future__ import annotations
@@ -24,87 +16,93 @@ from fcreview.model.item import Erratum, ImportIssue, Item, Verdict
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, visible, width
 from fcreview.model.verdict import PASSING
-from fcreview.model.wording import word
-from fcreview.tui.item_view.blocks import Block, LinesFor, Options, Scene, text_block
+from fcreview.model.wording import count_of, word
+from fcreview.tui.item_view.blocks import Block, LineRenderer, Options, Scene, text_block
 from fcreview.tui.text.lines import Line, Part, cut, fold_text, labelled, line_width, rule, spread, wrap_text
 from fcreview.tui.text.theme import symbols, verdict_style
 
 
-def answer_blocks(item: Item, options: Options) -> list[Block]:
-    """The golden answers and the one that was given below each other, where that is what is judged."""
-    accepted, given = item.extra.accepted_answers, item.extra.final_answer
+def final_answer_blocks(item: Item, options: Options) -> list[Block]:
+    """The golden answers above the model's final answer, if the benchmark judges a final answer."""
+    accepted, answer = item.extra.accepted_answers, item.extra.final_answer
     if accepted is None:
         return []
-    golden = " or ".join(json.dumps(each, ensure_ascii=False, default=str) for each in accepted)
-    said = "(none)" if given is None else given
+    golden = " or ".join(json.dumps(value, ensure_ascii=False, default=str) for value in accepted)
+    text = "(none)" if answer is None else answer
     return [
         Block("answer", lambda cells: [rule((("final answer", "strong"),), cells)], title="final answer"),
         text_block("answer/golden", "golden", golden, options, style="golden", title="golden answers"),
-        text_block("answer/given", "given", said, options, style="predicted", title="final answer"),
+        text_block("answer/given", "answer", text, options, style="predicted", title="final answer"),
     ]
 
 
-LONGEST_MARK = 28
+MAX_MARK_CELLS = 28
 
 
-def marked(blocks: Sequence[Block], opinions: Sequence[Opinion], annotator: str) -> list[Block]:
-    """The blocks, with a mark on the first line of the first block of every target that this annotator judged."""
-    said: dict[str, list[Opinion]] = {}
+def mark_reviewed_blocks(blocks: Sequence[Block], opinions: Sequence[Opinion], annotator: str) -> list[Block]:
+    """Add the annotator's verdicts to the first line of the first block of each target that they reviewed."""
+    reviews: dict[str, list[Opinion]] = {}
     for opinion in opinions:
         mine = opinion.annotator == annotator and opinion.verdict is not None and not opinion.stale
         if mine and opinion.target != ITEM:
-            said.setdefault(opinion.target, []).append(opinion)
-    made = []
+            reviews.setdefault(opinion.target, []).append(opinion)
+    marked = []
     for block in blocks:
-        here = said.pop(block.target or "", None)
-        made.append(block if here is None else replace(block, lines=partial(_marked_lines, block.lines, here)))
-    return made
+        own = reviews.pop(block.target or "", None)
+        marked.append(block if own is None else replace(block, lines=partial(_marked_lines, block.lines, own)))
+    return marked
 
 
-def _marked_lines(lines: LinesFor, opinions: Sequence[Opinion], cells: int) -> list[Line]:
-    first, *others = lines(cells) or [()]
-    mark = _mark(opinions)
-    if first and set(first[-1][0]) <= {symbols().rule}:  # a rule to the edge gives way without a sign
+def _marked_lines(render: LineRenderer, opinions: Sequence[Opinion], cells: int) -> list[Line]:
+    first, *others = render(cells) or [()]
+    mark: Line = ((" you", "dim"), *map(_mark_part, opinions), (" ", ""))
+    if first and set(first[-1][0]) <= {symbols().rule}:  # Shorten the rule instead of cutting it with an ellipsis.
         text, style = first[-1]
         first = (*first[:-1], (text[: max(len(text) - line_width(mark) - 1, 0)], style))
     return [spread(first, mark, cells), *others]
 
 
-def _mark(opinions: Sequence[Opinion]) -> Line:
-    parts: list[Part] = [(" you", "dim")]
-    for opinion in opinions:
-        parts.append((f" {_said(opinion.verdict, opinion.criterion)}", _style(opinion.verdict, opinion.criterion)))
-    return (*parts, (" ", ""))
+def _mark_part(opinion: Opinion) -> Part:
+    """A symbol for pass and fail; the value itself, such as `no` or a label, on other criteria."""
+    value, criterion = opinion.verdict, opinion.criterion
+    text = symbols().verdict(value) if _has_symbol(value, criterion) else cut(word(value, criterion), MAX_MARK_CELLS)
+    return f" {text}", _value_style(value, criterion, "strong")
 
 
-def _said(value: Any, criterion: str) -> str:
-    """A symbol where true means right, else the word: `no`, `2`."""
-    plain = isinstance(value, list) or (isinstance(value, bool) and criterion not in PASSING)
-    return cut(visible(word(value, criterion)), LONGEST_MARK) if plain else symbols().verdict(value)
+def _has_symbol(value: Any, criterion: str) -> bool:
+    """Whether a symbol can show the value. There is none for labels, or for yes and no."""
+    return not isinstance(value, list) and not (isinstance(value, bool) and criterion not in PASSING)
 
 
-def _style(value: Any, criterion: str) -> str:
-    return verdict_style(value) if criterion in PASSING else "strong"
+def _verdict_symbol(value: Any, criterion: str) -> str:
+    return symbols().verdict(value if _has_symbol(value, criterion) else None)
+
+
+def _value_style(value: Any, criterion: str, neutral: str = "") -> str:
+    """Style of a verdict's value: green and red only on criteria where true means pass."""
+    return verdict_style(value) if value is None or criterion in PASSING else neutral
 
 
 RATIONALE_ROWS = 8
+SOURCE_LABELS = {"official": "official", "rule": "recomputed"}
+"""Verdict source -> its name on screen."""
 
 
-def verdict_blocks(of: Scene, most: int = RATIONALE_ROWS) -> list[Block]:
-    """Official and rule, `most` rows of each reason: empty while they are hidden from a blind annotator."""
-    if of.hidden:
+def verdict_blocks(indexed: Scene, max_rows: int = RATIONALE_ROWS) -> list[Block]:
+    """The official and the recomputed verdict, with at most `max_rows` rows of each reason."""
+    if indexed.hidden:
         return []
-    return [Block("verdicts", partial(verdict_lines, of.item, most), title="verdicts")]
+    return [Block("verdicts", partial(verdict_lines, indexed.item, max_rows), title="verdicts")]
 
 
-def measures(item: Item, source: str) -> str:
-    """`func_ok ✓ · args_ok ✗ · missing city, time`: what a source says of the item beside passing or failing."""
-    said = [v for v in item.verdicts if v.source == source and v.target in WHOLE and v.criterion != "correct"]
-    return " · ".join(f"{visible(v.criterion)} {value_words(v.value, v.criterion)}" for v in said)
+def criteria_text(item: Item, source: str) -> str:
+    """Verdicts of a source on other criteria of the item, such as `func_ok ✓ · args_ok ✗ · missing city, time`."""
+    verdicts = [v for v in item.verdicts if v.source == source and v.target in WHOLE and v.criterion != "correct"]
+    return " · ".join(f"{visible(v.criterion)} {value_words(v.value, v.criterion)}" for v in verdicts)
 
 
 def value_words(value: Any, criterion: str) -> str:
-    """A verdict's value beside its criterion: a symbol, a number of at most four places, or labels."""
+    """Format a verdict's value: a symbol for pass and fail, else a word, a number with four digits, or labels."""
     if isinstance(value, float):
         return f"{value:.4g}"
     if value is None or (isinstance(value, bool) and criterion in PASSING):
@@ -112,43 +110,49 @@ def value_words(value: Any, criterion: str) -> str:
     return word(value, criterion) or "none"
 
 
-def _of(item: Item, source: str) -> Verdict | None:
-    of_item = [v for v in item.verdicts if v.source == source]
-    return next((v for v in of_item if v.target == "item"), of_item[0] if of_item else None)
+def _main_verdict(item: Item, source: str) -> Verdict | None:
+    """The verdict of a source on the item, else its first one on a part."""
+    verdicts = [verdict for verdict in item.verdicts if verdict.source == source]
+    return next((v for v in verdicts if v.target == ITEM), verdicts[0] if verdicts else None)
 
 
-def verdict_lines(item: Item, most: int, cells: int) -> list[Line]:
-    """One paragraph if official and rule say the same, one each and a plain word if they do not."""
-    official, rule_verdict = _of(item, "official"), _of(item, "rule")
-    said_official = reason_of(official, item.error_type)
-    said_rule = reason_of(rule_verdict, item.rule_error_type)
-    parts: list[Part] = [_verdicts_mark("official", item.official), ("  ", ""), _verdicts_mark("rule", item.rule)]
-    both = item.official is not None and item.rule is not None
-    reasons = bool(item.error_type and item.rule_error_type and item.error_type != item.rule_error_type)
-    differ = both and (item.official != item.rule or reasons)
+def verdict_lines(item: Item, max_rows: int, cells: int) -> list[Line]:
+    """Render the official and the recomputed verdict: one reason if they agree, else a reason for each."""
+    official_reason = verdict_reason(_main_verdict(item, "official"), item.error_type)
+    recomputed_reason = verdict_reason(_main_verdict(item, "rule"), item.rule_error_type)
+    verdicts = {"official": (item.official, official_reason), "rule": (item.rule, recomputed_reason)}
+    head: list[Part] = []
+    for source, (value, _) in verdicts.items():
+        head += [("  ", "")] if head else []
+        head.append((f"{SOURCE_LABELS[source]} {symbols().verdict(value)}", verdict_style(value)))
+    verdicts_differ = item.official != item.rule
+    types_differ = bool(item.error_type and item.rule_error_type and item.error_type != item.rule_error_type)
+    differ = item.official is not None and item.rule is not None and (verdicts_differ or types_differ)
     if differ:
-        parts.append(("  they differ" if item.official != item.rule else "  for different reasons", "warn"))
-    lines = [rule(tuple(parts), cells)]
+        head.append(("  verdicts differ" if verdicts_differ else "  reasons differ", "warn"))
+    lines = [rule(tuple(head), cells)]
     if differ:
-        for name, said, value in (("official", said_official, item.official), ("rule", said_rule, item.rule)):
-            lines += paragraph(
-                f"{name:<9} ", said or ("passes" if value else "fails, no reason given"), cells, "", most
-            )
-            lines += paragraph(" " * 10, measures(item, name), cells, "dim")
+        for source, (value, reason) in verdicts.items():
+            label = f"{SOURCE_LABELS[source]:<10}  "
+            text = reason or ("pass" if value else "fail (no reason given)")
+            lines += paragraph(label, text, cells, "", max_rows)
+            lines += paragraph(" " * len(label), criteria_text(item, source), cells, "dim")
         return lines
-    lines += paragraph("", said_rule or said_official, cells, "", most)
+    lines += paragraph("", recomputed_reason or official_reason, cells, "", max_rows)
     failing = item.extra.failing_turn
     if failing is not None:
-        count = f"fails in turn {failing + 1}; the benchmark's own words count turns from 0"
-        lines += paragraph("", count, cells, "dim")
-    for source in ("official", "rule"):
-        lines += paragraph(f"{source}: ", measures(item, source), cells, "dim")
+        text = f"fails in turn {failing + 1} (the benchmark's own messages count turns from 0)"
+        lines += paragraph("", text, cells, "dim")
+    for source in verdicts:
+        lines += paragraph(f"{SOURCE_LABELS[source]}: ", criteria_text(item, source), cells, "dim")
     if item.rule is None:
-        lines += paragraph("rule: ", item.rule_note or "no verdict was recomputed", cells, "dim")
+        note = f": {item.rule_note}" if item.rule_note else ""
+        lines += paragraph("", f"no recomputed verdict{note}", cells, "dim")
     return lines
 
 
-def reason_of(verdict: Verdict | None, error_type: str | None) -> str:
+def verdict_reason(verdict: Verdict | None, error_type: str | None) -> str:
+    """Error type and rationale of a verdict. `error_type` is used if the verdict has none."""
     error = (verdict.error_type if verdict else None) or error_type
     rationale = verdict.rationale if verdict else None
     if error and rationale and rationale.startswith(f"{error}:"):
@@ -156,268 +160,251 @@ def reason_of(verdict: Verdict | None, error_type: str | None) -> str:
     return ": ".join(part for part in (error, rationale) if part)
 
 
-def _verdicts_mark(name: str, value: Any) -> Part:
-    return (f"{name} {symbols().verdict(value)}", verdict_style(value))
-
-
-def paragraph(label: str, text: str, cells: int, style: str = "", most: int = RATIONALE_ROWS) -> list[Line]:
-    """A text behind its label, indented; cut to `most` rows, which its last one then shows."""
+def paragraph(label: str, text: str, cells: int, style: str = "", max_rows: int = RATIONALE_ROWS) -> list[Line]:
+    """Render an indented, labelled text of at most `max_rows` rows, with `…` if it was cut. Empty without text."""
     if not text:
         return []
-    rows, more = fold_text(text, cells - width(label) - 2, most)
-    if more:
+    rows, has_more = fold_text(text, cells - width(label) - 2, max_rows)
+    if has_more:
         rows[-1] = clip(rows[-1], max(cells - width(label) - 4, 1)) + " …"
-    return [(("  ", ""), *each) for each in labelled(label, rows, style)]
+    return [(("  ", ""), *row) for row in labelled(label, rows, style)]
 
 
-def judge_lines(verdict: Verdict, cells: int) -> list[Line]:
-    about = "" if verdict.target == "item" else f" on {words(visible(verdict.target))}"
-    criterion = "" if verdict.criterion == "correct" else f"{visible(verdict.criterion)} "
-    value = value_words(verdict.value, verdict.criterion)
-    head: Line = (
-        (visible(f"judge {verdict.by or ''}".rstrip()), "strong"),
-        (f" {symbols().rule * 2} {criterion}{value}{about}", _verdicts_style(verdict.value, verdict.criterion)),
-    )
-    return [rule(head, cells), *paragraph("", reason_of(verdict, None), cells)]
-
-
-def _verdicts_style(value: Any, criterion: str) -> str:
-    """Green and red only where true means right."""
-    return verdict_style(value) if value is None or criterion in PASSING else ""
-
-
-def marked_value(value: Any, criterion: str) -> Any:
-    """What a symbol can show of it: not yes or no, and no labels."""
-    return None if isinstance(value, list) or (isinstance(value, bool) and criterion not in PASSING) else value
-
-
-def opinion_blocks(of: Scene) -> list[Block]:
-    """What this annotator said, and the others unless that is hidden."""
-    if not of.opinions:
+def review_blocks(indexed: Scene) -> list[Block]:
+    """The reviews that the annotator may see."""
+    if not indexed.opinions:
         return []
-    return [Block("reviews", partial(_opinion_lines, of.opinions, of.annotator), title="reviews")]
+    return [Block("reviews", partial(_review_lines, indexed.opinions, indexed.annotator), title="reviews")]
 
 
-def _opinion_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> list[Line]:
+def _review_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> list[Line]:
     lines = [rule((("reviews", "strong"),), cells)]
     for opinion in opinions:
-        who = "you" if opinion.annotator == annotator else visible(opinion.annotator)
-        parts = [word(opinion.verdict, opinion.criterion)] if opinion.verdict is not None else []
-        parts += [f"on {words(visible(opinion.target))}"] if opinion.target != "item" else []
-        parts += [visible(opinion.criterion)] if opinion.criterion != "correct" else []
-        parts += [f"wrong: {opinion.fault}"] if opinion.fault else []
-        parts += ["tags " + visible(", ".join(opinion.tags))] if opinion.tags else []
-        parts += ["golden fix " + json.dumps(opinion.golden_fix)] if opinion.golden_fix else []
-        parts += [f"overrules: {visible(opinion.reason)}"] if opinion.reason else []
-        parts += ["settles the item"] if opinion.adjudicated else []
-        parts += ["STALE: prediction or golden answer changed since"] if opinion.stale else []
-        mark = symbols().verdict(marked_value(opinion.verdict, opinion.criterion))
-        lines += paragraph(f"{mark} {who}  ", " · ".join(parts), cells)
-        if opinion.note:
-            lines += paragraph("  note  ", opinion.note, cells, "dim")
+        parts = _review_parts(opinion)
+        if opinion.target != ITEM:
+            parts.insert(0 if opinion.verdict is None else 1, f"on {words(visible(opinion.target))}")
+        parts += [f"golden fix: {json.dumps(opinion.golden_fix)}"] if opinion.golden_fix else []
+        parts += ["adjudicated"] if opinion.adjudicated else []
+        parts += ["STALE: the prediction or the golden answer has changed"] if opinion.stale else []
+        symbol = _verdict_symbol(opinion.verdict, opinion.criterion)
+        lines += paragraph(f"{symbol} {_annotator_label(opinion, annotator)}  ", " · ".join(parts), cells)
+        lines += paragraph("  note  ", opinion.note or "", cells, "dim")
     return lines
 
 
-def issue_blocks(issues: Sequence[ImportIssue]) -> list[Block]:
+def _review_parts(opinion: Opinion) -> list[str]:
+    """Verdict, criterion, fault, reason of an override, and error tags of a review, each in words."""
+    parts = [word(opinion.verdict, opinion.criterion)] if opinion.verdict is not None else []
+    parts += [visible(opinion.criterion)] if opinion.criterion != "correct" else []
+    parts += [f"fault: {opinion.fault}"] if opinion.fault else []
+    parts += [f"override: {visible(opinion.reason)}"] if opinion.reason else []
+    parts += ["tags: " + visible(", ".join(opinion.tags))] if opinion.tags else []
+    return parts
+
+
+def _annotator_label(opinion: Opinion, annotator: str) -> str:
+    return "you" if opinion.annotator == annotator else visible(opinion.annotator)
+
+
+def import_issue_blocks(issues: Sequence[ImportIssue]) -> list[Block]:
+    """The warnings that the import recorded for the item."""
     if not issues:
         return []
 
     def lines(cells: int) -> list[Line]:
-        made = [rule(((f"import: {len(issues)} remark{'s' * (len(issues) > 1)}", "strong"),), cells)]
+        rendered = [rule(((count_of(len(issues), "import issue"), "strong"),), cells)]
         for issue in issues:
-            where = visible(issue.file.rsplit("/", 1)[-1]) + (f":{issue.line}" if issue.line else "")
-            made += paragraph(f"{issue.severity}  ", f"{issue.what}  ({where})", cells)
-        return made
+            location = visible(issue.file.rsplit("/", 1)[-1]) + (f":{issue.line}" if issue.line else "")
+            rendered += paragraph(f"{issue.severity}  ", f"{issue.what}  ({location})", cells)
+        return rendered
 
-    return [Block("issues", lines, title="import")]
+    return [Block("issues", lines, title="import issues")]
 
 
 def erratum_blocks(erratum: Erratum | None, options: Options) -> list[Block]:
-    """Who corrected it, when and why; then the dataset's own golden answer, in one row. Nothing to blind annotators:
-    it tells what others found."""
+    """The erratum behind the golden answer: authors, date, reasons and the dataset's own golden answer.
+
+    Empty for blind annotators, because an erratum reveals what other annotators found.
+    """
     if erratum is None or options.hidden:
         return []
-    told = Block("erratum", partial(_lines, erratum), title="errata")
+    block = Block("erratum", partial(_erratum_lines, erratum), title="errata")
     if erratum.stale:
-        return [told]
+        return [block]
     old, title = json.dumps(erratum.old, ensure_ascii=False), "golden answer before errata"
-    return [told, text_block("erratum/old", "was", old, options, rows=1, style="dim", title=title)]
+    return [block, text_block("erratum/old", "before", old, options, rows=1, style="dim", title=title)]
 
 
-def _lines(erratum: Erratum, cells: int) -> list[Line]:
-    between = f" {symbols().between} "
-    who = ", ".join(map(visible, erratum.who)) or "nobody named"
-    title = "errata, not applied" if erratum.stale else "golden answer from errata"
-    made = [rule(((title, "strong"), (between.join(["", who, visible(erratum.date[:10])]), "dim")), cells)]
+def _erratum_lines(erratum: Erratum, cells: int) -> list[Line]:
+    separator = f" {symbols().between} "
+    authors = ", ".join(map(visible, erratum.who)) or "author unknown"
+    title = "erratum not applied" if erratum.stale else "golden answer from errata"
+    lines = [rule(((title, "strong"), (separator.join(["", authors, visible(erratum.date[:10])]), "dim")), cells)]
     if erratum.stale:
-        made += paragraph("", f"stale: {visible(erratum.stale)}", cells, "warn")
+        lines += paragraph("", f"stale: {visible(erratum.stale)}", cells, "warn")
     for reason in erratum.reasons:
-        made += paragraph("", reason, cells)
-    return made
+        lines += paragraph("", reason, cells)
+    return lines
 
 
-BARE = ("true", "false", "yes", "no", "1", "0", "correct", "incorrect", "pass", "fail")
-"""Reasons that only repeat the verdict."""
+VERDICT_WORDS = ("true", "false", "yes", "no", "1", "0", "correct", "incorrect", "pass", "fail")
+"""Rationales that only repeat the verdict, in lower case."""
 
 
-def judge_blocks(of: Scene, target: str = ITEM, parent: str | None = None) -> list[Block]:
-    """Of the item or of the response; empty while they are hidden from a blind annotator."""
-    if of.hidden:
+def judge_blocks(indexed: Scene, target: str = ITEM, parent: str | None = None) -> list[Block]:
+    """Judge verdicts on the item or the response: those without a rationale on one line, the others one block each."""
+    if indexed.hidden:
         return []
-    verdicts = [v for v in of.item.verdicts if v.source == "judge" and v.target == target]
-    beside = label_verdict(of.item) if of.item.extra.golden_labels is not None else None
-    bare = [v for v in verdicts if is_bare(v) and v is not beside]  # labels stand in the row of the golden ones
-    reasoned = [v for v in verdicts if not is_bare(v)]
+    verdicts = [v for v in indexed.item.verdicts if v.source == "judge" and v.target == target]
+    labels = judge_label_verdict(indexed.item) if indexed.item.extra.golden_labels is not None else None
+    # The labels are shown next to the golden labels.
+    unexplained = [v for v in verdicts if not _has_rationale(v) and v is not labels]
     blocks = []
-    if bare:
-        blocks.append(Block(f"judge:{target}", partial(bare_lines, bare), parent=parent, title="judge"))
-    for at, verdict in enumerate(reasoned):
-        blocks.append(_reasoned(f"judge:{target}:{at}", verdict, parent))
+    if unexplained:
+        render = partial(_unexplained_judge_lines, unexplained)
+        blocks.append(Block(f"judge:{target}", render, parent=parent, title="judge"))
+    for at, verdict in enumerate(filter(_has_rationale, verdicts)):
+        blocks.append(_explained_judge_block(f"judge:{target}:{at}", verdict, parent))
     return blocks
 
 
-def is_bare(verdict: Verdict) -> bool:
-    said = (verdict.rationale or "").strip().strip(".").casefold()
-    labels = ", ".join(map(str, verdict.value)) if isinstance(verdict.value, list) else str(verdict.value)
-    return not verdict.error_type and (not said or said in BARE or said == labels.casefold())
+def _has_rationale(verdict: Verdict) -> bool:
+    """Whether a judge gave more than the value itself."""
+    rationale = (verdict.rationale or "").strip().strip(".").casefold()
+    value = ", ".join(map(str, verdict.value)) if isinstance(verdict.value, list) else str(verdict.value)
+    return bool(verdict.error_type or (rationale and rationale not in (*VERDICT_WORDS, value.casefold())))
 
 
-def bare_lines(verdicts: Sequence[Verdict], cells: int) -> list[Line]:
-    """`── judge gpt-4o ── ✓ · args_ok_llm ✓ ──`: as many as fit on a line."""
+def _judge_name(verdict: Verdict) -> str:
+    return visible(f"judge {verdict.by or ''}".rstrip())
+
+
+def _judge_value_part(verdict: Verdict, suffix: str = "") -> Part:
+    """A judge's criterion and value, such as `args_ok_llm ✓`. The criterion `correct` is not named."""
+    criterion = "" if verdict.criterion == "correct" else f"{visible(verdict.criterion)} "
+    text = f"{criterion}{value_words(verdict.value, verdict.criterion)}{suffix}"
+    return text, _value_style(verdict.value, verdict.criterion)
+
+
+def _unexplained_judge_lines(verdicts: Sequence[Verdict], cells: int) -> list[Line]:
+    """Render `── judge gpt-4o ✓ · args_ok_llm ✓ ──`, with as many verdicts on a line as fit."""
     lines: list[Line] = []
     parts: list[Part] = []
-    last = ""
+    previous = ""
     for verdict in verdicts:
-        name = visible(f"judge {verdict.by or ''}".rstrip())
-        said: list[Part] = [] if name == last else [(f"{name} ", "strong")]
-        criterion = "" if verdict.criterion == "correct" else f"{visible(verdict.criterion)} "
-        said.append((criterion + value_words(verdict.value, verdict.criterion), _judges_style(verdict)))
-        if parts and line_width((*parts, *said)) + 10 > cells:
+        name = _judge_name(verdict)
+        value = _judge_value_part(verdict)
+        named: list[Part] = [(f"{name} ", "strong"), value]
+        entry = [value] if name == previous else named
+        if parts and line_width((*parts, *entry)) + 10 > cells:
             lines.append(rule(tuple(parts), cells))
-            parts = []
-            said = said if name != last else [(f"{name} ", "strong"), *said]
-        parts += [(" · ", "dim"), *said] if parts else said
-        last = name
+            parts, entry = [], named
+        parts += [(" · ", "dim"), *entry] if parts else entry
+        previous = name
     return [*lines, rule(tuple(parts), cells)]
 
 
-def _judges_style(verdict: Verdict) -> str:
-    """Green and red only where true means right."""
-    return verdict_style(verdict.value) if verdict.value is None or verdict.criterion in PASSING else ""
-
-
-def _reasoned(key: str, verdict: Verdict, parent: str | None) -> Block:
-    reason = verdict.rationale or ""
-    long = len(reason) > 70 * RATIONALE_ROWS or len(wrap_text(reason, 70, RATIONALE_ROWS + 1)) > RATIONALE_ROWS
+def _explained_judge_block(key: str, verdict: Verdict, parent: str | None) -> Block:
+    rationale = verdict.rationale or ""
+    long = (
+        len(rationale) > 70 * RATIONALE_ROWS or len(wrap_text(rationale, 70, RATIONALE_ROWS + 1)) > RATIONALE_ROWS
+    )
     return Block(
         key,
-        partial(judge_lines, verdict),
-        stop=long,
+        partial(_explained_judge_lines, verdict),
+        is_stop=long,
         foldable=long,
         folded=long,
         pages=long,
         parent=parent,
         title=f"judge {visible(verdict.by or '')}",
-        full=lambda: reason,
+        full=lambda: rationale,
     )
 
 
-def label_verdict(item: Item) -> Verdict | None:
-    """The judge's labels of the reply."""
+def _explained_judge_lines(verdict: Verdict, cells: int) -> list[Line]:
+    on_target = "" if verdict.target == ITEM else f" on {words(visible(verdict.target))}"
+    value, style = _judge_value_part(verdict, on_target)
+    head: Line = ((_judge_name(verdict), "strong"), (f" {symbols().rule * 2} {value}", style))
+    return [rule(head, cells), *paragraph("", verdict_reason(verdict, None), cells)]
+
+
+def judge_label_verdict(item: Item) -> Verdict | None:
+    """The first judge verdict that assigns labels to the response."""
     found = (v for v in item.verdicts if v.source == "judge" and v.target == RESPONSE and isinstance(v.value, list))
     return next(found, None)
 
 
-REASON_ROWS = 4
-SPOKEN = ("official", "rule", "judge")
-FLAGS = ("hallucinated",)
-"""Criteria of arguments that are told at their call: names only."""
+TARGET_REASON_ROWS = 4
+AUTOMATIC_SOURCES = ("official", "rule", "judge")
+ARGUMENT_FLAGS = ("hallucinated",)
+"""Criteria on arguments that are shown below the call: the flag and the argument's name, without a reason."""
 
 
-def said_block(of: Scene, address: str, parent: str | None, spoken: Sequence[str] = SPOKEN) -> list[Block]:
-    """A block of its own below the part, so that the part's lines stay what they are; nothing if nothing was said.
-
-    `spoken`: the sources that are told here. What official says of a turn stands above the trajectory already.
-    """
-    verdicts = [] if of.hidden else [v for v in verdicts_on(of, address) if v.source in spoken]
-    opinions = opinions_on(of, address)
+def target_verdict_blocks(
+    indexed: Scene, target: str, parent: str | None, sources: Sequence[str] = AUTOMATIC_SOURCES
+) -> list[Block]:
+    """One block with the automatic verdicts of `sources` and the reviews on a target; empty without any."""
+    verdicts = [] if indexed.hidden else [v for v in _target_verdicts(indexed, target) if v.source in sources]
+    opinions = indexed.opinions_by_target.get(target, [])
     if not verdicts and not opinions:
         return []
 
     def lines(cells: int) -> list[Line]:
-        made: list[Line] = []
-        for verdict in verdicts:
-            made += _verdict(verdict, cells)
+        rendered = [line for verdict in verdicts for line in _target_verdict_lines(verdict, cells)]
         for opinion in opinions:
-            made += _opinion(opinion, of.annotator, cells)
-        return made
+            rendered += _target_review_lines(opinion, indexed.annotator, cells)
+        return rendered
 
-    return [Block(f"{address}/said", lines, target=address, parent=parent, title="verdicts on it")]
-
-
-def own_block(of: Scene, address: str, parent: str | None) -> list[Block]:
-    """What people said of it, where judges have a block of their own."""
-    opinions = opinions_on(of, address)
-    if not opinions:
-        return []
-
-    def lines(cells: int) -> list[Line]:
-        return [each for opinion in opinions for each in _opinion(opinion, of.annotator, cells)]
-
-    return [Block(f"{address}/said", lines, target=address, parent=parent, title="verdicts on it")]
+    return [Block(f"{target}/said", lines, target=target, parent=parent, title=f"verdicts on {words(target)}")]
 
 
-def verdicts_on(of: Scene, address: str) -> list[Verdict]:
-    """Those that tell something: on the part itself, and flags raised on its arguments."""
-    own = [v for v in of.verdicts.get(address, ()) if v.source != "human"]
-    flags = [v for v in of.flags.get(address, ()) if v.criterion in FLAGS and v.value is True]
-    told = [v for v in own if v.source != "judge" or v.rationale or v.value is False]
-    return told + flags
+def _target_verdicts(indexed: Scene, target: str) -> list[Verdict]:
+    """Automatic verdicts on a target that are worth a line, and the flags on its arguments.
+
+    A judge that passes the target without a rationale is left out.
+    """
+    verdicts = [v for v in indexed.verdicts.get(target, ()) if v.source != "human"]
+    flags = [v for v in indexed.argument_verdicts.get(target, ()) if v.criterion in ARGUMENT_FLAGS and v.value is True]
+    return [v for v in verdicts if v.source != "judge" or v.rationale or v.value is False] + flags
 
 
-def opinions_on(of: Scene, address: str) -> list[Opinion]:
-    return of.said.get(address, [])
-
-
-def refused(of: Scene, address: str) -> bool:
-    """Whether anybody said of the part that it is wrong, or the reader said anything at all."""
-    if opinions_on(of, address):
+def needs_attention(indexed: Scene, target: str) -> bool:
+    """Whether a visible verdict fails the target, a judge comments on it, or someone reviewed it."""
+    if indexed.opinions_by_target.get(target):
         return True
-    return not of.hidden and any(v.value is False or v.source == "judge" for v in verdicts_on(of, address))
+    return not indexed.hidden and any(
+        verdict.value is False or verdict.source == "judge" for verdict in _target_verdicts(indexed, target)
+    )
 
 
-def mark_of(of: Scene, address: str) -> str:
-    """` · you ✗` behind a part that is shown on one line."""
-    shown = [opinion for opinion in opinions_on(of, address) if opinion.verdict is not None]
-    marks = [(_who(o, of.annotator), symbols().verdict(marked_value(o.verdict, o.criterion))) for o in shown]
-    return "".join(f" · {who} {mark}" for who, mark in marks)
+def review_marks(indexed: Scene, target: str) -> str:
+    """Reviews of a target in the form ` · you ✗ · bob ✓`, for targets that are shown on one line."""
+    return "".join(
+        f" · {_annotator_label(opinion, indexed.annotator)} {_verdict_symbol(opinion.verdict, opinion.criterion)}"
+        for opinion in indexed.opinions_by_target.get(target, [])
+        if opinion.verdict is not None
+    )
 
 
-def _verdict(verdict: Verdict, cells: int) -> list[Line]:
-    argument = verdict.target.partition("/arg:")[2]
+def _target_verdict_lines(verdict: Verdict, cells: int) -> list[Line]:
     by = verdict.by or ""
-    who = f"judge {by}".rstrip() if verdict.source == "judge" else verdict.source
+    is_judge = verdict.source == "judge"
+    source = _judge_name(verdict) if is_judge else SOURCE_LABELS.get(verdict.source, verdict.source)
+    argument = verdict.target.partition("/arg:")[2]
     if argument:
-        return paragraph(f"{visible(who)}  ", f"{verdict.criterion}: {argument}", cells, "warn")
-    head = f"{visible(who)} {value_words(verdict.value, verdict.criterion)} {visible(verdict.criterion)}"
-    if verdict.source != "judge" and by:
+        return paragraph(f"{source}  ", f"{verdict.criterion}: {argument}", cells, "warn")
+    head = f"{source} {value_words(verdict.value, verdict.criterion)} {visible(verdict.criterion)}"
+    if by and not is_judge:
         head += f" · {visible(by)}"
-    said = reason_of(verdict, None)
+    reason = verdict_reason(verdict, None)
     passes = verdict.value is not False or verdict.criterion not in PASSING
-    style = "dim" if passes and verdict.source != "judge" else ""
-    return paragraph("", f"{head}: {said}" if said else head, cells, style, REASON_ROWS)
+    style = "dim" if passes and not is_judge else ""
+    return paragraph("", f"{head}: {reason}" if reason else head, cells, style, TARGET_REASON_ROWS)
 
 
-def _opinion(opinion: Opinion, annotator: str, cells: int) -> list[Line]:
-    parts = [word(opinion.verdict, opinion.criterion)] if opinion.verdict is not None else []
-    parts += [visible(opinion.criterion)] if opinion.criterion != "correct" else []
-    parts += [f"wrong: {opinion.fault}"] if opinion.fault else []
-    parts += [f"overrules: {visible(opinion.reason)}"] if opinion.reason else []
-    parts += ["tags " + visible(", ".join(opinion.tags))] if opinion.tags else []
-    parts += [visible(opinion.note)] if opinion.note else []
-    mark = symbols().verdict(marked_value(opinion.verdict, opinion.criterion))
-    return paragraph(f"{_who(opinion, annotator)} {mark}  ", " · ".join(parts), cells, "strong", REASON_ROWS)
-
-
-def _who(opinion: Opinion, annotator: str) -> str:
-    return "you" if opinion.annotator == annotator else visible(opinion.annotator)
+def _target_review_lines(opinion: Opinion, annotator: str, cells: int) -> list[Line]:
+    parts = [*_review_parts(opinion), *([visible(opinion.note)] if opinion.note else [])]
+    symbol = _verdict_symbol(opinion.verdict, opinion.criterion)
+    label = f"{_annotator_label(opinion, annotator)} {symbol}  "
+    return paragraph(label, " · ".join(parts), cells, "strong", TARGET_REASON_ROWS)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from duckdb import DuckDBPyConnection
@@ -18,16 +18,12 @@ from duckdb import DuckDBPyConnection
 from fcreview.model.item import ArgumentDiff, Call, Extra, ImportIssue, Item, Message, Pair, Verdict
 from fcreview.model.json_value import accept_from_json, to_json_text
 from fcreview.model.redact import redact, without_keys
-from fcreview.store.database import StoreError, with_room
+from fcreview.store.database import StoreError
 from fcreview.store.importing.staging import PLAIN
 from fcreview.store.queries.item_order import hide
-from fcreview.store.rows import Found, ItemDetail, QueueRow, Sibling, item_of
+from fcreview.store.rows import Found, ItemDetail, QueueRow, Sibling
 from fcreview.store.safe_files import open_source
 from fcreview.store.workspace import Workspace
-
-if TYPE_CHECKING:
-    from fcreview.store.store import Store
-
 
 _KEY = "id, category, benchmark, generation, language"
 _SAME = (
@@ -49,26 +45,16 @@ class Prediction:
     """`f(a=1); g()`, arguments by name; of calls that could not be read their text. Empty: none."""
 
 
-def same_question(store: Store, item: int) -> list[int]:
+def same_question(connection: DuckDBPyConnection, item: int) -> list[int]:
     """Items with this one's id and category in all runs of its benchmark, generation and language, itself too."""
-    with store.lock:
-        return with_room(store.connection, lambda: _same(store.connection, item_of(item)))
-
-
-def predictions(store: Store, item: int) -> list[Prediction]:
-    """What those runs predicted, in their order."""
-
-    def read() -> list[Prediction]:
-        items = _same(store.connection, item_of(item))
-        calls = dict(store.connection.execute(_PREDICTED, [items]).fetchall())
-        return [Prediction(each, "; ".join(map(_text, calls.get(each) or ()))) for each in items]
-
-    with store.lock:
-        return with_room(store.connection, read)
-
-
-def _same(connection: DuckDBPyConnection, item: int) -> list[int]:
     return [row[0] for row in connection.execute(_SAME, {"item": item}).fetchall()]
+
+
+def predictions(connection: DuckDBPyConnection, item: int) -> list[Prediction]:
+    """What the runs of `same_question` predicted, in the same order."""
+    items = same_question(connection, item)
+    calls = dict(connection.execute(_PREDICTED, [items]).fetchall())
+    return [Prediction(each, "; ".join(map(_text, calls.get(each) or ()))) for each in items]
 
 
 def _text(call: dict[str, Any]) -> str:

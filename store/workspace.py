@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.errors import WRONG_USAGE, FcreviewError
-from fcreview.store.safe_files import make_folder, read_object, write_object
+from fcreview.safe_files import make_folder, read_object, write_object
 
 LONGEST = 64
 """Characters; at most 200 bytes in UTF-8, so that the journal's file name fits everywhere."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.jsonl import Record, read_file, records
+from fcreview.importers.common.jsonl import FILE_LIMIT, Record, records
 from fcreview.importers.common.records import asked_first, digest, documents, guarded
 from fcreview.importers.complexfuncbench.calls import (
     CallVerdict,
@@ -43,6 +43,7 @@ from fcreview.model.decision import ROLLING
 from fcreview.model.item import ImportIssue, Item, Pair, Source, Verdict
 from fcreview.model.metric import Scored
 from fcreview.run_plan import RunPlan
+from fcreview.safe_files import read_file
 
 
 @dataclass(slots=True)
@@ -248,7 +249,7 @@ def _log(file: Path | None, item: Item) -> Log | None:
     if file is None:
         return None
     try:
-        log = read_log(read_file(file).decode("utf-8", "replace"))
+        log = read_log(read_file(file, FILE_LIMIT).decode("utf-8", "replace"))
     except OSError as error:
         item.issues.append(ImportIssue(str(file), None, f"cannot be read: {error.strerror}", item=item.id))
         return None

@@ -22,10 +22,10 @@ import duckdb
 import orjson
 
 from fcreview.model.item import Run
+from fcreview.safe_files import share
 from fcreview.store.database import SCHEMA_VERSION, StoreError, open_store
 from fcreview.store.importing.sources import Source
 from fcreview.store.importing.staging import PLAIN, Part, dump, issue_rows, settings_without_keys
-from fcreview.store.safe_files import share
 from fcreview.store.workspace import Workspace
 
 MEMORY = "350MB"

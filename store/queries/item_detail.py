@@ -18,11 +18,11 @@ from duckdb import DuckDBPyConnection
 from fcreview.model.item import ArgumentDiff, Call, Extra, ImportIssue, Item, Message, Pair, Verdict
 from fcreview.model.json_value import accept_from_json, to_json_text
 from fcreview.model.redact import redact, without_keys
+from fcreview.safe_files import open_file
 from fcreview.store.database import StoreError
 from fcreview.store.importing.staging import PLAIN
 from fcreview.store.queries.item_order import hide
 from fcreview.store.rows import Found, ItemDetail, QueueRow, Sibling
-from fcreview.store.safe_files import open_source
 from fcreview.store.workspace import Workspace
 
 _KEY = "id, category, benchmark, generation, language"
@@ -215,7 +215,7 @@ def score_record(connection: DuckDBPyConnection, workspace: Workspace, number: i
 def _part(workspace: Workspace, file: str, offset: int, length: int) -> tuple[Path, bytes]:
     path = workspace.full(file)
     try:
-        with open_source(path) as stream:
+        with open_file(path) as stream:
             stream.seek(offset)
             return path, stream.read(length)
     except OSError as error:

@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from fcreview import safe_files
 from fcreview.errors import FcreviewError
 from fcreview.model.decision import held
 from fcreview.model.review import OWN, ItemKey
+from fcreview.safe_files import LARGEST, open_fresh
 from fcreview.stats.sampling import Share, Stratum
-from fcreview.store import safe_files
 from fcreview.store.reviews.review_index import References
 from fcreview.store.rows import QUEUES, presented
-from fcreview.store.safe_files import open_fresh, read_small
 from fcreview.store.workspace import safe_annotator, same_file
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
 
 def read_file(path: Path) -> QueueFile:
     try:
-        content = orjson.loads(read_small(path))
+        content = orjson.loads(safe_files.read_file(path, LARGEST))
         found = _queue(content)
     except OSError as error:
         raise QueueError(f"{path}: {error.strerror or error}") from error

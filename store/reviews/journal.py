@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING
 from fcreview.errors import FcreviewError
 from fcreview.model.decision import last_act, retractions
 from fcreview.model.review import PARTS, Event, ItemKey, Said
-from fcreview.store.reviews.journal_format import LineError, parse_line, seal
-from fcreview.store.reviews.journal_reader import JournalReader, torn_file
-from fcreview.store.safe_files import (
+from fcreview.safe_files import (
     LARGEST_JOURNAL,
     check_file,
     check_size,
     make_folder,
     open_fresh,
-    read_source,
+    read_file,
     share,
 )
+from fcreview.store.reviews.journal_format import LineError, parse_line, seal
+from fcreview.store.reviews.journal_reader import JournalReader, torn_file
 from fcreview.store.workspace import check_annotator, same_file
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class Journal:
         file = torn_file(self.path, fragment)
         make_folder(file.parent)
         with contextlib.suppress(OSError):
-            if read_source(file) == fragment:
+            if read_file(file) == fragment:
                 return
         fresh = file.with_suffix(f".{os.getpid()}.tmp")  # whatever stands there is not written into
         with open_fresh(fresh) as copy:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import fields
-from hashlib import blake2b
 from itertools import pairwise
 from sys import intern
 from typing import Any
 
 import orjson
 
+from fcreview.model.json_value import json_hash
 from fcreview.model.review import ACTS, OPTIONAL, VERSION, Event, ItemKey, problem
 
 _KEY = frozenset(ItemKey._fields)
@@ -36,7 +36,7 @@ def digest(content: dict[str, Any]) -> str:
     """The `hash` of an event: blake2b-16 of its canonical JSON (sorted keys, compact) without `hash`."""
     bare = content.copy()
     bare.pop("hash", None)
-    return blake2b(orjson.dumps(bare, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+    return json_hash(bare, 16)
 
 
 def seal(event: Event, previous: str) -> tuple[Event, bytes]:

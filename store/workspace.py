@@ -113,9 +113,9 @@ class Workspace:
         return self.root / "reviews"
 
     @property
-    def standing(self) -> Path:
-        """What reviews amounted to when they were last read. May be thrown away at any time."""
-        return self.root / "standing.duckdb"
+    def decision_cache(self) -> Path:
+        """Decisions made from the journals when they were last read. May be deleted at any time."""
+        return self.root / "decisions.cache.duckdb"
 
     @property
     def queues(self) -> Path:

@@ -62,11 +62,14 @@ def write_object(file: Path, value: Any) -> None:
     write_whole(file, orjson.dumps(value, option=orjson.OPT_INDENT_2))
 
 
-def write_whole(file: Path, content: bytes) -> None:
-    """As `write_object`, of any content."""
+def write_whole(file: Path, content: bytes, *, sync: bool = False) -> None:
+    """As `write_object`, of any content. With `sync` the content is on disk before it replaces the old one."""
     fresh = file.with_suffix(f".{os.getpid()}.tmp")
     with open_fresh(fresh) as made:
         made.write(content)
+        if sync:
+            made.flush()
+            os.fsync(made.fileno())
     share(fresh)
     fresh.replace(file)
 

@@ -170,6 +170,11 @@ def _safe_object(value: dict[Any, Any], depth: int) -> dict[str, Any]:
     return safe
 
 
+def parse_json(text: str | None) -> Any:
+    """The value of JSON text; None for None, as for a null in a table."""
+    return None if text is None else orjson.loads(text)
+
+
 def canonical_json(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
     """JSON with sorted keys and without white space. `1`, `1.0` and `true` are different.
 

@@ -16,7 +16,7 @@ import orjson
 from duckdb import DuckDBPyConnection
 
 from fcreview.model.item import ArgumentDiff, Call, Extra, ImportIssue, Item, Message, Pair, Verdict
-from fcreview.model.json_value import accept_from_json, to_json_text
+from fcreview.model.json_value import accept_from_json, parse_json, to_json_text
 from fcreview.model.redact import redact, without_keys
 from fcreview.safe_files import open_file
 from fcreview.store.database import StoreError
@@ -58,7 +58,7 @@ def predictions(connection: DuckDBPyConnection, item: int) -> list[Prediction]:
 
 
 def _text(call: dict[str, Any]) -> str:
-    arguments = None if call["arguments"] is None else orjson.loads(call["arguments"])
+    arguments = parse_json(call["arguments"])
     if not isinstance(arguments, dict):
         return str(call["raw"] or call["name"])
     given = ", ".join(f"{name}={to_json_text(value)}" for name, value in sorted(arguments.items()))
@@ -101,7 +101,7 @@ def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[i
     rows = connection.execute(
         _SELECT + ("item = ?" if one else some), [numbers[0] if one else list(numbers)]
     ).fetchall()
-    documents = _documents(connection, {name for row in rows for name in row[_FUNCTIONS] or ()})
+    documents = function_documents(connection, {name for row in rows for name in row[_FUNCTIONS] or ()})
     issues = _issues(connection, [row[0] for row in rows if row[-1]])
     return {row[0]: _item(row, documents, issues.get(row[0], [])) for row in rows}
 
@@ -118,7 +118,7 @@ def _item(row: tuple[Any, ...], documents: dict[str, dict[str, Any]], issues: li
         pairs=[pair_of(pair) for pair in pairs or ()],
         verdicts=[_verdict(verdict) for verdict in verdicts or ()],
         functions=[documents[name] for name in functions or () if name in documents],
-        extra=Extra.from_json(_json(extra)),
+        extra=Extra.from_json(parse_json(extra)),
         issues=issues,
     )
 
@@ -187,7 +187,7 @@ def raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int
     path, data = _part(workspace, file, offset, length)
     if not _unchanged(connection, number, file, path) and not _is_record(data, length, name):
         raise _changed(path)
-    return _shown(data, Extra.from_json(_json(extra)))
+    return _shown(data, Extra.from_json(parse_json(extra)))
 
 
 def _shown(data: bytes, extra: Extra) -> str:
@@ -202,7 +202,7 @@ def score_record(connection: DuckDBPyConnection, workspace: Workspace, number: i
     StoreError as for `raw_record`. Where it lies is said by the importer: `Extra.score_record`.
     """
     row = connection.execute("SELECT extra FROM item_rows WHERE item = ?", [number]).fetchone()
-    extra = Extra.from_json(_json(row[0]) if row else None)
+    extra = Extra.from_json(parse_json(row[0]) if row else None)
     place = extra.score_record
     if place is None or not place.file or not place.length:
         return None
@@ -246,7 +246,7 @@ def _is_record(data: bytes, length: int, name: str | None = None) -> bool:
 
 def call_of(row: dict[str, Any]) -> Call:
     """From an element of `item_rows.calls`, which is used up."""
-    arguments = _json(row.pop("arguments"))
+    arguments = parse_json(row.pop("arguments"))
     if row["side"] == "golden" and isinstance(arguments, dict):
         arguments = {name: accept_from_json(accept) for name, accept in arguments.items()}
     return Call(**row, arguments=arguments)
@@ -258,22 +258,18 @@ def pair_of(row: dict[str, Any]) -> Pair:
 
 
 def _verdict(row: dict[str, Any]) -> Verdict:
-    return Verdict(**row | {"value": _json(row["value"])})
+    return Verdict(**row | {"value": parse_json(row["value"])})
 
 
-def _documents(connection: DuckDBPyConnection, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
+def function_documents(connection: DuckDBPyConnection, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Function documents by hash."""
-    wanted = list(hashes)
+    wanted = sorted(hashes)
     if not wanted:
         return {}
     rows = connection.execute(
         "SELECT hash, document FROM functions WHERE hash IN (SELECT unnest(?::VARCHAR[]))", [wanted]
     ).fetchall()
-    return {name: _json(text) for name, text in rows}
-
-
-def _json(text: str | None) -> Any:
-    return None if text is None else orjson.loads(text)
+    return {name: orjson.loads(text) for name, text in rows}
 
 
 MOST = 500
@@ -293,5 +289,5 @@ def siblings(connection: DuckDBPyConnection, row: QueueRow, *, blind: bool) -> l
 
 
 def _mark(you: str | None, said: bool | None) -> object:
-    mine = None if you is None else orjson.loads(you)
+    mine = parse_json(you)
     return said if mine is None else mine

@@ -17,6 +17,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,6 +102,14 @@ class QueueFile:
     strata: list[Stratum]
     items: list[QueueItem]
     shares: list[Share]
+
+    @classmethod
+    def new(
+        cls, name: str, design: Design, strata: list[Stratum], items: list[QueueItem], shares: list[Share]
+    ) -> QueueFile:
+        """A queue created now."""
+        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        return cls(name, now, design, strata, items, shares)
 
     def share_of(self, annotator: str | None) -> Share | None:
         return next((share for share in self.shares if share.annotator == annotator), None)

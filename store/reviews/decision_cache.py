@@ -18,6 +18,7 @@ import duckdb
 import orjson
 
 from fcreview import __version__
+from fcreview.store.database import literal
 from fcreview.store.reviews.journal_reader import Verified, begins_with
 from fcreview.store.reviews.review_sql import DECISION_COLUMNS, columns_json, insert_decision_lines
 
@@ -51,7 +52,7 @@ def take(
     if not file.exists():
         return None
     try:
-        connection.execute(f"ATTACH '{_quoted(file)}' AS cache (READ_ONLY)")
+        connection.execute(f"ATTACH {literal(file)} AS cache (READ_ONLY)")
     except duckdb.Error:
         return None
     try:
@@ -100,7 +101,3 @@ def _write(path: Path, about: str, lines: list[str]) -> None:
         insert_decision_lines(other, lines)
     finally:
         other.close()
-
-
-def _quoted(path: Path) -> str:
-    return os.fspath(path).replace("'", "''")

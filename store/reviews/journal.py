@@ -27,9 +27,9 @@ from fcreview.safe_files import (
     check_file,
     check_size,
     make_folder,
-    open_fresh,
     read_file,
     share,
+    write_whole,
 )
 from fcreview.store.reviews.journal_format import LineError, parse_line, seal
 from fcreview.store.reviews.journal_reader import JournalReader, torn_file
@@ -203,12 +203,7 @@ class Journal:
         with contextlib.suppress(OSError):
             if read_file(file) == fragment:
                 return
-        fresh = file.with_suffix(f".{os.getpid()}.tmp")  # whatever stands there is not written into
-        with open_fresh(fresh) as copy:
-            copy.write(fragment)
-            copy.flush()
-            os.fsync(copy.fileno())
-        fresh.replace(file)
+        write_whole(file, fragment, sync=True)
         _sync_folder(file.parent)
         _sync_folder(file.parent.parent)
 

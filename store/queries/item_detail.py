@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 from duckdb import DuckDBPyConnection
 
-from fcreview.model.item import ArgumentDiff, Call, Extra, ImportIssue, Item, Message, Pair, Verdict
+from fcreview.model.item import ArgumentDiff, Call, Extra, ImportIssue, Item, Message, Pair, RecordPlace, Verdict
 from fcreview.model.json_value import accept_from_json, parse_json, to_json_text
 from fcreview.model.redact import redact, without_keys
 from fcreview.safe_files import open_file
@@ -177,23 +177,15 @@ def raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int
     StoreError if there is no such item, or the file is gone or was changed since it was imported.
     """
     row = connection.execute(
-        'SELECT id, file, "offset", length, extra FROM item_rows WHERE item = ?', [number]
+        'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE item = ?', [number]
     ).fetchone()
     if row is None:
         raise StoreError("there is no such item")
-    name, file, offset, length, extra = row
+    name, file, line, offset, length, extra = row
     if not file or not length:
         raise StoreError("this item has no record in a result file")
-    path, data = _part(workspace, file, offset, length)
-    if not _unchanged(connection, number, file, path) and not _is_record(data, length, name):
-        raise _changed(path)
+    data = _record(connection, workspace, number, RecordPlace(file, line, offset, length), name)
     return _shown(data, Extra.from_json(parse_json(extra)))
-
-
-def _shown(data: bytes, extra: Extra) -> str:
-    """A raw record as text without keys; where the importer left out more of third parties, so does this."""
-    text = without_keys(data).decode("utf-8", "replace")
-    return redact(text) if extra.redacted else text
 
 
 def score_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str | None:
@@ -206,24 +198,29 @@ def score_record(connection: DuckDBPyConnection, workspace: Workspace, number: i
     place = extra.score_record
     if place is None or not place.file or not place.length:
         return None
-    path, data = _part(workspace, place.file, place.offset, place.length)
-    if not _unchanged(connection, number, workspace.short(path), path) and not _is_record(data, place.length):
-        raise _changed(path)
-    return _shown(data, extra)
+    return _shown(_record(connection, workspace, number, place), extra)
 
 
-def _part(workspace: Workspace, file: str, offset: int, length: int) -> tuple[Path, bytes]:
-    path = workspace.full(file)
+def _shown(data: bytes, extra: Extra) -> str:
+    """A raw record as text without keys; where the importer left out more of third parties, so does this."""
+    text = without_keys(data).decode("utf-8", "replace")
+    return redact(text) if extra.redacted else text
+
+
+def _record(
+    connection: DuckDBPyConnection, workspace: Workspace, number: int, place: RecordPlace, name: str | None = None
+) -> bytes:
+    """The bytes of a record. StoreError if its file is gone, or was changed and has no record with this id there."""
+    path = workspace.full(place.file)
     try:
         with open_file(path) as stream:
-            stream.seek(offset)
-            return path, stream.read(length)
+            stream.seek(place.offset)
+            data = stream.read(place.length)
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}") from error
-
-
-def _changed(path: Path) -> StoreError:
-    return StoreError(f"{path} was changed since it was imported: import it again to see the record")
+    if not _unchanged(connection, number, workspace.short(path), path) and not _is_record(data, place.length, name):
+        raise StoreError(f"{path} was changed since it was imported: import it again to see the record")
+    return data
 
 
 def _unchanged(connection: DuckDBPyConnection, number: int, file: str, path: Path) -> bool:

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.errors import FcreviewError
-from fcreview.model.decision import last_act, retractions
 from fcreview.model.review import PARTS, Event, ItemKey, Said
 from fcreview.safe_files import (
     LARGEST_JOURNAL,
@@ -115,14 +114,6 @@ class Journal:
         retraction = self._event(event.key, said, event.prediction_hash, event.golden_hash)
         retraction.retracts = event.event
         return self._append(retraction)
-
-    def undo(self) -> Event | None:
-        """Takes back this annotator's latest act that still stands, and returns it; None if there is none."""
-        events = JournalReader(self.workspace, only=self.path).read()
-        event = last_act(events, self.annotator, retractions(events))
-        if event is not None:
-            self.retract(event)
-        return event
 
     def _event(self, key: ItemKey, said: Said, prediction_hash: str, golden_hash: str) -> Event:
         return Event(

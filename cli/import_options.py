@@ -44,8 +44,8 @@ def checked(name: str | None) -> str | None:
 def ask_for(plans: Iterable[RunPlan], named: str | None, standing: Mapping[str, str], workspace: Workspace) -> None:
     """Sets `decoder` of BFCL's plans. `named` is that of --decoder, `standing` the configuration's, by folder names of
     models in which `*` stands for any text."""
+    from fcreview.safe_files import read_object, write_object
     from fcreview.store.importing.builder import run_key
-    from fcreview.store.safe_files import read_object, write_object
 
     file = workspace.root / "decoders.json"
     before = read_object(file)
@@ -73,7 +73,7 @@ NONE = "none"
 def read_with(plans: Iterable[RunPlan], named: str | None, workspace: Workspace) -> None:
     """Sets `errata` of the plans. `named` is that of --errata. CommandError for a file that is not there, or of which
     nothing can be applied; ErrataError for one that is no errata or was changed."""
-    from fcreview.store.safe_files import write_whole
+    from fcreview.safe_files import write_whole
 
     if named == NONE:
         workspace.errata.unlink(missing_ok=True)
@@ -106,10 +106,10 @@ def read_file(path: Path) -> Errata:
 
 def content(path: Path) -> bytes:
     """CommandError, which names it, for what cannot be read: of two files the other may still be."""
-    from fcreview.store.safe_files import read_small
+    from fcreview import safe_files
 
     try:
-        return read_small(path)
+        return safe_files.read_file(path, safe_files.LARGEST)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror or error}") from error
 

@@ -34,7 +34,7 @@ from fcreview.importers.common.discovery import gather
 from fcreview.model.sanitize import visible
 from fcreview.model.verdict import POLICIES, UNANIMOUS, Policy
 from fcreview.model.wording import count_of
-from fcreview.store.safe_files import read_object, write_object
+from fcreview.safe_files import read_object, write_object
 
 if TYPE_CHECKING:
     from fcreview.run_plan import Found, RunPlan

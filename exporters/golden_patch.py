@@ -34,8 +34,8 @@ from fcreview.model.address import ITEM
 from fcreview.model.verdict import DISPUTED
 from fcreview.model.wording import count_of
 from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.safe_files import read_file
 from fcreview.store.rows import ItemDetail, QueueRow, RunRow
-from fcreview.store.safe_files import read_source
 
 MODELS = 12
 """Models that are named."""
@@ -395,7 +395,5 @@ def _root(paths: Iterable[Path]) -> Path:
 
 
 def _patch(path: Path, root: Path, contents: dict[Path, bytes]) -> None:
-    parts = [
-        unified(each.relative_to(root).as_posix(), read_source(each), new) for each, new in sorted(contents.items())
-    ]
+    parts = [unified(each.relative_to(root).as_posix(), read_file(each), new) for each, new in sorted(contents.items())]
     path.write_bytes(b"".join(parts))

@@ -12,12 +12,12 @@ of whoever `completed_by` names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from hashlib import blake2b
 from typing import Any
 
 import orjson
 
 from fcreview.exporters.base import Label, Sink, Source
+from fcreview.model.json_value import json_hash
 from fcreview.model.review import CORRECT
 from fcreview.model.wording import answer, answered, choices
 from fcreview.store.labels.import_labels import Incoming, Mistake, incoming
@@ -113,7 +113,7 @@ def _meta(said: Mapping[str, Any]) -> dict[str, Any]:
 
 def _digest(said: Mapping[str, Any]) -> str:
     content = [said.get(name) or None if name != "value" else said.get(name) for name in SAID]
-    return blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
+    return json_hash(content, 8)
 
 
 def read(content: bytes) -> Iterator[Incoming | Mistake]:

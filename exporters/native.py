@@ -16,7 +16,7 @@ from pathlib import Path
 from fcreview.exporters.base import ExportError, Source
 from fcreview.model.wording import count_of
 from fcreview.run_plan import NoPlace, Rewritten, RunPlan
-from fcreview.store.safe_files import open_source, read_source
+from fcreview.safe_files import open_file, read_file
 
 ORIGINAL = ".orig"
 UP = 1
@@ -65,7 +65,7 @@ def _written(source: Source, run: int, plan: RunPlan) -> _Written:
         for each in lent.rewrite(plan, source.store.told.scored(run)["corrected"]):
             if isinstance(each, NoPlace):
                 found.unsaid.append(each)
-            elif each.content != read_source(each.path):
+            elif each.content != read_file(each.path):
                 found.changed.append(each)
     except UNFORESEEN as error:
         why = f"{type(error).__name__}: {str(error)[:200]}"
@@ -78,7 +78,7 @@ def _put(path: Path, target: Path, content: bytes | None) -> None:
     if content is not None:
         target.write_bytes(content)
         target = target.with_name(target.name + ORIGINAL)
-    with open_source(path) as file, target.open("wb") as copy:
+    with open_file(path) as file, target.open("wb") as copy:
         shutil.copyfileobj(file, copy, _CHUNK)
 
 

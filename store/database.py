@@ -35,19 +35,28 @@ class StoreError(FcreviewError):
     """The store is not there or cannot be read; the message is one line and says what to do."""
 
 
+def literal(text: str | Path) -> str:
+    """A constant or a path as an SQL text literal, where DuckDB takes no bound value."""
+    return "'" + os.fspath(text).replace("'", "''") + "'"
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """A connection that loads no extensions by itself."""
+    return duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
+
+
 def attach(path: Path) -> duckdb.DuckDBPyConnection:
     """A connection on which the file is `store`, read-only, and the default.
 
     Attached rather than connected to: `duckdb.connect` would hand out a file that this process has open under the same
     path, even when another one has taken its place.
     """
-    connection = duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
+    connection = connect()
     connection.execute("SET enable_progress_bar = false")  # it would be drawn over the screen
     try:
         connection.execute(f"SET memory_limit = '{MEMORY}'")
         connection.execute(f"SET threads = {min(4, os.cpu_count() or 1)}")
-        quoted = os.fspath(path).replace("'", "''")
-        connection.execute(f"ATTACH '{quoted}' AS store (READ_ONLY)")
+        connection.execute(f"ATTACH {literal(path)} AS store (READ_ONLY)")
         connection.execute("USE store")
     except BaseException:
         connection.close()

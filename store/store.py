@@ -25,15 +25,18 @@ from fcreview.store.database import (
     shut_out_files,
     with_room,
 )
-from fcreview.store.queries.clusters import clusters
+from fcreview.store.queries.clusters import clusters, label_criteria
 from fcreview.store.queries.golden_audit import SuspectPlaces
 from fcreview.store.queries.item_detail import (
+    Prediction,
     find_items,
     hide_from,
     like,
+    predictions,
     raw_record,
     read_issues,
     read_items,
+    same_question,
     score_record,
     siblings,
 )
@@ -83,7 +86,7 @@ class Store:
         self._locked = False
         self._places = QueuePlaces(connection, workspace)
         self._suspected = SuspectPlaces(connection)
-        self._orders = Orders(connection, self._places, self._suspected, annotator, blind=blind)
+        self._orders = Orders(connection, self._places, self._suspected.take, annotator, blind=blind)
         self._runs = run_infos(connection, workspace)
         self._names = names_of(self._runs)
 
@@ -169,6 +172,18 @@ class Store:
     def like(self, text: str, runs: Sequence[int] = (), prefer: int | None = None, limit: int = 20) -> list[Found]:
         """Ids that hold every word of the text; see `detail.like`."""
         return self._do(lambda: like(self.connection, text, runs, prefer, limit))
+
+    def same_question(self, item: int) -> list[int]:
+        """Items with this one's id and category in all runs of its benchmark, generation and language, itself too."""
+        return self._do(lambda: same_question(self.connection, item_of(item)))
+
+    def predictions(self, item: int) -> list[Prediction]:
+        """What the runs of `same_question` predicted, in the same order."""
+        return self._do(lambda: predictions(self.connection, item_of(item)))
+
+    def label_criteria(self, item: int) -> list[str]:
+        """Criteria on which the responses of the item's category and run have labels."""
+        return self._do(lambda: label_criteria(self.connection, item_of(item)))
 
     def facets(self, view: View) -> dict[str, list[tuple[str, int]]]:
         """`{"category": [("live_simple", 258), ...], "official": [("fail", 90), ...], ...}`, most frequent first."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.errors import WRONG_USAGE, FcreviewError
-from fcreview.store.safe_files import make_folder, read_object, write_object
+from fcreview.safe_files import make_folder, read_object, write_object
 
 LONGEST = 64
 """Characters; at most 200 bytes in UTF-8, so that the journal's file name fits everywhere."""
@@ -113,9 +113,9 @@ class Workspace:
         return self.root / "reviews"
 
     @property
-    def standing(self) -> Path:
-        """What reviews amounted to when they were last read. May be thrown away at any time."""
-        return self.root / "standing.duckdb"
+    def decision_cache(self) -> Path:
+        """Decisions made from the journals when they were last read. May be deleted at any time."""
+        return self.root / "decisions.cache.duckdb"
 
     @property
     def queues(self) -> Path:

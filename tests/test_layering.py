@@ -34,6 +34,7 @@ IMPURE = {
     "sys",
 }
 PURE_EXCEPTIONS = {("fcreview/run_plan.py", "pathlib"): "plans hold Path values; nothing is read through them"}
+IMPURE_MODULES = {"fcreview/safe_files.py": "importers and the store both open files, and neither may import the other"}
 IMPURE_CALLS = {
     "open",
     "print",
@@ -84,7 +85,7 @@ def test_data_is_never_executed() -> None:
 
 
 def test_the_own_folders_of_fcreview_are_pure() -> None:
-    pure = [source for source in SOURCES if source.package == "fcreview"]
+    pure = [source for source in SOURCES if source.package == "fcreview" and source.name not in IMPURE_MODULES]
     faults = [
         f"{source.at(node)}: {name}"
         for source in pure

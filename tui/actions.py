@@ -100,7 +100,7 @@ QUEUE = [
     Action("queue.clusters", "c", "choose('clusters')", "clusters", helps="clusters: group similar failures"),
     Action("queue.runs", "r", "choose('runs')", "runs"),
     Action("queue.issues", "i", "choose('issues')", "issues", helps="issues: list problems in the imported files"),
-    Action("queue.agreement", "a", "choose('agreement')", "agreement", helps="agreement: show inter-annotator agreement"),
+    Action("queue.agreement", "a", "choose('agreement')", "agreement", helps="agreement: compare the annotators"),
     Action(
         "queue.calibration",
         "C",
@@ -186,11 +186,11 @@ ITEM = [
     Action("item.score_1", "1", "score(1)", "give score 1", shown=False),
     Action("item.score_2", "2", "score(2)", "give score 2", shown=False),
     Action("item.labels", "l", "closer('labels')", "edit the labels of the response", shown=False),
-    Action("item.target", "T", "target", "switch between reviewing the item and the part under the cursor", shown=False),
+    Action("item.target", "T", "target", "review the item, or the part under the cursor", shown=False),
     Action("item.next", "right_square_bracket", "step(1)", "next"),
     Action("item.previous", "left_square_bracket", "step(-1)", "previous"),
-    Action("item.group_next", "right_curly_bracket", "in_group(1)", "go to the next item of the group", shown=False),
-    Action("item.group_previous", "left_curly_bracket", "in_group(-1)", "go to the previous item of the group", shown=False),
+    Action("item.group_next", "right_curly_bracket", "in_group(1)", "go to the group's next item", shown=False),
+    Action("item.group_previous", "left_curly_bracket", "in_group(-1)", "go to the group's previous item", shown=False),
     Action("item.elsewhere", "m", "closer('elsewhere')", "show the item in other runs", shown=False),
     Action("item.search", "slash", "search", "search in the item", shown=False),
     Action("item.raw", "R", "raw", "show raw records", shown=False),
@@ -261,7 +261,7 @@ GOLDEN = [
 ]
 
 GOLDEN_TEXT = [
-    Action("golden.keys", "tab,escape", "screen.keys", "leave the text (to save, open $EDITOR, add a reason or cancel)"),
+    Action("golden.keys", "tab,escape", "screen.keys", "leave the text: save, $EDITOR, reason, cancel"),
 ]
 """Keys of the golden answer's text box. All other keys type text."""
 

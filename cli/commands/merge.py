@@ -60,7 +60,7 @@ def merge_errata(workspace: Workspace, other: Workspace) -> Iterator[Merged]:
 def _take_errata(workspace: Workspace, other: Workspace) -> Merged:
     from fcreview.cli.import_options import applied, content, read_file
     from fcreview.corrections.errata_file import Errata, united
-    from fcreview.store.safe_files import write_whole
+    from fcreview.safe_files import write_whole
 
     raw, there, here = content(other.errata), read_file(other.errata), applied(workspace)
     found = united(here or Errata(), there)

@@ -125,7 +125,7 @@ def rules_of(workspace: Workspace) -> list[Rule]:
 
 
 def keep_rules(workspace: Workspace, rules: Sequence[Rule]) -> None:
-    from fcreview.store.safe_files import write_whole
+    from fcreview.safe_files import write_whole
 
     write_whole(workspace.rules, write_rules(rules))
 

@@ -18,7 +18,7 @@ import orjson
 
 from fcreview.corrections.equivalence import Rule
 from fcreview.corrections.erratum import Entry, ErrataError, Key
-from fcreview.model.json_value import MAX_DEPTH, deeper_than
+from fcreview.model.json_value import MAX_DEPTH, canonical_json, deeper_than
 
 FORMAT, VERSION = "fcreview-errata", 1
 
@@ -130,7 +130,7 @@ def _object(line: bytes, where: str) -> dict[str, Any]:
 
 
 def _digest(header: dict[str, Any], body: bytes) -> str:
-    return _hash(orjson.dumps(header, option=orjson.OPT_SORT_KEYS) + b"\n" + body)
+    return _hash(canonical_json(header) + b"\n" + body)
 
 
 def _hash(data: bytes) -> str:
@@ -174,8 +174,8 @@ def united(here: Errata, there: Errata) -> United:
 
 def _alike(one: Entry, other: Entry) -> bool:
     """Whether both correct the same answer to the same question in the same way."""
-    return [_json(each) for each in (one.question_hash, one.old, one.new)] == [
-        _json(each) for each in (other.question_hash, other.old, other.new)
+    return [canonical_json(each) for each in (one.question_hash, one.old, one.new)] == [
+        canonical_json(each) for each in (other.question_hash, other.old, other.new)
     ]
 
 
@@ -194,8 +194,4 @@ def _union(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
 
 
 def _said(entry: Entry) -> bytes:
-    return _json(entry.as_json())
-
-
-def _json(value: Any) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return canonical_json(entry.as_json())

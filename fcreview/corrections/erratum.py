@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from hashlib import blake2b
 from typing import Any
-
-import orjson
 
 from fcreview.errors import FcreviewError
 from fcreview.model.item import Message
+from fcreview.model.json_value import json_hash
 
 
 class ErrataError(FcreviewError):
@@ -102,7 +100,7 @@ def question_hash(messages: Iterable[Message]) -> str:
     """blake2b-8 hex of what users say to open the turns, as JSON `[[turn, text], ...]`: the same in every run, and
     whatever system message a runner puts before it."""
     said = [[one.turn, one.content] for one in messages if one.role == "user" and one.step == -1]
-    return blake2b(orjson.dumps(said), digest_size=8).hexdigest()
+    return json_hash(said, 8)
 
 
 def question_text(messages: Iterable[Message]) -> str:

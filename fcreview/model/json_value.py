@@ -3,6 +3,8 @@
 Predicted values may be what Python literals give (tuples, bytes, sets, complex numbers, integers of any size); golden
 ones may hold `Accept` and `Fields`. Data is hostile: nesting is followed to `MAX_DEPTH` levels, then a text says so.
 
+Canonical JSON and hashes of it.
+
 Addresses of places inside a call's arguments: `city`, `filter.price`, `items[2].name`, `filter["a.b"]`.
 """
 
@@ -11,10 +13,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
 from json.encoder import encode_basestring
 from types import EllipsisType
 from typing import Any
+
+import orjson
 
 from fcreview.model.item import Accept, Fields
 
@@ -163,6 +168,33 @@ def _safe_object(value: dict[Any, Any], depth: int) -> dict[str, Any]:
             name += "′"
         safe[name] = _safe(one, depth + 1)
     return safe
+
+
+def parse_json(text: str | None) -> Any:
+    """The value of JSON text; None for None, as for a null in a table."""
+    return None if text is None else orjson.loads(text)
+
+
+def canonical_json(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
+    """JSON with sorted keys and without white space. `1`, `1.0` and `true` are different.
+
+    `default` converts what JSON does not have. TypeError for what cannot be written as JSON.
+    """
+    return orjson.dumps(value, default, orjson.OPT_SORT_KEYS)
+
+
+def json_hash(value: Any, size: int, default: Callable[[Any], Any] | None = None) -> str:
+    """blake2b of `canonical_json` in hex, `size` bytes long."""
+    return blake2b(canonical_json(value, default), digest_size=size).hexdigest()
+
+
+def answer_hash(value: Any) -> str:
+    """blake2b-8 hex of the value's JSON, keys in their own order: `prediction_hash` and `golden_hash` of an item."""
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:
+        text = orjson.dumps(json_safe(value))
+    return blake2b(text, digest_size=8).hexdigest()
 
 
 def accept_from_json(stored: Any) -> Accept:

@@ -26,12 +26,13 @@ import orjson
 from fcreview.importers.acebench.checker import RULES, check_end_state, differences, leading_share, process_accuracy
 from fcreview.importers.acebench.decode import Undecodable, readable
 from fcreview.importers.acebench.leaderboard import MILESTONES, PROCESS
-from fcreview.importers.common.jsonl import read_file
+from fcreview.importers.common.jsonl import FILE_LIMIT
 from fcreview.importers.common.records import question_line
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import blame, first_difference
 from fcreview.model.item import ABSENT, Accept, Call, ImportIssue, Item, Message, Pair, StateDifference, Verdict
 from fcreview.model.json_value import json_safe
+from fcreview.safe_files import read_file
 
 _SPELT = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
 
@@ -271,7 +272,7 @@ def _conversation(item: Item, history: Path) -> list[int]:
     question there is left out.
     """
     try:
-        said, odd = read_history(read_file(history).decode("utf-8", "replace"))
+        said, odd = read_history(read_file(history, FILE_LIMIT).decode("utf-8", "replace"))
     except OSError as error:
         item.issues.append(ImportIssue(str(history), None, f"cannot be read: {error.strerror}", item=item.id))
         return []

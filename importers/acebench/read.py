@@ -20,8 +20,9 @@ from fcreview.importers.acebench.golden_records import FIELD, problem
 from fcreview.importers.acebench.leaderboard import MILESTONES, PROCESS
 from fcreview.importers.common.golden_corrections import Corrections
 from fcreview.importers.common.jsonl import Record, records
-from fcreview.importers.common.records import digest, documents, guarded
+from fcreview.importers.common.records import documents, guarded
 from fcreview.model.item import Automatic, ImportIssue, Item, Verdict
+from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
 
 WITH_ERRATA = "ACEBench rules with errata"
@@ -208,8 +209,8 @@ def _items(source: Source) -> Iterator[Item | ImportIssue]:
 def _read_fill(item: Item, record: dict[str, Any], source: Source) -> None:
     name = record["id"]
     question, answer = source.questions.get(name), source.answers.get(name)
-    item.prediction_hash = digest([record.get("result"), record.get("process")])
-    item.golden_hash = digest(answer) if answer is not None else ""
+    item.prediction_hash = answer_hash([record.get("result"), record.get("process")])
+    item.golden_hash = answer_hash(answer) if answer is not None else ""
     item.functions = documents(question.get("function")) if question else []
     _official(item, source)
     if source.category.startswith("agent_"):

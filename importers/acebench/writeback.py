@@ -22,7 +22,7 @@ from fcreview.importers.acebench.discovery import recognise
 from fcreview.importers.acebench.golden_records import FIELD, problem, regolden
 from fcreview.importers.acebench.leaderboard import MULTIPLE, PROCESS, by_dialogue, process_of, share_of
 from fcreview.importers.acebench.read import Source, source_of
-from fcreview.importers.common.jsonl import Record, read_whole, records
+from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.common.records import UNFORESEEN, documents
 from fcreview.importers.common.writeback import (
     WORDS,
@@ -45,6 +45,7 @@ from fcreview.model.address import ITEM
 from fcreview.model.item import Item, Run
 from fcreview.model.metric import Scored
 from fcreview.run_plan import NoPlace, Rewritten, RunPlan
+from fcreview.safe_files import read_file
 
 __all__ = ["draft", "passes", "problem", "regolden", "rewrite", "summaries"]
 
@@ -113,9 +114,9 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
         if scores is None or source.failures is None:
             yield NoPlace(f"items of {source.category}, which has no score file", sum(map(_speaks, part)))
             continue
-        yield Rewritten(scores, _scores(read_whole(scores), source, part))
+        yield Rewritten(scores, _scores(read_file(scores), source, part))
         if process is not None:
-            yield Rewritten(process, _process(read_whole(process), source, part))
+            yield Rewritten(process, _process(read_file(process), source, part))
             open_ones = sum(_speaks(row) and share_of(row) is None for row in part)
             if open_ones:  # in the process file, what is not listed has met its milestones
                 yield NoPlace(f"that it is not known which milestones items of {source.category} met", open_ones)

@@ -21,7 +21,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.common.jsonl import Record, records, reread
 from fcreview.importers.common.records import names_of, question_line
 from fcreview.model.item import Accept, Call, Fields, ImportIssue, Message, Repeated
-from fcreview.model.json_value import json_safe
+from fcreview.model.json_value import answer_hash, json_safe
 from fcreview.model.redact import redact
 
 
@@ -373,7 +372,7 @@ def make_case(
     if not category.startswith(("memory", "web_search")):
         case.golden = Repeated(golden_calls(truth, category, generation, documents))
     if truth is not None:
-        case.golden_hash = content_hash(truth)
+        case.golden_hash = answer_hash(truth)
     case.opening = Repeated(opening_messages(case))
     return case
 
@@ -448,15 +447,6 @@ def _asked(turns: list[list[dict[str, Any]]]) -> str:
             if part.get("role") == "user" and part.get("content"):
                 return question_line(text_of(part["content"]))
     return ""
-
-
-def content_hash(value: Any) -> str:
-    """blake2b-8 hex of the value's JSON."""
-    try:
-        data = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
-    except TypeError:
-        data = orjson.dumps(json_safe(value))
-    return blake2b(data, digest_size=8).hexdigest()
 
 
 def _class_documents(folder: Path | None, classes: Any, category: str) -> list[dict[str, Any]] | None:

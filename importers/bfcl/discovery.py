@@ -27,9 +27,10 @@ from fcreview.importers.bfcl.dataset import Dataset, Source
 from fcreview.importers.bfcl.filenames import Kind, Named
 from fcreview.importers.bfcl.joining import same_answer, same_question
 from fcreview.importers.common.discovery import SKIPPED, is_text
-from fcreview.importers.common.jsonl import Record, head, open_file, records
+from fcreview.importers.common.jsonl import Record, head, records
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import Found, RunPlan
+from fcreview.safe_files import open_file
 
 ABOVE = 5
 """How many folders above a model folder are looked at."""

@@ -11,7 +11,6 @@ from typing import Any
 from fcreview.importers.bfcl import filenames, scores, trajectory
 from fcreview.importers.bfcl.checker.evaluate import NOTES, Evaluation, Reading, Reply, decode_display, reply_to
 from fcreview.importers.bfcl.checker.schema import RULES
-from fcreview.importers.bfcl.dataset import content_hash
 from fcreview.importers.bfcl.decoders.base import Decoder
 from fcreview.importers.bfcl.decoders.registry import BY_NAME
 from fcreview.importers.bfcl.golden_corrections import Mended
@@ -19,6 +18,7 @@ from fcreview.importers.common.jsonl import Record
 from fcreview.matching.align import align_turns
 from fcreview.matching.first_difference import blame, first_difference
 from fcreview.model.item import Automatic, Common, Extra, ImportIssue, Item, Message, Pair, RecordPlace, Verdict
+from fcreview.model.json_value import answer_hash
 
 DECODER = "decoder"
 """Name in `Extra.more` of what read the item's reply."""
@@ -83,7 +83,7 @@ def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
     """The item with its messages, calls, pairs and verdicts."""
     if context.kind != "single":
         item = _begun(context, known, record)
-        item.prediction_hash = content_hash(record.get("result"))
+        item.prediction_hash = answer_hash(record.get("result"))
         _turns(item, context, record, known)
         return item
     reading = _reading(context, known)

@@ -28,7 +28,7 @@ from fcreview.importers.bfcl.dataset import Case, declared, name_of
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.bfcl.discovery import Categories
 from fcreview.importers.bfcl.read import Category, joined_category
-from fcreview.importers.common.jsonl import Record, read_whole, records
+from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.common.records import names_of
 from fcreview.importers.common.writeback import (
     WORDS,
@@ -55,6 +55,7 @@ from fcreview.model.item import Item, Run
 from fcreview.model.metric import Scored
 from fcreview.model.redact import redact
 from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.safe_files import read_file
 
 
 def entry(plan: RunPlan, category: Category, row: Scored) -> dict[str, Any]:
@@ -231,7 +232,7 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
         if right and not category.passes:  # who is not listed is then no pass
             yield NoPlace(f"passes of {name}, whose score file's count does not fit its entries or results", right)
         path = parts.scores[0]
-        raw = read_whole(path)
+        raw = read_file(path)
         edits = _edits(plan, category, said)
         edits.replaced[first_line(raw)] = _header(category.scores.header, said)
         yield Rewritten(path, edited(raw, edits))

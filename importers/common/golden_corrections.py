@@ -6,11 +6,10 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import orjson
-
 from fcreview.corrections.errata_file import Errata
 from fcreview.corrections.erratum import Entry, question_hash
 from fcreview.model.item import Erratum, ImportIssue, Message, Run
+from fcreview.model.json_value import canonical_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ NONE = Correction()
 
 def same_json(one: Any, other: Any) -> bool:
     """Written alike: `1`, `1.0` and `true` are three answers."""
-    return orjson.dumps(one, option=orjson.OPT_SORT_KEYS) == orjson.dumps(other, option=orjson.OPT_SORT_KEYS)
+    return canonical_json(one) == canonical_json(other)
 
 
 class Corrections:

@@ -9,12 +9,10 @@ A whole JSON file of a known kind, for formats that are one array or object rath
 from __future__ import annotations
 
 import contextlib
-import errno
 import itertools
 import json
 import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +21,7 @@ from typing import Any, BinaryIO, TypeVar
 import orjson
 
 from fcreview.model.item import ImportIssue
+from fcreview.safe_files import open_file, read_file
 
 LINE_LIMIT = 64 * 1024 * 1024
 """Bytes; a longer line is not parsed at all."""
@@ -56,34 +55,6 @@ class Record:
     offset: int
     length: int
     value: Any
-
-
-def open_file(path: Path, buffering: int = -1) -> BinaryIO:
-    """A file for reading. OSError for what is none: a pipe would wait for a writer for ever."""
-
-    def opener(name: str, flags: int) -> int:
-        descriptor = os.open(name, flags | os.O_NONBLOCK)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise OSError(errno.EINVAL, "not a file", name)
-        return descriptor
-
-    return open(path, "rb", buffering, opener=opener)
-
-
-def read_file(path: Path, limit: int = FILE_LIMIT) -> bytes:
-    """The whole of a file. OSError for what is none, and for one of more than `limit` bytes."""
-    with open_file(path) as file:
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise OSError(errno.EFBIG, f"larger than {limit >> 20} MB", str(path))
-    return data
-
-
-def read_whole(path: Path) -> bytes:
-    """All of a file that is written anew, however large. OSError for what is none: a device would never end."""
-    with open_file(path) as file:
-        return file.read()
 
 
 def records(path: Path) -> Iterator[Record | ImportIssue]:
@@ -263,7 +234,7 @@ T = TypeVar("T", list, dict)  # type: ignore[type-arg]
 def read_json(path: Path, issues: list[ImportIssue], kind: type[T]) -> T | None:
     """The file's value if it is of that kind, else None and an issue that says why."""
     try:
-        raw = read_file(path).removeprefix(b"\xef\xbb\xbf")
+        raw = read_file(path, FILE_LIMIT).removeprefix(b"\xef\xbb\xbf")
         try:
             value = orjson.loads(raw)
         except orjson.JSONDecodeError:

@@ -7,13 +7,9 @@ why.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from hashlib import blake2b
 from typing import Any
 
-import orjson
-
 from fcreview.model.item import ImportIssue, Item, Message
-from fcreview.model.json_value import json_safe
 
 LONGEST = 400
 """Characters."""
@@ -62,12 +58,3 @@ def documents(value: Any) -> list[dict[str, Any]]:
 def names_of(functions: Iterable[dict[str, Any]]) -> set[str]:
     """The names in function documents; what is no text is none."""
     return {name for name in (one.get("name") for one in functions) if isinstance(name, str)}
-
-
-def digest(value: Any) -> str:
-    """blake2b-8 hex of the value's JSON: `prediction_hash` and `golden_hash`."""
-    try:
-        text = orjson.dumps(value)
-    except (TypeError, orjson.JSONEncodeError):
-        text = orjson.dumps(json_safe(value))
-    return blake2b(text, digest_size=8).hexdigest()

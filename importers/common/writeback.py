@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.jsonl import read_whole
 from fcreview.model.address import ITEM, RESPONSE, part_of
 from fcreview.model.item import Accept, Call, Fields
 from fcreview.model.metric import Scored
 from fcreview.model.review import OWN
 from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten
+from fcreview.safe_files import read_file
 
 
 def readable(calls: Sequence[Call]) -> bool:
@@ -168,7 +168,7 @@ def with_golden(
     """A JSON Lines file with golden answers. `wanted` has (item, fix) by the record's name, `name` gives that from
     place and record, `replaced` (old golden answer, new one, new record) from record and fix. Records that are not
     there are told."""
-    raw = read_whole(path)
+    raw = read_file(path)
     lines = raw.split(b"\n")
     edits, fixed = Edits(), list[GoldenFixed]()
     missing = dict(wanted)

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.jsonl import Record, read_file, records
-from fcreview.importers.common.records import asked_first, digest, documents, guarded
+from fcreview.importers.common.jsonl import FILE_LIMIT, Record, records
+from fcreview.importers.common.records import asked_first, documents, guarded
 from fcreview.importers.complexfuncbench.calls import (
     CallVerdict,
     GoldenPath,
@@ -41,8 +41,10 @@ from fcreview.matching.first_difference import first_difference
 from fcreview.model.address import RESPONSE, call_address
 from fcreview.model.decision import ROLLING
 from fcreview.model.item import ImportIssue, Item, Pair, Source, Verdict
+from fcreview.model.json_value import answer_hash
 from fcreview.model.metric import Scored
 from fcreview.run_plan import RunPlan
+from fcreview.safe_files import read_file
 
 
 @dataclass(slots=True)
@@ -177,8 +179,8 @@ def _item(row: Record, name: str, known: dict[str, Any] | None, log_file: Path |
     item = Item(
         id=name, category=domain(record["id"]), file=str(path), line=row.line, offset=row.offset, length=row.length
     )
-    item.prediction_hash = digest(record["gen_convs"])
-    item.golden_hash = digest((known or {}).get("conversations")) if known else ""
+    item.prediction_hash = answer_hash(record["gen_convs"])
+    item.golden_hash = answer_hash((known or {}).get("conversations")) if known else ""
     item.rule_note = NOTE
     return guarded(item, lambda: _fill(item, record, known, _log(log_file, item)))
 
@@ -234,7 +236,7 @@ def _fill_from_log(item: Item, known: dict[str, Any] | None, log: Log | None) ->
             gen.append({"role": "assistant", "function_call": turn.predicted})
             gen.append({"role": "observation", "content": turn.observations})
         ours = made({"gen_convs": gen})
-        item.prediction_hash = digest(gen)
+        item.prediction_hash = answer_hash(gen)
         item.messages, item.predicted = ours.messages, [call for step in ours.steps for call in step]
         verdicts = judge_calls(ours, golden, documents((known or {}).get("functions")), log)
         item.pairs = pairs_of(verdicts, golden)
@@ -248,7 +250,7 @@ def _log(file: Path | None, item: Item) -> Log | None:
     if file is None:
         return None
     try:
-        log = read_log(read_file(file).decode("utf-8", "replace"))
+        log = read_log(read_file(file, FILE_LIMIT).decode("utf-8", "replace"))
     except OSError as error:
         item.issues.append(ImportIssue(str(file), None, f"cannot be read: {error.strerror}", item=item.id))
         return None

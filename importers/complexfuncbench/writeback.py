@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.jsonl import read_whole
 from fcreview.importers.common.writeback import WORDS as COMMON_WORDS
 from fcreview.importers.common.writeback import (
     Edits,
@@ -52,6 +51,7 @@ from fcreview.model.item import Item, Run
 from fcreview.model.metric import Scored
 from fcreview.model.review import OWN
 from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.safe_files import read_file
 
 FIELD = "function_calls"
 
@@ -198,7 +198,7 @@ NO_REPLY = -1
 
 def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
     path = plan.results[0]
-    raw = read_whole(path)
+    raw = read_file(path)
     by_id = {row.id: row for row in rows if row.overruled}
     samples = dataset(plan.data, []) if by_id else {}
     edits, found, lost = Edits(), set[str](), 0
@@ -239,7 +239,7 @@ def _log(plan: RunPlan, record: Json, row: Scored, samples: dict[str, Json]) -> 
     path = next((each for each in plan.logs if each.stem == row.id), None)
     if path is None:
         return None, len(said)
-    text = read_whole(path).decode("utf-8", "surrogateescape")
+    text = read_file(path).decode("utf-8", "surrogateescape")
     new, missing = with_calls(text, record, samples.get(row.id), said)
     content = new.encode("utf-8", "surrogateescape")
     return (Rewritten(path, content) if new != text else None), len(missing)

@@ -13,7 +13,7 @@ from typing import Any
 
 from fcreview.importers.bfcl.checker.schema import RULES
 from fcreview.importers.common.jsonl import Record, records
-from fcreview.importers.common.records import asked_last, digest, documents, guarded
+from fcreview.importers.common.records import asked_last, documents, guarded
 from fcreview.importers.confetti.checker import (
     CRITERION,
     DIGITS,
@@ -32,7 +32,7 @@ from fcreview.matching.align import align
 from fcreview.matching.first_difference import blame, first_difference
 from fcreview.model.address import RESPONSE, argument_address, call_address
 from fcreview.model.item import GOLDEN_CALL, ArgumentDiff, Call, ImportIssue, Item, Message, Role, Verdict
-from fcreview.model.json_value import child, to_json_text
+from fcreview.model.json_value import answer_hash, child, to_json_text
 from fcreview.run_plan import RunPlan
 
 
@@ -186,8 +186,8 @@ def _item(name: str, row: Record, path: Path, sources: Sources) -> Item:
     record, category = row.value, RESULTS[path.name]
     question, answer = sources.questions.get(record["id"], {}), sources.answers.get(record["id"])
     item = Item(id=name, category=category, file=str(path), line=row.line, offset=row.offset, length=row.length)
-    item.prediction_hash = digest(record.get("result"))
-    item.golden_hash = digest(answer.get("ground_truth")) if answer else ""
+    item.prediction_hash = answer_hash(record.get("result"))
+    item.golden_hash = answer_hash(answer.get("ground_truth")) if answer else ""
     return guarded(item, lambda: _fill(item, record, question, answer, sources))
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.jsonl import Record, read_whole, records
+from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.common.writeback import (
     WORDS,
     Edits,
@@ -60,6 +60,7 @@ from fcreview.model.json_value import child
 from fcreview.model.metric import Scored
 from fcreview.model.review import OWN
 from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.safe_files import read_file
 
 
 def soft_record(record: Json, row: Scored) -> Json:
@@ -176,7 +177,7 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
         DISCOVERY_SOFT: soft_record, HALLUCINATION: flags_record, ACT_JUDGE: labels_record,
     }  # fmt: skip
     for path in plan.scores:
-        raw = read_whole(path)
+        raw = read_file(path)
         if path.name in SCORES:
             edits = _scored(plan, SCORES[path.name], raw, sources, rows)
         else:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from fcreview.importers.common.jsonl import Record as Line
 from fcreview.importers.common.jsonl import excerpt, records
-from fcreview.importers.common.records import asked_first, digest, guarded
+from fcreview.importers.common.records import asked_first, guarded
 from fcreview.importers.generic.discovery import as_record
 from fcreview.importers.generic.schema import (
     Alternatives,
@@ -32,7 +32,7 @@ from fcreview.matching.align import align_turns
 from fcreview.matching.first_difference import first_difference
 from fcreview.model.address import ITEM
 from fcreview.model.item import Accept, Call, ImportIssue, Item, Message, Pair, Role, Verdict
-from fcreview.model.json_value import json_safe
+from fcreview.model.json_value import answer_hash, json_safe
 from fcreview.model.review import CORRECT
 from fcreview.run_plan import RunPlan
 
@@ -157,8 +157,8 @@ def _fill(item: Item, record: Record) -> None:
         item.pairs = align_turns([], item.predicted)
         item.rule_note = "no golden answer: nothing to compare with"
     _columns(item)
-    item.prediction_hash = digest([message.model_dump(exclude_none=True) for message in record.messages])
-    item.golden_hash = digest([call.model_dump() for call in record.golden]) if record.golden is not None else ""
+    item.prediction_hash = answer_hash([message.model_dump(exclude_none=True) for message in record.messages])
+    item.golden_hash = answer_hash([call.model_dump() for call in record.golden]) if record.golden is not None else ""
 
 
 def _numbered(calls: list[Any]) -> Iterator[tuple[int, Any]]:

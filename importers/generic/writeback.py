@@ -17,7 +17,6 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from fcreview.importers.common.jsonl import read_whole
 from fcreview.importers.common.records import names_of
 from fcreview.importers.common.writeback import (
     Edits,
@@ -42,6 +41,7 @@ from fcreview.model.metric import Scored
 from fcreview.model.review import CORRECT, OWN
 from fcreview.model.verdict import SCORING
 from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.safe_files import read_file
 
 FIELD = "golden"
 
@@ -68,7 +68,7 @@ def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | 
 
 def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
     path = plan.results[0]
-    raw = read_whole(path)
+    raw = read_file(path)
     by_id = {row.id: row for row in rows if row.overruled}
     edits, found, seen = Edits(), set[str](), set[str]()
     for line, record in numbered(raw):

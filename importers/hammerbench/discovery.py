@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.discovery import gather
-from fcreview.importers.common.jsonl import open_file
 from fcreview.model.item import Run
 from fcreview.run_plan import Found, RunPlan
+from fcreview.safe_files import open_file
 
 TYPES = ("Based", "mQmA", "mQsA", "sQmA", "SO_case1", "SO_case2", "mSv", "External", "IS")
 SINGLE = ("ST_Perfect", "ST_Imperfect", "ST_External", "ir_ST_Perfect", "ir_ST_Imperfect", "ir_ST_External")

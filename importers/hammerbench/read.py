@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.jsonl import read_json
-from fcreview.importers.common.records import digest, documents, guarded
+from fcreview.importers.common.records import documents, guarded
 from fcreview.importers.hammerbench.dialogue import family, from_input, from_records
 from fcreview.importers.hammerbench.discovery import DATASET, split_id, type_of_folder
 from fcreview.importers.hammerbench.judge import SAME_NAMES
 from fcreview.importers.hammerbench.snapshot import Given, fill
 from fcreview.model.item import ImportIssue, Item, Verdict
+from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
 
 
@@ -144,7 +145,7 @@ def _given(item: Item, record: dict[str, Any], path: Path, place: int, plan: Run
     """What the snapshot is made of, but for its dialogue and tools; notes the place in the item."""
     item.file, item.line = str(path), place
     label = record.get("label")
-    item.prediction_hash, item.golden_hash = digest(record.get("predict")), digest(label)
+    item.prediction_hash, item.golden_hash = answer_hash(record.get("predict")), answer_hash(label)
     return Given(record.get("predict"), label, [], [], plan.run.language, family(str(path)), dict(earlier))
 
 

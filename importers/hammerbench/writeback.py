@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.jsonl import read_json, read_whole
+from fcreview.importers.common.jsonl import read_json
 from fcreview.importers.common.writeback import (
     Fixes,
     Json,
@@ -49,6 +49,7 @@ from fcreview.model.item import Item, Run
 from fcreview.model.metric import Scored
 from fcreview.model.review import CORRECT
 from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.safe_files import read_file
 
 NAME, ARGUMENTS = "Func Name", "Args"
 
@@ -112,7 +113,7 @@ def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | 
     wanted = {split_id(item): ((where, item), fix) for (where, item), fix in fixes.items()}
     found: set[Snapshot] = set()
     for path in dict.fromkeys([*plan.data, *plan.results]):
-        raw = read_whole(path)
+        raw = read_file(path)
         try:
             value = json.loads(raw)
         except (ValueError, RecursionError):
@@ -167,7 +168,7 @@ def _snapshots(path: Path, value: Any) -> Iterator[tuple[Snapshot, Any]]:
                 yield split_id(str(record.get("id"))), record
         return
     source = path.parent / "MT_0.json"
-    known = json.loads(read_whole(source)) if source.is_file() else []
+    known = json.loads(read_file(source)) if source.is_file() else []
     kind = type_of_folder(path.parent) or path.parent.name
     for c, entry in enumerate(value if isinstance(value, list) else []):
         name = known[c].get("id", c) if c < len(known) and isinstance(known[c], dict) else c
@@ -258,7 +259,7 @@ def _files(
 ) -> Iterator[Rewritten]:
     if flags:
         path = folder / BADCASE
-        new = with_flags(read_whole(path), flags)
+        new = with_flags(read_file(path), flags)
         if new is not None:
             yield Rewritten(path, new)
     said = {place: value for place, row in rows.items() if (value := _judge(row)) is not None}
@@ -267,13 +268,13 @@ def _files(
         replied = [list(row) for row in beside.flags]
         for (conversation, at), value in changed.items():
             replied[conversation][at] = value
-        yield Rewritten(folder / FLAGS, _indented(replied, read_whole(folder / FLAGS)))
+        yield Rewritten(folder / FLAGS, _indented(replied, read_file(folder / FLAGS)))
     if changed and beside.replies:
         replies = [list(row) for row in beside.replies]
         for (conversation, at), value in changed.items():
             replies[conversation][at] = f" {value}"
         flat = [reply for row in replies for reply in row]
-        yield Rewritten(folder / REPLIES, _indented(flat, read_whole(folder / REPLIES)))
+        yield Rewritten(folder / REPLIES, _indented(flat, read_file(folder / REPLIES)))
 
 
 def _flags(conversation: int, before: tuple[bool, list[bool]], rows: Mapping[Place, Scored]) -> Flags:

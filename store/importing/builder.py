@@ -22,10 +22,10 @@ import duckdb
 import orjson
 
 from fcreview.model.item import Run
-from fcreview.store.database import SCHEMA_VERSION, StoreError, open_store
+from fcreview.safe_files import share
+from fcreview.store.database import SCHEMA_VERSION, StoreError, literal, open_store
 from fcreview.store.importing.sources import Source
 from fcreview.store.importing.staging import PLAIN, Part, dump, issue_rows, settings_without_keys
-from fcreview.store.safe_files import share
 from fcreview.store.workspace import Workspace
 
 MEMORY = "350MB"
@@ -242,11 +242,6 @@ def _reader(columns: dict[str, str], largest: int, *, lenient: bool = False) -> 
         f"read_json(?, format='newline_delimited', columns={{{given}}}, maximum_object_size={largest},"
         f" ignore_errors={lenient})"
     )
-
-
-def literal(text: str | Path) -> str:
-    """A constant of ours, or a path, as an SQL text literal: where DuckDB takes no bound value."""
-    return "'" + re.sub("'", "''", os.fspath(text)) + "'"
 
 
 @dataclass(slots=True)

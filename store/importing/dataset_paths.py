@@ -17,8 +17,8 @@ from typing import Any
 
 from fcreview.model.item import Run
 from fcreview.run_plan import RunPlan
+from fcreview.safe_files import read_object, write_object
 from fcreview.store.importing.builder import StoredRun, run_key
-from fcreview.store.safe_files import read_object, write_object
 from fcreview.store.workspace import Workspace
 
 

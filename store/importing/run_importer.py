@@ -21,14 +21,14 @@ import duckdb
 
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import RunPlan
-from fcreview.store.database import attach
-from fcreview.store.importing.builder import Builder, Index, LoadError, StoredRun, literal, read_index, run_key
+from fcreview.safe_files import make_folder, share
+from fcreview.store.database import attach, literal
+from fcreview.store.importing.builder import Builder, Index, LoadError, StoredRun, read_index, run_key
 from fcreview.store.importing.dataset_paths import DataChoice, Remembered, lost, missing, supplying
 from fcreview.store.importing.sources import Source, files_of, look, unchanged
 from fcreview.store.importing.staging import Part, read_line
 from fcreview.store.importing.workers import Job, Outcome, Progress, Read, read_all
 from fcreview.store.rows import ImportSummary, News
-from fcreview.store.safe_files import make_folder, share
 from fcreview.store.workspace import Workspace, WorkspaceError
 
 _ITEMS = (

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from fcreview.run_plan import RunPlan
-from fcreview.store.safe_files import open_source
+from fcreview.safe_files import open_file
 
 _CHUNK = 1 << 20
 
@@ -75,7 +75,7 @@ def content_hash(path: Path) -> str:
     """blake2b-16 of the file, hex; empty if it cannot be read (such a hash equals nothing on disk)."""
     digest = blake2b(digest_size=16)
     try:
-        with open_source(path) as stream:
+        with open_file(path) as stream:
             while chunk := stream.read(_CHUNK):
                 digest.update(chunk)
     except OSError:

@@ -12,14 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
-
-import orjson
 
 from fcreview.errors import FcreviewError
 from fcreview.model.address import FORMS, ITEM, is_address, part_of
 from fcreview.model.decision import SETTLING, is_stale, settles
+from fcreview.model.json_value import json_hash
 from fcreview.model.review import CORRECT, PARTS, Event, ItemKey, Opinion, Said, problem
 from fcreview.model.verdict import alike
 from fcreview.model.wording import answered, count_of, off_scale
@@ -360,7 +358,7 @@ def _event(said: Incoming, item: _Item, annotator: str, now: str) -> Event:
 def _number(event: Event) -> str:
     """128 bits in hex, of all that the event says."""
     content = {name: value for name, value in asdict(event).items() if name not in ("event", "previous", "hash")}
-    return blake2b(orjson.dumps(content, default=tuple, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+    return json_hash(content, 16, default=tuple)
 
 
 def _nobody(file: File, name: str) -> str:

@@ -11,7 +11,6 @@ values are wanted, columns are read faster than that text is parsed again.
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ import duckdb
 import orjson
 
 from fcreview.model.review import ItemKey
-from fcreview.store.database import with_room
+from fcreview.store.database import connect, literal, with_room
 from fcreview.store.labels.fields import (
     AUTOMATIC,
     CONTENT_FIELDS,
@@ -37,6 +36,7 @@ from fcreview.store.labels.fields import (
     Shape,
     labels_sql,
 )
+from fcreview.store.queries.item_detail import function_documents
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -66,16 +66,16 @@ def write_parquet(path: Path, shapes: Mapping[str, Shape], chunks: Iterable[list
 
 
 def _convert(lines: Path, path: Path, shapes: Mapping[str, Shape], longest: int) -> None:
-    columns = ", ".join(f"{_quoted(name)}: '{kind(shape)}'" for name, shape in shapes.items())
+    columns = ", ".join(f"{literal(name)}: '{kind(shape)}'" for name, shape in shapes.items())
     texts = ", ".join(f'CAST("{name}" AS {kind(shape, json_as=TEXT)}) AS "{name}"' for name, shape in shapes.items())
-    connection = duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
+    connection = connect()
     try:
         connection.execute(f"SET memory_limit = '{MEMORY}'")
         connection.execute("SET threads = 2")
         statement = (
-            f"COPY (SELECT {texts} FROM read_json({_quoted(os.fspath(lines))}, format = 'newline_delimited',"
+            f"COPY (SELECT {texts} FROM read_json({literal(lines)}, format = 'newline_delimited',"
             f" columns = {{{columns}}}, maximum_object_size = {longest}))"
-            f" TO {_quoted(os.fspath(path))} (FORMAT parquet, COMPRESSION zstd)"
+            f" TO {literal(path)} (FORMAT parquet, COMPRESSION zstd)"
         )
         with_room(connection, lambda: connection.execute(statement))
     except duckdb.IOException as error:
@@ -91,11 +91,6 @@ def kind(shape: Shape, json_as: str = JSON) -> str:
     if isinstance(shape, dict):
         return f"STRUCT({', '.join(f'{json.dumps(name)} {kind(each, json_as)}' for name, each in shape.items())})"
     return json_as if shape == JSON else shape
-
-
-def _quoted(text: str) -> str:
-    doubled = text.replace("'", "''")
-    return f"'{doubled}'"
 
 
 Only = Literal["all", "reviewed", "adjudicated"]
@@ -228,13 +223,7 @@ def _content(connection: DuckDBPyConnection, items: list[int]) -> dict[int, dict
         [items],
     ).fetchall()
     found: dict[int, dict[str, Any]] = {item: orjson.loads(text) for item, text in rows}
-    hashes = {name for content in found.values() for name in content["functions"]}
-    documents = {
-        name: orjson.loads(text)
-        for name, text in connection.execute(
-            "SELECT hash, document FROM functions WHERE hash IN (SELECT unnest($1::VARCHAR[]))", [sorted(hashes)]
-        ).fetchall()
-    }
+    documents = function_documents(connection, {name for content in found.values() for name in content["functions"]})
     for content in found.values():
         content["functions"] = [documents[name] for name in content["functions"] if name in documents]
     return found

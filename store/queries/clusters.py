@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.matching.clusters import ARGUMENT, CATEGORY, FUNCTION, GROUPINGS, VALUE, Cluster, counted
 from fcreview.matching.clusters import ERROR as ERROR_TYPE
-from fcreview.store.database import with_room
 from fcreview.store.filters.build import FAILING, exactly, narrowed
 from fcreview.store.filters.keys import ERROR
 from fcreview.store.filters.tokens import only
 from fcreview.store.queries.item_order import FROM, condition
 from fcreview.store.reviews.verdict_sql import EFFECTIVE
-from fcreview.store.rows import item_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from fcreview.store.rows import View
-    from fcreview.store.store import Store
 
 
 EXAMPLES = 3
@@ -127,14 +124,7 @@ _ASKED = (
 )
 
 
-def label_criteria(store: Store, item: int) -> list[str]:
-    """Criteria on which the responses of the item's category and run have labels. Nothing of this item's own verdicts
-    tells it: it is the same for who is blind."""
-    number = item_of(item)
-
-    def read() -> list[str]:
-        asked = {"run": number >> 32, "item": number}
-        return [row[0] for row in store.connection.execute(_ASKED, asked).fetchall()]
-
-    with store.lock:
-        return with_room(store.connection, read)
+def label_criteria(connection: DuckDBPyConnection, item: int) -> list[str]:
+    """Criteria on which the responses of the item's category and run have labels. They do not depend on the item's own
+    verdicts, so a blind annotator may see them."""
+    return [row[0] for row in connection.execute(_ASKED, {"run": item >> 32, "item": item}).fetchall()]

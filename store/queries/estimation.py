@@ -9,7 +9,7 @@ What is known of every item of a run, as an estimate is made of it.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from math import prod
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fcreview.model.address import WHOLE
+from fcreview.model.json_value import parse_json
 from fcreview.model.review import OWN, ItemKey
 from fcreview.model.verdict import SCORING, alike
 from fcreview.stats.calibration import Case
@@ -132,10 +133,7 @@ def _strata(connection: DuckDBPyConnection, queue: QueueFile) -> dict[Content, s
             strata = population_of(connection, wanted)
         except (FilterError, QueueError):
             return None
-        counts: dict[str, int] = {}
-        for name in strata.values():
-            counts[name] = counts.get(name, 0) + 1
-        if counts == sizes and drawn <= strata.keys():
+        if Counter(strata.values()) == sizes and drawn <= strata.keys():
             return strata
     return None
 
@@ -211,7 +209,7 @@ def _automatic(own: list[Any], listed: list[list[str]]) -> dict[tuple[str, str |
     for source, target, criterion, text, by in listed:
         judge = (by or "judge") if source == "judge" else None
         tier = None if source == "judge" or not by or by.endswith(_FILE) else by
-        found[source, judge, target, criterion, tier] = orjson.loads(text) if text is not None else None
+        found[source, judge, target, criterion, tier] = parse_json(text)
     for source, value in zip(SCORING, own, strict=True):  # an importer may give the item's own verdict only so
         same = any((each[0], each[2:4]) == (source, OWN) and alike(said, value) for each, said in found.items())
         if value is not None and not same:
@@ -317,7 +315,7 @@ def _answers(connection: DuckDBPyConnection, run: int, of: Mapping[int, Content]
     """Criterion -> of each item that was spoken of what was settled, None if nothing was."""
     found: dict[str, dict[Content, Any]] = {}
     for item, criterion, text in connection.execute(_ANSWERS, [run]).fetchall():
-        found.setdefault(criterion, {})[of[item]] = None if text is None else orjson.loads(text)
+        found.setdefault(criterion, {})[of[item]] = parse_json(text)
     return found
 
 

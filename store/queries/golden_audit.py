@@ -12,12 +12,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from fcreview.golden_audit.case import Answer, Case, CaseKey, Witness
 from fcreview.golden_audit.facts import family, smoothed
 from fcreview.model.item import Call, Pair
-from fcreview.store.queries.item_detail import call_of, pair_of
+from fcreview.store.queries.item_detail import call_of, function_documents, pair_of
 from fcreview.store.queries.item_order import FROM, condition
 from fcreview.store.reviews.verdict_sql import AUTOMATIC
 from fcreview.store.rows import View
@@ -153,11 +151,8 @@ def _of_one_golden(rows: Sequence[_Row]) -> list[_Row]:
 def _questions(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, dict[str, Any]]:
     """What a `Case` has of each item; the same function document is the same object."""
     rows = connection.execute(_QUESTIONS, [list(items)]).fetchall()
-    wanted = list({name for row in rows for name in row[3] or ()})
-    found = connection.execute(
-        "SELECT hash, document FROM functions WHERE hash IN (SELECT unnest(?::VARCHAR[]))", [wanted]
-    ).fetchall()
-    documents = {name: document for name, text in found if isinstance(document := orjson.loads(text), dict)}
+    found = function_documents(connection, {name for row in rows for name in row[3] or ()})
+    documents = {name: document for name, document in found.items() if isinstance(document, dict)}
     return {
         item: {
             "question": question or "",

@@ -10,24 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from duckdb import DuckDBPyConnection
 
-from fcreview.model.item import ArgumentDiff, Call, Extra, ImportIssue, Item, Message, Pair, Verdict
-from fcreview.model.json_value import accept_from_json, to_json_text
+from fcreview.model.item import ArgumentDiff, Call, Extra, ImportIssue, Item, Message, Pair, RecordPlace, Verdict
+from fcreview.model.json_value import accept_from_json, parse_json, to_json_text
 from fcreview.model.redact import redact, without_keys
-from fcreview.store.database import StoreError, with_room
+from fcreview.safe_files import open_file
+from fcreview.store.database import StoreError
 from fcreview.store.importing.staging import PLAIN
 from fcreview.store.queries.item_order import hide
-from fcreview.store.rows import Found, ItemDetail, QueueRow, Sibling, item_of
-from fcreview.store.safe_files import open_source
+from fcreview.store.rows import Found, ItemDetail, QueueRow, Sibling
 from fcreview.store.workspace import Workspace
-
-if TYPE_CHECKING:
-    from fcreview.store.store import Store
-
 
 _KEY = "id, category, benchmark, generation, language"
 _SAME = (
@@ -49,30 +45,20 @@ class Prediction:
     """`f(a=1); g()`, arguments by name; of calls that could not be read their text. Empty: none."""
 
 
-def same_question(store: Store, item: int) -> list[int]:
+def same_question(connection: DuckDBPyConnection, item: int) -> list[int]:
     """Items with this one's id and category in all runs of its benchmark, generation and language, itself too."""
-    with store.lock:
-        return with_room(store.connection, lambda: _same(store.connection, item_of(item)))
-
-
-def predictions(store: Store, item: int) -> list[Prediction]:
-    """What those runs predicted, in their order."""
-
-    def read() -> list[Prediction]:
-        items = _same(store.connection, item_of(item))
-        calls = dict(store.connection.execute(_PREDICTED, [items]).fetchall())
-        return [Prediction(each, "; ".join(map(_text, calls.get(each) or ()))) for each in items]
-
-    with store.lock:
-        return with_room(store.connection, read)
-
-
-def _same(connection: DuckDBPyConnection, item: int) -> list[int]:
     return [row[0] for row in connection.execute(_SAME, {"item": item}).fetchall()]
 
 
+def predictions(connection: DuckDBPyConnection, item: int) -> list[Prediction]:
+    """What the runs of `same_question` predicted, in the same order."""
+    items = same_question(connection, item)
+    calls = dict(connection.execute(_PREDICTED, [items]).fetchall())
+    return [Prediction(each, "; ".join(map(_text, calls.get(each) or ()))) for each in items]
+
+
 def _text(call: dict[str, Any]) -> str:
-    arguments = None if call["arguments"] is None else orjson.loads(call["arguments"])
+    arguments = parse_json(call["arguments"])
     if not isinstance(arguments, dict):
         return str(call["raw"] or call["name"])
     given = ", ".join(f"{name}={to_json_text(value)}" for name, value in sorted(arguments.items()))
@@ -115,7 +101,7 @@ def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[i
     rows = connection.execute(
         _SELECT + ("item = ?" if one else some), [numbers[0] if one else list(numbers)]
     ).fetchall()
-    documents = _documents(connection, {name for row in rows for name in row[_FUNCTIONS] or ()})
+    documents = function_documents(connection, {name for row in rows for name in row[_FUNCTIONS] or ()})
     issues = _issues(connection, [row[0] for row in rows if row[-1]])
     return {row[0]: _item(row, documents, issues.get(row[0], [])) for row in rows}
 
@@ -132,7 +118,7 @@ def _item(row: tuple[Any, ...], documents: dict[str, dict[str, Any]], issues: li
         pairs=[pair_of(pair) for pair in pairs or ()],
         verdicts=[_verdict(verdict) for verdict in verdicts or ()],
         functions=[documents[name] for name in functions or () if name in documents],
-        extra=Extra.from_json(_json(extra)),
+        extra=Extra.from_json(parse_json(extra)),
         issues=issues,
     )
 
@@ -191,23 +177,15 @@ def raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int
     StoreError if there is no such item, or the file is gone or was changed since it was imported.
     """
     row = connection.execute(
-        'SELECT id, file, "offset", length, extra FROM item_rows WHERE item = ?', [number]
+        'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE item = ?', [number]
     ).fetchone()
     if row is None:
         raise StoreError("there is no such item")
-    name, file, offset, length, extra = row
+    name, file, line, offset, length, extra = row
     if not file or not length:
         raise StoreError("this item has no record in a result file")
-    path, data = _part(workspace, file, offset, length)
-    if not _unchanged(connection, number, file, path) and not _is_record(data, length, name):
-        raise _changed(path)
-    return _shown(data, Extra.from_json(_json(extra)))
-
-
-def _shown(data: bytes, extra: Extra) -> str:
-    """A raw record as text without keys; where the importer left out more of third parties, so does this."""
-    text = without_keys(data).decode("utf-8", "replace")
-    return redact(text) if extra.redacted else text
+    data = _record(connection, workspace, number, RecordPlace(file, line, offset, length), name)
+    return _shown(data, Extra.from_json(parse_json(extra)))
 
 
 def score_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str | None:
@@ -216,28 +194,33 @@ def score_record(connection: DuckDBPyConnection, workspace: Workspace, number: i
     StoreError as for `raw_record`. Where it lies is said by the importer: `Extra.score_record`.
     """
     row = connection.execute("SELECT extra FROM item_rows WHERE item = ?", [number]).fetchone()
-    extra = Extra.from_json(_json(row[0]) if row else None)
+    extra = Extra.from_json(parse_json(row[0]) if row else None)
     place = extra.score_record
     if place is None or not place.file or not place.length:
         return None
-    path, data = _part(workspace, place.file, place.offset, place.length)
-    if not _unchanged(connection, number, workspace.short(path), path) and not _is_record(data, place.length):
-        raise _changed(path)
-    return _shown(data, extra)
+    return _shown(_record(connection, workspace, number, place), extra)
 
 
-def _part(workspace: Workspace, file: str, offset: int, length: int) -> tuple[Path, bytes]:
-    path = workspace.full(file)
+def _shown(data: bytes, extra: Extra) -> str:
+    """A raw record as text without keys; where the importer left out more of third parties, so does this."""
+    text = without_keys(data).decode("utf-8", "replace")
+    return redact(text) if extra.redacted else text
+
+
+def _record(
+    connection: DuckDBPyConnection, workspace: Workspace, number: int, place: RecordPlace, name: str | None = None
+) -> bytes:
+    """The bytes of a record. StoreError if its file is gone, or was changed and has no record with this id there."""
+    path = workspace.full(place.file)
     try:
-        with open_source(path) as stream:
-            stream.seek(offset)
-            return path, stream.read(length)
+        with open_file(path) as stream:
+            stream.seek(place.offset)
+            data = stream.read(place.length)
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}") from error
-
-
-def _changed(path: Path) -> StoreError:
-    return StoreError(f"{path} was changed since it was imported: import it again to see the record")
+    if not _unchanged(connection, number, workspace.short(path), path) and not _is_record(data, place.length, name):
+        raise StoreError(f"{path} was changed since it was imported: import it again to see the record")
+    return data
 
 
 def _unchanged(connection: DuckDBPyConnection, number: int, file: str, path: Path) -> bool:
@@ -260,7 +243,7 @@ def _is_record(data: bytes, length: int, name: str | None = None) -> bool:
 
 def call_of(row: dict[str, Any]) -> Call:
     """From an element of `item_rows.calls`, which is used up."""
-    arguments = _json(row.pop("arguments"))
+    arguments = parse_json(row.pop("arguments"))
     if row["side"] == "golden" and isinstance(arguments, dict):
         arguments = {name: accept_from_json(accept) for name, accept in arguments.items()}
     return Call(**row, arguments=arguments)
@@ -272,22 +255,18 @@ def pair_of(row: dict[str, Any]) -> Pair:
 
 
 def _verdict(row: dict[str, Any]) -> Verdict:
-    return Verdict(**row | {"value": _json(row["value"])})
+    return Verdict(**row | {"value": parse_json(row["value"])})
 
 
-def _documents(connection: DuckDBPyConnection, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
+def function_documents(connection: DuckDBPyConnection, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Function documents by hash."""
-    wanted = list(hashes)
+    wanted = sorted(hashes)
     if not wanted:
         return {}
     rows = connection.execute(
         "SELECT hash, document FROM functions WHERE hash IN (SELECT unnest(?::VARCHAR[]))", [wanted]
     ).fetchall()
-    return {name: _json(text) for name, text in rows}
-
-
-def _json(text: str | None) -> Any:
-    return None if text is None else orjson.loads(text)
+    return {name: orjson.loads(text) for name, text in rows}
 
 
 MOST = 500
@@ -307,5 +286,5 @@ def siblings(connection: DuckDBPyConnection, row: QueueRow, *, blind: bool) -> l
 
 
 def _mark(you: str | None, said: bool | None) -> object:
-    mine = None if you is None else orjson.loads(you)
+    mine = parse_json(you)
     return said if mine is None else mine

@@ -10,7 +10,7 @@ The items of a view in parts that are read one after the other, so that memory d
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,6 @@ from fcreview.store.reviews.verdict_sql import AUTOMATIC
 from fcreview.store.rows import CHOOSING, SUSPECTS, TELLING, QueueRow, View
 
 if TYPE_CHECKING:
-    from fcreview.store.queries.golden_audit import SuspectPlaces
     from fcreview.store.queues.queue_file import QueuePlaces
 
 
@@ -71,12 +70,12 @@ class Orders:
         self,
         connection: DuckDBPyConnection,
         places: QueuePlaces,
-        suspected: SuspectPlaces,
+        take_suspects: Callable[[View], None],
         annotator: str | None,
         *,
         blind: bool,
     ) -> None:
-        self._connection, self._places, self._suspected = connection, places, suspected
+        self._connection, self._places, self._take_suspects = connection, places, take_suspects
         self._annotator, self._blind = annotator, blind
         self._orders: OrderedDict[View, tuple[Order, bool]] = OrderedDict()
         self._made = 0
@@ -116,7 +115,7 @@ class Orders:
         elif self._blind and view.queue in TELLING:
             view = replace(view, queue="dataset")
         elif view.queue == SUSPECTS:
-            self._suspected.take(view)
+            self._take_suspects(view)
         where, params, reviews = condition(view, blind=self._blind)
         reviews |= view.queue == "unreviewed"
         table = f"temp.view_{self._made}"

@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from fcreview.model.address import ITEM, WHOLE
 from fcreview.model.decision import Question
+from fcreview.model.json_value import parse_json
 from fcreview.model.metric import SOURCES, WITH_ERRATA, FigureSource, Scored
 from fcreview.model.review import CORRECT, OWN, UNSURE, Said
 from fcreview.model.verdict import SCORING, DecidedBy, alike, automatic, effective
@@ -96,7 +95,7 @@ def overruled(connection: DuckDBPyConnection, asked: Sequence[tuple[int, Said]])
     for item, *own, verdicts in connection.execute(_AUTOMATIC + which, [bound]).fetchall():
         found[item, *OWN] = {source: {"by": None, "value": value} for source, value in zip(SCORING, own, strict=True)}
         for each in verdicts or ():
-            value = None if each["value"] is None else orjson.loads(each["value"])
+            value = parse_json(each["value"])
             about = found.setdefault((item, each["target"], each["criterion"]), {})
             about[each["source"]] = {"by": each["by"], "value": value}
     return [_contradicted(found.get((item, said.target, said.criterion), {}), said) for item, said in asked]
@@ -117,7 +116,7 @@ def judged(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, li
     found: dict[int, list[dict[str, Any]]] = {}
     numbers = ", ".join(str(int(item)) for item in items)
     for item, target, criterion, value, by in connection.execute(_JUDGED.format(items=numbers or "NULL")).fetchall():
-        said = {"target": target, "criterion": criterion, "value": orjson.loads(value or "null"), "by": by}
+        said = {"target": target, "criterion": criterion, "value": parse_json(value), "by": by}
         found.setdefault(item, []).append(said)
     return found
 
@@ -233,7 +232,7 @@ class _People:
     def __init__(self, connection: DuckDBPyConnection, runs: list[int]) -> None:
         self.said: defaultdict[int, list[_Human]] = defaultdict(list)
         for item, target, criterion, value, decided_by in connection.execute(_PEOPLE, [runs]).fetchall():
-            self.said[item].append(_Human(target, criterion, _json(value), decided_by))
+            self.said[item].append(_Human(target, criterion, parse_json(value), decided_by))
         self.tags: dict[int, list[str]] = dict(connection.execute(_TAGS, [runs]).fetchall())
 
 
@@ -255,11 +254,11 @@ def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
     for who in RECORDED[source]:
         for by, target, criterion, value in row.said or ():
             if by == who and (target, criterion) != OWN:
-                said[target, criterion] = _json(value)
+                said[target, criterion] = parse_json(value)
     own = automatic({"official": row.official, "rule": row.rule, "judge": row.judge})
     overruled = _overruled(said | {OWN: own}, people) if source == "corrected" else {}
     said |= {question: value for question, value in overruled.items() if question != OWN}
-    without = _json(row.without_errata) or {"valid": row.rule, "error_type": row.rule_error_type}
+    without = parse_json(row.without_errata) or {"valid": row.rule, "error_type": row.rule_error_type}
     valid = {
         "official": row.official,
         "rule": without["valid"],
@@ -281,7 +280,7 @@ def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
         values={criterion: value for (target, criterion), value in said.items() if target in WHOLE},
         parts=[(target, criterion, value) for (target, criterion), value in said.items() if target not in WHOLE],
         overruled=overruled,
-        more=_json(row.more) or {},
+        more=parse_json(row.more) or {},
         n_golden=row.n_golden,
         n_predicted=row.n_predicted,
         n_functions=row.n_functions,
@@ -303,7 +302,3 @@ def _overruled(said: Mapping[Question, Any], people: list[_Human]) -> dict[Quest
         if not alike(counts, own):
             found[one.target, one.criterion] = counts
     return found
-
-
-def _json(text: Any) -> Any:
-    return orjson.loads(text) if isinstance(text, str) else text

@@ -5,8 +5,7 @@ The union of two workspaces' queues: what is not here is taken; what is here sta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
@@ -95,8 +94,7 @@ def create(connection: DuckDBPyConnection, wanted: Wanted) -> QueueFile:
         population=len(population),
         runs=_runs(connection, items),
     )
-    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return QueueFile(wanted.name, now, design, drawn.strata, items, shared(drawn.sample, overlap, wanted.sharing))
+    return QueueFile.new(wanted.name, design, drawn.strata, items, shared(drawn.sample, overlap, wanted.sharing))
 
 
 def population_of(connection: DuckDBPyConnection, wanted: Wanted) -> dict[str, str]:
@@ -163,16 +161,12 @@ def _taken(workspace: Workspace, found: QueueFile | QueueError) -> MergedQueue:
         number += 1
         name = f"{found.name}-{number}"
         same = next((known for known in here if same_file(known, name)), None)
-    write_queue(workspace, _renamed(found, name))
+    write_queue(workspace, replace(found, name=name))
     return MergedQueue(found.name, "differs", name)
 
 
 def _alike(workspace: Workspace, name: str, found: QueueFile) -> bool:
     try:
-        return _renamed(read_queue(workspace, name), found.name).same_as(found)
+        return replace(read_queue(workspace, name), name=found.name).same_as(found)
     except QueueError:
         return False
-
-
-def _renamed(queue: QueueFile, name: str) -> QueueFile:
-    return QueueFile(name, queue.created, queue.design, queue.strata, queue.items, queue.shares)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -91,9 +90,8 @@ def extended(workspace: Workspace, known: Standings, wanted: Extension) -> Queue
         target=wanted.target,
     )
     strata = [Stratum(part.name, len(part.places), part.many) for part in wanted.parts]
-    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     shares = shared(contents, set(), Sharing(names, seed=wanted.seed))
-    return QueueFile(_free_name(workspace, queue.name), now, design, strata, items, shares)
+    return QueueFile.new(_free_name(workspace, queue.name), design, strata, items, shares)
 
 
 def _free_name(workspace: Workspace, name: str) -> str:

@@ -17,30 +17,34 @@ import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from fcreview import safe_files
 from fcreview.errors import FcreviewError
 from fcreview.model.decision import held
 from fcreview.model.review import OWN, ItemKey
+from fcreview.safe_files import LARGEST, open_fresh
 from fcreview.stats.sampling import Share, Stratum
-from fcreview.store import safe_files
 from fcreview.store.reviews.review_index import References
 from fcreview.store.rows import QUEUES, presented
-from fcreview.store.safe_files import open_fresh, read_small
 from fcreview.store.workspace import safe_annotator, same_file
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+    from pydantic import TypeAdapter
 
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.workspace import Workspace
 
 
 FORMAT = 1
-_STRATUM = ("name", "size", "drawn")
+_NO_OTHER_FIELDS = {"extra": "forbid"}
+"""For pydantic: a field of a later version would be lost when the queue is merged."""
 
 
 class QueueError(FcreviewError, ValueError):
@@ -50,6 +54,8 @@ class QueueError(FcreviewError, ValueError):
 @dataclass(frozen=True, slots=True)
 class QueueItem:
     """One item of the sample."""
+
+    __pydantic_config__ = _NO_OTHER_FIELDS
 
     key: ItemKey
     """In JSON an object with the fields' names."""
@@ -66,6 +72,8 @@ class QueueItem:
 @dataclass(frozen=True, slots=True)
 class Design:
     """How the sample was drawn."""
+
+    __pydantic_config__ = _NO_OTHER_FIELDS
 
     seed: int
     where: str
@@ -94,6 +102,14 @@ class QueueFile:
     strata: list[Stratum]
     items: list[QueueItem]
     shares: list[Share]
+
+    @classmethod
+    def new(
+        cls, name: str, design: Design, strata: list[Stratum], items: list[QueueItem], shares: list[Share]
+    ) -> QueueFile:
+        """A queue created now."""
+        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        return cls(name, now, design, strata, items, shares)
 
     def share_of(self, annotator: str | None) -> Share | None:
         return next((share for share in self.shares if share.annotator == annotator), None)
@@ -131,12 +147,11 @@ def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
 
 def read_file(path: Path) -> QueueFile:
     try:
-        content = orjson.loads(read_small(path))
-        found = _queue(content)
+        found = _queue(orjson.loads(safe_files.read_file(path, LARGEST)))
     except OSError as error:
         raise QueueError(f"{path}: {error.strerror or error}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise QueueError(f"{path}: not a queue of this version ({type(error).__name__}: {error})"[:300]) from error
+    except ValueError as error:
+        raise QueueError(f"{path}: not a queue of this version ({_reason(error)})"[:300]) from error
     if found.name != path.stem:
         raise QueueError(f"{path}: holds a queue called {found.name!a}")
     return found
@@ -190,27 +205,34 @@ def _content(queue: QueueFile) -> dict[str, Any]:
     return {"fcreview_queue": FORMAT, **made}
 
 
-def _queue(content: dict[str, Any]) -> QueueFile:
-    if content["fcreview_queue"] != FORMAT:
+def _queue(content: Any) -> QueueFile:
+    """ValueError for content that is not a queue of this version."""
+    if isinstance(content, dict) and content.get("fcreview_queue") != FORMAT:
         raise ValueError("written by another version")
-    items = [QueueItem(**(each | {"key": _key(each["key"])})) for each in content["items"]]
-    shares = [Share(**each) for each in content["shares"]]
-    for share in shares:
-        if not isinstance(share.annotator, str) or not all(0 <= at < len(items) for at in share.order):
+    found = _validator().validate_python(content)
+    for share in found.shares:
+        if not all(0 <= at < len(found.items) for at in share.order):
             raise ValueError("a share names items that are not there")
         if not set(share.repeats) <= set(range(len(share.order))):
             raise ValueError("repeats at places that are not there")
-    strata = [Stratum(**{name: each[name] for name in _STRATUM}) for each in content["strata"]]
-    if not all(isinstance(text, str) for text in (content["name"], content["created"])):
-        raise TypeError("name and created are texts")
-    return QueueFile(content["name"], content["created"], Design(**content["design"]), strata, items, shares)
+    return found
 
 
-def _key(fields: dict[str, Any]) -> ItemKey:
-    key = ItemKey(**fields)
-    if not all(isinstance(part, str) for part in key):
-        raise TypeError("a key is made of texts")
-    return key
+@cache
+def _validator() -> TypeAdapter[QueueFile]:
+    from pydantic import TypeAdapter  # here, because it takes a tenth of a second to load
+
+    return TypeAdapter(QueueFile)
+
+
+def _reason(error: ValueError) -> str:
+    """The first thing that is wrong, as `items.0.key.id: Field required`."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
 
 
 _TABLE = """

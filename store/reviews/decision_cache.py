@@ -1,9 +1,9 @@
 """What stood when the journals were last read, so that a large workspace opens without reading them all again.
 
-`.fcreview/standing.duckdb` has the rows of `human_labels` and says what they were made of. It may be thrown away at any
-time, and nothing is ever read from it that the journals do not say: it counts only for the same store, annotator and
-policy, and while each of those journals still begins with the very bytes that were read, line by line, with nothing to
-warn of. What was added to them since is read as ever.
+`.fcreview/decisions.cache.duckdb` has the rows of `human_labels` and says what they were made of. It may be thrown away
+at any time, and nothing is ever read from it that the journals do not say: it counts only for the same store, annotator
+and policy, and while each of those journals still begins with the very bytes that were read, line by line, with nothing
+to warn of. What was added to them since is read as ever.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import duckdb
 import orjson
 
 from fcreview import __version__
+from fcreview.store.database import literal
 from fcreview.store.reviews.journal_reader import Verified, begins_with
 from fcreview.store.reviews.review_sql import DECISION_COLUMNS, columns_json, insert_decision_lines
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """Raised when the same events come to be decided otherwise."""
+OLD_NAME = "standing.duckdb"
+"""Former file name of the cache. The file is removed when a new cache is written."""
 WORTH = 5_000
 """Events from which on reading them is slower than this."""
 
@@ -45,24 +48,24 @@ def take(
 ) -> dict[str, Verified] | None:
     """Fills the empty table `human_labels` with what stood, and says of which journals; None, and the table is empty,
     if there is nothing that fits. Before the connection is shut out from files."""
-    file = workspace.standing
+    file = workspace.decision_cache
     if not file.exists():
         return None
     try:
-        connection.execute(f"ATTACH '{_quoted(file)}' AS standing (READ_ONLY)")
+        connection.execute(f"ATTACH {literal(file)} AS cache (READ_ONLY)")
     except duckdb.Error:
         return None
     try:
-        about = orjson.loads(connection.execute("SELECT about FROM standing.about").fetchall()[0][0])
+        about = orjson.loads(connection.execute("SELECT about FROM cache.about").fetchall()[0][0])
         journals = {name: Verified(*said) for name, said in about.pop("journals").items()}
         if about != made or not all(begins_with(workspace.reviews / name, said) for name, said in journals.items()):
             return None
-        connection.execute("INSERT INTO human_labels SELECT * FROM standing.human_labels")
+        connection.execute("INSERT INTO human_labels SELECT * FROM cache.human_labels")
     except (duckdb.Error, ValueError, LookupError, TypeError, AttributeError):  # half, damaged, or of another program
         connection.execute("DELETE FROM human_labels")
         return None
     finally:
-        connection.execute("DETACH standing")
+        connection.execute("DETACH cache")
     return journals
 
 
@@ -75,10 +78,11 @@ def keep(
     """Puts the rows of `human_labels` in place of what was kept before. Where that cannot be done, it is not."""
     about = {**made, "journals": {name: [said.size, said.digest] for name, said in journals.items()}}
     lines = [row[0] for row in connection.execute("SELECT CAST(to_json(h) AS VARCHAR) FROM human_labels h").fetchall()]
-    fresh = workspace.root / f"standing.{os.getpid()}.tmp"
+    fresh = workspace.root / f"{workspace.decision_cache.stem}.{os.getpid()}.tmp"
     try:
         _write(fresh, orjson.dumps(about).decode(), lines)
-        fresh.replace(workspace.standing)
+        fresh.replace(workspace.decision_cache)
+        (workspace.root / OLD_NAME).unlink(missing_ok=True)
     except (duckdb.Error, OSError):
         pass
     finally:
@@ -97,7 +101,3 @@ def _write(path: Path, about: str, lines: list[str]) -> None:
         insert_decision_lines(other, lines)
     finally:
         other.close()
-
-
-def _quoted(path: Path) -> str:
-    return os.fspath(path).replace("'", "''")

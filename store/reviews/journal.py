@@ -20,19 +20,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.errors import FcreviewError
-from fcreview.model.decision import last_act, retractions
 from fcreview.model.review import PARTS, Event, ItemKey, Said
-from fcreview.store.reviews.journal_format import LineError, parse_line, seal
-from fcreview.store.reviews.journal_reader import JournalReader, torn_file
-from fcreview.store.safe_files import (
+from fcreview.safe_files import (
     LARGEST_JOURNAL,
     check_file,
     check_size,
     make_folder,
-    open_fresh,
-    read_source,
+    read_file,
     share,
+    write_whole,
 )
+from fcreview.store.reviews.journal_format import LineError, parse_line, seal
+from fcreview.store.reviews.journal_reader import JournalReader, torn_file
 from fcreview.store.workspace import check_annotator, same_file
 
 if TYPE_CHECKING:
@@ -116,14 +115,6 @@ class Journal:
         retraction.retracts = event.event
         return self._append(retraction)
 
-    def undo(self) -> Event | None:
-        """Takes back this annotator's latest act that still stands, and returns it; None if there is none."""
-        events = JournalReader(self.workspace, only=self.path).read()
-        event = last_act(events, self.annotator, retractions(events))
-        if event is not None:
-            self.retract(event)
-        return event
-
     def _event(self, key: ItemKey, said: Said, prediction_hash: str, golden_hash: str) -> Event:
         return Event(
             event=secrets.token_hex(16),
@@ -201,14 +192,9 @@ class Journal:
         file = torn_file(self.path, fragment)
         make_folder(file.parent)
         with contextlib.suppress(OSError):
-            if read_source(file) == fragment:
+            if read_file(file) == fragment:
                 return
-        fresh = file.with_suffix(f".{os.getpid()}.tmp")  # whatever stands there is not written into
-        with open_fresh(fresh) as copy:
-            copy.write(fragment)
-            copy.flush()
-            os.fsync(copy.fileno())
-        fresh.replace(file)
+        write_whole(file, fragment, sync=True)
         _sync_folder(file.parent)
         _sync_folder(file.parent.parent)
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import fields
-from hashlib import blake2b
 from itertools import pairwise
 from sys import intern
 from typing import Any
 
 import orjson
 
+from fcreview.model.json_value import json_hash
 from fcreview.model.review import ACTS, OPTIONAL, VERSION, Event, ItemKey, problem
 
 _KEY = frozenset(ItemKey._fields)
@@ -36,7 +36,7 @@ def digest(content: dict[str, Any]) -> str:
     """The `hash` of an event: blake2b-16 of its canonical JSON (sorted keys, compact) without `hash`."""
     bare = content.copy()
     bare.pop("hash", None)
-    return blake2b(orjson.dumps(bare, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+    return json_hash(bare, 16)
 
 
 def seal(event: Event, previous: str) -> tuple[Event, bytes]:
@@ -115,28 +115,32 @@ def in_chain_order(events: Sequence[Event]) -> list[Event]:
 
 
 def _check(content: dict[str, Any]) -> None:
-    get = content.get
-    version = get("version", VERSION)
+    """LineError for content that is not an event."""
+    version = content.get("version", VERSION)
     if type(version) is not int or version < 1:
         raise LineError("version is not a number")
-    newer = " (written by a newer version)" if version > VERSION else ""
+    if wrong := _problem(content):
+        raise LineError(wrong + (" (written by a newer version)" if version > VERSION else ""))
+
+
+def _problem(content: dict[str, Any]) -> str | None:
+    get = content.get
     for name in _NEEDED:
         if type(get(name)) is not str:
-            raise LineError(f"{name} is missing or not text{newer}")
+            return f"{name} is missing or not text"
     for name in _TEXTS:
         if type(get(name, "")) is not str:
-            raise LineError(f"{name} is not text{newer}")
+            return f"{name} is not text"
     if content["act"] not in ACTS or not content["event"]:
-        raise LineError(f"unknown act{newer}")
+        return "unknown act"
     key = get("key")
     if type(key) is not dict or key.keys() != _KEY or {*map(type, key.values())} != _STR:
-        raise LineError(f"key has not the fields {', '.join(ItemKey._fields)}{newer}")
+        return f"key has not the fields {', '.join(ItemKey._fields)}"
     for name in OPTIONAL:
         value = get(name)
         if value is not None and (wrong := problem(name, value)):
-            raise LineError(wrong + newer)
-    if content["act"] == "retract" and not get("retracts"):
-        raise LineError("a retraction that names no event")
+            return wrong
+    return "a retraction that names no event" if content["act"] == "retract" and not get("retracts") else None
 
 
 def _event(content: dict[str, Any]) -> Event:

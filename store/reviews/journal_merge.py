@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from fcreview.errors import FcreviewError
 from fcreview.model.review import Event
+from fcreview.safe_files import LARGEST_JOURNAL, read_file
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_format import LineError, parse_line
 from fcreview.store.reviews.journal_reader import journal_files, read_journals
-from fcreview.store.safe_files import LARGEST_JOURNAL, check_size, open_source
 from fcreview.store.workspace import same_file
 
 if TYPE_CHECKING:
@@ -89,9 +89,7 @@ def _read(path: Path, told: list[str]) -> list[_Line]:
     """The lines that are whole and as they were written; of the others is told."""
     found = []
     try:
-        with open_source(path) as file:
-            check_size(file.fileno(), str(path), LARGEST_JOURNAL)
-            lines = file.read().split(b"\n")
+        lines = read_file(path, LARGEST_JOURNAL).split(b"\n")
     except OSError as error:
         told.append(f"{path.name}: cannot be read: {error.strerror or error}")
         return []

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from fcreview.model.decision import retractions
 from fcreview.model.review import Event
+from fcreview.safe_files import LARGEST_JOURNAL, check_size, open_file, read_file
 from fcreview.store.reviews.journal_format import LineError, in_chain_order, known_line, parse_line, stated_hash
-from fcreview.store.safe_files import LARGEST_JOURNAL, check_size, open_source, read_source
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -45,7 +45,7 @@ def begins_with(path: Path, verified: Verified) -> bool:
 def beginning(path: Path, verified: Verified) -> bytes | None:
     """What was read; None if the file does not begin with it any more, or cannot be read."""
     try:
-        with open_source(path) as file:
+        with open_file(path) as file:
             data = file.read(verified.size)
     except OSError:
         return None
@@ -200,7 +200,7 @@ class _File:
         if not self.offset:
             return False
         try:
-            with open_source(self.path) as file:
+            with open_file(self.path) as file:
                 state = os.fstat(file.fileno())
                 file.seek(self.offset - len(self.mark))
                 return state.st_ino != self.inode or file.read(len(self.mark)) != self.mark
@@ -270,7 +270,7 @@ class _File:
             self.unshown += 1
 
     def _rest(self) -> bytes:
-        with open_source(self.path) as file:
+        with open_file(self.path) as file:
             check_size(file.fileno(), str(self.path), LARGEST_JOURNAL)
             state = os.fstat(file.fileno())
             if self.offset and state.st_size == self.offset:
@@ -309,7 +309,7 @@ class _File:
             self.known.add(stated)
         copy = torn_file(self.path, line)
         with contextlib.suppress(OSError):
-            if read_source(copy) == line:
+            if read_file(copy) == line:
                 self.torn.append(f"{self.path.name} line {self.lines}: unfinished, copied to torn/{copy.name}")
                 return
         self.warn(f"{why}, set aside", self.lines)

@@ -11,7 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.model.item import Accept, Fields
-from fcreview.model.json_value import TOO_DEEP, accept_from_json, brief, child, json_safe, steps, to_json_text
+from fcreview.model.json_value import (
+    TOO_DEEP,
+    accept_from_json,
+    answer_hash,
+    brief,
+    canonical_json,
+    child,
+    json_hash,
+    json_safe,
+    steps,
+    to_json_text,
+)
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 json_values: st.SearchStrategy[Any] = st.recursive(
@@ -149,3 +160,12 @@ def test_paths_lead_back_to_their_steps(names: list[str | int]) -> None:
 def test_paths_read_naturally() -> None:
     assert child(child(child("", "items"), 2), "name") == "items[2].name"
     assert child("filter", "a.b") == 'filter["a.b"]'
+
+
+def test_hashes_on_disk_never_change() -> None:
+    """Journals, errata, queues and stores of every version hold these."""
+    value = {"b": [1, 1.0, True, None], "a": {"é": "x"}}
+    assert canonical_json(value) == '{"a":{"é":"x"},"b":[1,1.0,true,null]}'.encode()
+    assert json_hash(value, 16) == "bc94f8d7c01edb9fa2863af01bea5300"
+    assert json_hash({"a": (1, 2)}, 8, default=tuple) == json_hash({"a": [1, 2]}, 8)
+    assert answer_hash(value) == "f88921b2d6e69b66" != answer_hash(dict(reversed(value.items())))

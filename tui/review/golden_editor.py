@@ -16,7 +16,6 @@ from fcreview.errors import FcreviewError
 from fcreview.model.item import Item, Run
 from fcreview.model.wording import count_of
 from fcreview.store.database import StoreError
-from fcreview.store.queries.item_detail import same_question
 from fcreview.store.rows import item_of
 from fcreview.tui.text.lines import laid_out
 
@@ -133,7 +132,7 @@ async def regraded(session: Session, golden: Golden, item: int, fix: dict[str, A
     own = item_of(item)
     known = await _counted(session, golden, own, fix, Regraded())
     yield known
-    others = [other for other in await session.ask(lambda store: same_question(store, own)) if other != own]
+    others = [other for other in await session.ask(lambda store: store.same_question(own)) if other != own]
     for at, other in enumerate(others, 1):
         counted = await _counted(session, golden, other, fix, known)
         known = replace(counted, here=known.here, left=len(others) - at)

@@ -28,8 +28,6 @@ from fcreview.model.item import Call
 from fcreview.model.sanitize import visible
 from fcreview.model.verdict import SCALES
 from fcreview.model.wording import count_of, word
-from fcreview.store.queries.clusters import label_criteria
-from fcreview.store.queries.item_detail import predictions
 from fcreview.store.rows import ItemDetail, QueueRow, item_of
 from fcreview.tui.item_view.blocks import Options
 from fcreview.tui.item_view.call_diff import agree, call_text
@@ -151,7 +149,7 @@ class Elsewhere:
 
 def read(store: Store, item: int) -> list[Elsewhere]:
     """Of every run that has the question: the most frequent prediction first, runs of one prediction together."""
-    found = {each.item: each.calls for each in predictions(store, item)}
+    found = {each.item: each.calls for each in store.predictions(item)}
     times = Counter(found.values())
     order = list(dict.fromkeys(sorted(found.values(), key=lambda calls: -times[calls])))
     rows = store.rows(sorted(found, key=lambda number: (order.index(found[number]), number)))
@@ -214,7 +212,7 @@ class Offered:
 
 def asked_labels(store: Store, item: int) -> list[str]:
     """The criteria on which its response has labels."""
-    return label_criteria(store, item)
+    return store.label_criteria(item)
 
 
 def offered(detail: ItemDetail, annotator: str, criterion: str) -> Offered:

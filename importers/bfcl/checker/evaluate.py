@@ -19,13 +19,13 @@ import orjson
 
 from fcreview.importers.bfcl.checker.schema import RULES, Golden, Unusable, language_of, prepare
 from fcreview.importers.bfcl.checker.values import Failure, check_any_order, check_one
-from fcreview.importers.bfcl.dataset import Case, content_hash, text_of
+from fcreview.importers.bfcl.dataset import Case, text_of
 from fcreview.importers.bfcl.decoders.base import Calls, Decoder, How, Spelling, Undecodable, WrongFormat
 from fcreview.importers.bfcl.decoders.registry import decode, decoder_of
 from fcreview.importers.bfcl.trajectory import single_messages
 from fcreview.matching.align import align
 from fcreview.model.item import ArgumentDiff, Call, Item, Message, Pair, Repeated
-from fcreview.model.json_value import child, json_safe
+from fcreview.model.json_value import answer_hash, child, json_safe
 
 Kind = Literal["simple", "multiple", "parallel", "irrelevance", "relevance", "unscored"]
 
@@ -338,7 +338,7 @@ def _made(case: Case, record: dict[str, Any], opening: list[Message], reading: R
         if case.golden or found.predicted:
             failed, v1 = found.valid is False, reading.generation == "V1"
             found.pairs = Repeated(paired(case, found.predicted, reading.category, v1, failed=failed))
-    return Reply(content_hash(result), found, single_messages(record, opening), found.predicted, found.pairs)
+    return Reply(answer_hash(result), found, single_messages(record, opening), found.predicted, found.pairs)
 
 
 def _predicted(found: Evaluation, result: Any, case: Case) -> list[Call]:

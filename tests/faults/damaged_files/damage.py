@@ -24,7 +24,7 @@ Spoils = Callable[[Path], object]
 def kept_files(place: Path) -> list[Path]:
     """All but the store and the reviews, by path."""
     root = place / ".fcreview"
-    known = {"store.duckdb", "standing.duckdb", "store.lock"}
+    known = {"store.duckdb", "decisions.cache.duckdb", "store.lock"}
     return [each for each in sorted(root.rglob("*")) if each.is_file() and _kept(each.relative_to(root), known)]
 
 

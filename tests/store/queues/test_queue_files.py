@@ -87,6 +87,9 @@ def test_a_queue_is_never_overwritten(store: Store, workspace: Workspace) -> Non
         (lambda c: c | {"shares": [{"annotator": "a", "order": [99], "repeats": []}]}, "not there"),
         (lambda c: c | {"items": [{"key": {"id": 3}}]}, "not a queue"),
         (lambda c: [], "not a queue"),
+        (lambda c: c | {"design": c["design"] | {"seed": "seven"}}, r"not a queue.*design\.seed"),
+        (lambda c: c | {"design": c["design"] | {"later": 1}}, r"not a queue.*design\.later"),
+        (lambda c: {name: value for name, value in c.items() if name != "shares"}, r"\(shares: Field required\)"),
     ],
 )
 def test_a_damaged_file_says_what_is_wrong(store: Store, workspace: Workspace, damage: Any, why: str) -> None:

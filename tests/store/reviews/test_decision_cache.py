@@ -35,7 +35,7 @@ def workspace(tmp_path: Path, imported: Imported) -> Workspace:
         say(store, "alice", 1, target="turn:0/call:0", verdict=False)
         say(store, "alice", 2, verdict=True)
         Reviewer(store, Journal(workspace, "alice")).undo()
-    assert workspace.standing.exists()
+    assert workspace.decision_cache.exists()
     return workspace
 
 
@@ -55,7 +55,7 @@ def everything(store: Store) -> list[list[str]]:
 
 def as_if_new(workspace: Workspace, annotator: str = "alice") -> list[list[str]]:
     """The same from the journals alone."""
-    workspace.standing.unlink(missing_ok=True)
+    workspace.decision_cache.unlink(missing_ok=True)
     with Store.open(workspace, annotator) as store:
         return everything(store)
 
@@ -115,7 +115,8 @@ def test_what_another_process_adds_is_read(workspace: Workspace) -> None:
 def test_a_session_that_was_killed_loses_nothing(workspace: Workspace) -> None:
     store = Store.open(workspace, "alice")
     say(store, "alice", 3, verdict=False)
-    Journal(workspace, "bob").undo()
+    bob = Journal(workspace, "bob")
+    bob.retract(journal_reader.JournalReader(workspace, only=bob.path).read()[-1])
     store.connection.close()  # without keeping anything
     with Store.open(workspace, "alice") as store:
         shown = stands(store)
@@ -154,27 +155,27 @@ def test_a_torn_end_is_told_and_the_rest_stands(workspace: Workspace) -> None:
 
 @pytest.mark.sweep
 def test_what_was_kept_may_be_cut_or_anything(workspace: Workspace) -> None:
-    whole = workspace.standing.read_bytes()
+    whole = workspace.decision_cache.read_bytes()
     right = as_if_new(workspace)
     for damaged in (b"", b"no database", *(whole[: len(whole) * part // 8] for part in range(1, 8))):
-        workspace.standing.write_bytes(damaged)
+        workspace.decision_cache.write_bytes(damaged)
         with Store.open(workspace, "alice") as store:
             assert everything(store) == right
     for place in range(4096, len(whole), len(whole) // 12):
-        workspace.standing.write_bytes(whole[:place] + bytes(64) + whole[place + 64 :])
+        workspace.decision_cache.write_bytes(whole[:place] + bytes(64) + whole[place + 64 :])
         with Store.open(workspace, "alice") as store:
             assert everything(store) == right
 
 
 @pytest.mark.sweep
 def test_of_another_annotator_policy_or_store_it_is_not_believed(workspace: Workspace) -> None:
-    kept = workspace.standing.read_bytes()
+    kept = workspace.decision_cache.read_bytes()
     with Store.open(workspace, "bob") as store:
         assert [row.you for row in store.rows(store.find("simple_0"))] == [False]
-    workspace.standing.write_bytes(kept)
+    workspace.decision_cache.write_bytes(kept)
     with Store.open(workspace, "alice", policy="majority") as store:
         assert {row[0] for row in store.sql("SELECT policy FROM labels")[1]} == {"majority"}
-    workspace.standing.write_bytes(kept)
+    workspace.decision_cache.write_bytes(kept)
     plan = write_run(workspace.place / "maple-8b", [{"prediction_hash": "another"}, *ROWS[1:], {}])
     import_runs(workspace, [plan], read)
     with Store.open(workspace, "alice") as store:
@@ -200,12 +201,21 @@ def test_merged_copies_read_like_one_journal(workspace: Workspace, tmp_path: Pat
     assert same_as_new(workspace)
 
 
+def test_a_cache_of_the_old_name_is_removed_when_the_new_one_is_written(workspace: Workspace) -> None:
+    old = workspace.root / "standing.duckdb"
+    workspace.decision_cache.rename(old)
+    with Store.open(workspace, "alice") as store:
+        shown = everything(store)
+    assert workspace.decision_cache.exists() and not old.exists()
+    assert shown == as_if_new(workspace)
+
+
 @pytest.mark.sweep
 def test_where_it_cannot_be_kept_nobody_minds(workspace: Workspace) -> None:
-    workspace.standing.unlink()
-    workspace.standing.mkdir()
+    workspace.decision_cache.unlink()
+    workspace.decision_cache.mkdir()
     with Store.open(workspace, "alice") as store:
         say(store, "alice", 3, verdict=False)
     assert not list(workspace.root.glob("*.tmp*"))
-    workspace.standing.rmdir()
+    workspace.decision_cache.rmdir()
     assert same_as_new(workspace)

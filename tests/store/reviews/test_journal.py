@@ -11,10 +11,11 @@ from typing import Any
 import orjson
 import pytest
 
+from fcreview.model.decision import last_act, retractions
 from fcreview.model.review import Said
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.reviews.journal_format import digest
-from fcreview.store.reviews.journal_reader import check_journals, read_journals
+from fcreview.store.reviews.journal_reader import JournalReader, check_journals, read_journals
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key
 
@@ -108,7 +109,11 @@ def test_undo_takes_back_one_act_after_the_other_across_restarts(workspace: Work
 
 
 def _undo(workspace: Workspace) -> str | None:
-    event = Journal(workspace, "alice").undo()
+    journal = Journal(workspace, "alice")
+    events = JournalReader(workspace, only=journal.path).read()
+    event = last_act(events, "alice", retractions(events))
+    if event is not None:
+        journal.retract(event)
     return event.key.id if event else None
 
 

@@ -42,16 +42,16 @@ def _set(path: Path, mode: int) -> None:
         path.chmod(path.stat().st_mode & 0o7000 | mode)
 
 
-LARGEST = 300_000_000
-"""Bytes of a file that is read whole, by whomever it was written."""
-LARGEST_JOURNAL = 4_000_000_000
-"""Bytes: some six million acts of one annotator."""
+LARGEST = 300 << 20
+"""Largest size, in bytes, of a workspace file that is read whole."""
+LARGEST_JOURNAL = 4_000 << 20
+"""Largest size, in bytes, of a journal: about six million reviews by one annotator."""
 
 
 def read_object(file: Path) -> dict[str, Any]:
     """The JSON object in the file; an empty one if there is none that can be read."""
     try:
-        kept = orjson.loads(read_small(file))
+        kept = orjson.loads(read_file(file, LARGEST))
     except (OSError, ValueError):
         return {}
     return kept if isinstance(kept, dict) else {}
@@ -62,11 +62,14 @@ def write_object(file: Path, value: Any) -> None:
     write_whole(file, orjson.dumps(value, option=orjson.OPT_INDENT_2))
 
 
-def write_whole(file: Path, content: bytes) -> None:
-    """As `write_object`, of any content."""
+def write_whole(file: Path, content: bytes, *, sync: bool = False) -> None:
+    """As `write_object`, of any content. With `sync` the content is on disk before it replaces the old one."""
     fresh = file.with_suffix(f".{os.getpid()}.tmp")
     with open_fresh(fresh) as made:
         made.write(content)
+        if sync:
+            made.flush()
+            os.fsync(made.fileno())
     share(fresh)
     fresh.replace(file)
 
@@ -77,8 +80,9 @@ def open_fresh(path: Path) -> BinaryIO:
     return path.open("xb")
 
 
-def open_source(path: Path) -> BinaryIO:
-    """OSError for what is no file: a pipe would wait for a writer for ever, a device never end."""
+def open_file(path: Path, buffering: int = -1) -> BinaryIO:
+    """Open a regular file for reading. Raises OSError for anything else: a pipe would wait for a writer forever, and a
+    device would never end."""
 
     def opener(name: str, flags: int) -> int:
         descriptor = os.open(name, flags | os.O_NONBLOCK)
@@ -89,28 +93,24 @@ def open_source(path: Path) -> BinaryIO:
             raise
         return descriptor
 
-    return open(path, "rb", opener=opener)
+    return open(path, "rb", buffering, opener=opener)
+
+
+def read_file(path: Path, limit: int | None = None) -> bytes:
+    """Read a regular file. Raises OSError as `open_file` does, and for a file of more than `limit` bytes."""
+    with open_file(path) as file:
+        if limit is not None:
+            check_size(file.fileno(), str(path), limit)
+        return file.read()
 
 
 def check_file(descriptor: int, name: str) -> None:
-    """OSError if what was opened is no file."""
+    """Raise OSError unless the descriptor is a regular file."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         raise OSError(errno.EINVAL, "not a file", name)
 
 
-def read_source(path: Path) -> bytes:
-    with open_source(path) as file:
-        return file.read()
-
-
-def read_small(path: Path) -> bytes:
-    """OSError for more than `LARGEST` bytes."""
-    with open_source(path) as file:
-        check_size(file.fileno(), str(path), LARGEST)
-        return file.read()
-
-
-def check_size(descriptor: int, name: str, most: int) -> None:
-    """OSError for more bytes than that: a file with a hole in it may say that it has a thousand gigabytes."""
-    if os.fstat(descriptor).st_size > most:
-        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
+def check_size(descriptor: int, name: str, limit: int) -> None:
+    """Raise OSError for a file of more than `limit` bytes. A sparse file may claim to have a thousand gigabytes."""
+    if os.fstat(descriptor).st_size > limit:
+        raise OSError(errno.EFBIG, f"larger than {limit >> 20:,} MB", name)

@@ -21,6 +21,7 @@ from typing import Any
 
 from fcreview.importers.common.jsonl import read_whole
 from fcreview.model.address import ITEM, RESPONSE, part_of
+from fcreview.model.function_schema import declared_parameters
 from fcreview.model.item import Accept, Call, Fields
 from fcreview.model.metric import Scored
 from fcreview.model.review import OWN
@@ -213,13 +214,11 @@ def wrong_call(name: Any, arguments: Any, functions: list[Json]) -> str | None:
     document = next((each for each in functions if each.get("name") == name), None)
     if document is None:
         return f"no function {name} is offered" if functions else None
-    schema: Json = next(
-        (document[key] for key in ("parameters", "arguments") if isinstance(document.get(key), dict)), {}
-    )
-    properties, required = schema.get("properties"), schema.get("required")
-    if isinstance(properties, dict) and (unknown := [each for each in arguments if each not in properties]):
+    declared = declared_parameters(document, ("parameters", "arguments"))
+    properties = declared.properties
+    if properties is not None and (unknown := [each for each in arguments if each not in properties]):
         return f"{name} has no parameter {unknown[0]}"
-    if isinstance(required, list) and (lacking := [each for each in required if each not in arguments]):
+    if lacking := [each for each in declared.required or () if each not in arguments]:
         return f"{name} requires the parameter {lacking[0]}"
     return None
 

@@ -45,6 +45,7 @@ from fcreview.importers.hammerbench.judge import JUDGE, SAME_NAMES, snapshot
 from fcreview.importers.hammerbench.read import Companions, companions
 from fcreview.importers.hammerbench.snapshot import should_decline
 from fcreview.model.address import ITEM
+from fcreview.model.function_schema import parameters_schema
 from fcreview.model.item import Item, Run
 from fcreview.model.metric import Scored
 from fcreview.model.review import CORRECT
@@ -103,8 +104,7 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
 
 def _open(document: Json) -> Json:
     """Every slot is said to be required, which does not mean that it may be filled yet."""
-    schema = document.get("parameters")
-    return {key: value for key, value in schema.items() if key != "required"} if isinstance(schema, dict) else {}
+    return {key: value for key, value in parameters_schema(document).items() if key != "required"}
 
 
 def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:

@@ -24,6 +24,7 @@ from typing import Any
 
 from fcreview.importers.bfcl.decoders.base import Calls, Undecodable, WrongFormat, check_bounds
 from fcreview.importers.common.python_syntax import compute, dotted
+from fcreview.model.function_schema import declared_parameters
 
 RESERVED = frozenset(keyword.kwlist) | {"__debug__"}
 CONSTANTS: dict[str, Any] = {"True": True, "False": False, "None": None}
@@ -295,7 +296,5 @@ def parse_call_text(text: str, functions: Sequence[dict[str, Any]] = ()) -> tupl
 def _parameter_names(name: str, functions: Sequence[dict[str, Any]]) -> list[str]:
     for document in functions:
         if document.get("name") == name:
-            parameters = document.get("parameters")
-            properties = parameters.get("properties") if isinstance(parameters, dict) else None
-            return list(properties) if isinstance(properties, dict) else []
+            return list(declared_parameters(document).properties or ())
     return []

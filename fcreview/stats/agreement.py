@@ -18,9 +18,9 @@ from fcreview.model.address import ITEM
 from fcreview.model.decision import Dispute
 from fcreview.model.item import Item, Verdict
 from fcreview.model.metric import Unit
-from fcreview.model.review import CORRECT, UNSURE, Fault, ItemKey, Opinion
+from fcreview.model.review import CORRECT, Fault, ItemKey, Opinion
 from fcreview.model.sanitize import visible
-from fcreview.model.verdict import DISPUTED, PASSING, SCALES, SCORING, agreed
+from fcreview.model.verdict import DISPUTED, PASSING, SCALES, SCORING, agreed, decides
 from fcreview.model.wording import number, word
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def labels(ratings: Iterable[Rating]) -> list[Rating]:
     """Those that say something, and again with the fault where that makes a difference: two who let a prediction pass
     do not agree if one of them calls the golden answer wrong. Criterion `correct+fault`, value `pass:golden`.
     """
-    sure = [rating for rating in ratings if rating.value != UNSURE]
+    sure = [rating for rating in ratings if decides(rating.value)]
     blamed = {each.criterion for each in sure if _passes(each) and each.fault}
     return sure + [
         replace(each, criterion=f"{each.criterion}+fault", value=_with_fault(each))
@@ -176,7 +176,7 @@ def level_of(values: Iterable[Any]) -> Level:
 def categories(criterion: str, values: Sequence[Any]) -> list[Category]:
     """Those of the criterion's scale, used or not, and others that were used; numbers in their order."""
     words = SCALES[criterion].words if criterion in SCALES else {}
-    scale = [value for value in words.values() if value != UNSURE]
+    scale = [value for value in words.values() if decides(value)]
     both = [*scale, *values]
     if level_of(both) == "ordinal":
         both.sort()

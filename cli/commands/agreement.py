@@ -44,7 +44,7 @@ from fcreview.stats.self_agreement import Repeated, self_agreement
 
 if TYPE_CHECKING:
     from fcreview.model.metric import Unit
-    from fcreview.stats.agreement_summary import AgreementFigure
+    from fcreview.stats.agreement import AgreementFigure
 
 
 HEADS = ["annotator", "criterion", "targets", "same", "[95 %]", "Cohen's kappa", "[95 %]"]

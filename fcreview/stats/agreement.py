@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from fcreview.model.address import ITEM
 from fcreview.model.decision import Dispute
@@ -22,10 +22,6 @@ from fcreview.model.review import CORRECT, Fault, ItemKey, Opinion
 from fcreview.model.sanitize import visible
 from fcreview.model.verdict import DISPUTED, PASSING, SCALES, SCORING, agreed, decides
 from fcreview.model.wording import number, word
-
-if TYPE_CHECKING:
-    from fcreview.stats.agreement_summary import AgreementFigure, Metric
-
 
 ONLY_FAULT = "all let it pass; who is wrong is open"
 
@@ -114,6 +110,36 @@ class RatingGroup:
     """None but by category."""
     criterion: str
     ratings: Sequence[Rating]
+
+
+Metric = Literal["percent", "fleiss", "alpha", "ac1", "cohen"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementFigure:
+    """One coefficient of one group. As JSON one object with these fields."""
+
+    scope: Scope
+    benchmark: str | None
+    """None overall."""
+    category: str | None
+    """None but by category."""
+    criterion: str
+    level: Level
+    """How two labels are compared."""
+    metric: Metric
+    annotators: tuple[str, ...]
+    """Whose labels: two for a pair, else all of the group."""
+    value: float | None
+    """1 is perfect agreement, 0 what chance would give (but `percent`: a share, 0 to 1); None: not defined."""
+    low: float | None
+    high: float | None
+    """Of the 95 % bootstrap interval."""
+    n_units: int
+    """Units with two labels or more, of a pair with both theirs; for `fleiss` those with the same number of labels."""
+    n_labels: int
+    """Labels on these units."""
+    given: Given
 
 
 def apart(ratings: Iterable[Rating]) -> dict[Given, list[Rating]]:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.base import Importer, Plugin
 from fcreview.importers.common.discovery import NO_TEXT, as_text, gather, is_text
-from fcreview.importers.common.records import UNFORESEEN
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import Figure, RunItems, Scored, by_category, tag_counts
 from fcreview.run_plan import Found, GoldenFixed, NoPlace, Rewritten, RunPlan
@@ -209,7 +209,7 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
     importer = _figuring(run)
     try:
         found = importer.figures(rows, run)
-    except UNFORESEEN as error:  # values of another form than the benchmark's: pass rates can always be told
+    except MALFORMED_DATA as error:  # values of another form than the benchmark's: pass rates can always be told
         found = by_category(rows)
         found[0].note = f"its own figures cannot be made: the data is not of the expected form ({error})"[:200]
     return [*found, *tag_counts(rows, run.tags)]
@@ -234,7 +234,7 @@ def combined(parts: Sequence[RunItems]) -> list[Figure]:
     importer = IMPORTERS.get(parts[0].run.benchmark) if parts else None
     try:
         return importer.combined(parts) if importer is not None else []
-    except UNFORESEEN:  # the figures of each run say why
+    except MALFORMED_DATA:  # the figures of each run say why
         return []
 
 
@@ -265,7 +265,7 @@ def regraded(run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | N
         if draft is not None and _of(run).passes(run, item, draft, record) != item.rule:
             return None
         return _of(run).passes(run, item, fix, record)
-    except UNFORESEEN:
+    except MALFORMED_DATA:
         return None
 
 

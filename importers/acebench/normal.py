@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from fcreview.importers.acebench.checker import PHRASES, RULES, Outcome, check, check_special
-from fcreview.importers.acebench.decode import CallTuple, Undecodable, decode, readable
-from fcreview.importers.common.records import asked_last
+from fcreview.importers.acebench.decode import CallTuple, decode, readable
+from fcreview.importers.common.records import Undecodable, asked_last
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import blame, first_difference
 from fcreview.model.function_schema import declared_parameters

@@ -16,14 +16,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.acebench.checker import check, check_special
-from fcreview.importers.acebench.decode import Undecodable, decode
+from fcreview.importers.acebench.decode import decode
 from fcreview.importers.acebench.discovery import recognise
 from fcreview.importers.acebench.golden_records import FIELD, problem, regolden
 from fcreview.importers.acebench.leaderboard import MULTIPLE, PROCESS, by_dialogue, process_of, share_of
 from fcreview.importers.acebench.read import Source, source_of
 from fcreview.importers.common.jsonl import Record, read_whole, records
-from fcreview.importers.common.records import UNFORESEEN, documents
+from fcreview.importers.common.records import Undecodable, documents
 from fcreview.importers.common.writeback import (
     WORDS,
     Edits,
@@ -96,7 +97,7 @@ def counted_and_listed(source: Source, row: Scored, results: dict[str, Json]) ->
     functions = documents((source.questions.get(row.id) or {}).get("function"))
     try:
         return check(decode(results.get(row.id, {}).get("result")), golden, functions).valid
-    except (Undecodable, *UNFORESEEN):
+    except (Undecodable, *MALFORMED_DATA):
         return False
 
 

@@ -118,7 +118,7 @@ def _kind(node: ast.expr) -> str:
     return f"the name {node.id}" if isinstance(node, ast.Name) else type(node).__name__
 
 
-def deeper_than(text: str, limit: int) -> bool:
+def brackets_deeper_than(text: str, limit: int) -> bool:
     """Whether brackets are nested more than `limit` deep: such text is not given to a parser."""
     if text.count("(") + text.count("[") + text.count("{") <= limit:
         return False

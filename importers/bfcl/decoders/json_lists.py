@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, How, Undecodable, WrongFormat, load_json, well_formed
+from fcreview.importers.bfcl.decoders.base import Calls, How, WrongFormat, load_json, well_formed
 from fcreview.importers.bfcl.decoders.code import text_of
 from fcreview.importers.bfcl.decoders.python_calls import expression
 from fcreview.importers.common.python_syntax import compute
+from fcreview.importers.common.records import Undecodable
 
 
 def call_in(found: Any, key: str = "arguments") -> tuple[Any, Any]:

@@ -22,8 +22,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, Undecodable, WrongFormat, check_bounds
+from fcreview.importers.bfcl.decoders.base import Calls, WrongFormat, check_bounds
 from fcreview.importers.common.python_syntax import compute, dotted
+from fcreview.importers.common.records import Undecodable
 from fcreview.model.function_schema import declared_parameters
 
 RESERVED = frozenset(keyword.kwlist) | {"__debug__"}

@@ -54,7 +54,7 @@ def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
-def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
     """The files in `possible_answer/` with these golden answers."""
     for category in dict.fromkeys(where for where, _ in fixes):
         wanted = {item: ((where, item), fix) for (where, item), fix in fixes.items() if where == category}

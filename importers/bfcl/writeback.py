@@ -187,7 +187,7 @@ def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
-def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
     """The answer files (of the executable categories the question files) with these golden answers."""
     categories: Categories = plan.private
     for category, parts in categories.items():
@@ -287,7 +287,7 @@ def _spread(header: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def draft(run: Run, item: Item) -> Json | None:
+def golden_template(run: Run, item: Item) -> Json | None:
     """The golden answer as a fix of it; None where the store does not have it in full."""
     if item.category.startswith(("memory", "web_search")):
         return {FIELD: item.extra.accepted_answers} if item.extra.accepted_answers else None
@@ -304,7 +304,7 @@ def draft(run: Run, item: Item) -> Json | None:
     return {FIELD: [{call.name: values} for call, values in zip(item.golden, given, strict=True)]}
 
 
-def passes(run: Run, item: Item, fix: Json, record: Any) -> bool | None:
+def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:
     """The rule verdict with that golden answer; None where it is not recomputed."""
     if not isinstance(record, dict):
         return None

@@ -77,7 +77,7 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
     return None
 
 
-def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
     """The dataset's files with these golden calls; of a sample in several files, each."""
     wanted = {item: ((where, item), fix) for (where, item), fix in fixes.items()}
     missing = set(wanted)
@@ -288,7 +288,7 @@ def _unjudged() -> Json:
     return {name: {"score": NO_REPLY, "reason": "not judged"} for name in SCORES.values()}
 
 
-def draft(run: Run, item: Item) -> Json | None:  # noqa: ARG001
+def golden_template(run: Run, item: Item) -> Json | None:  # noqa: ARG001
     """The golden calls of every step as a fix of them; None without any."""
     if not readable(item.golden):
         return None
@@ -301,5 +301,5 @@ def draft(run: Run, item: Item) -> Json | None:  # noqa: ARG001
     }
 
 
-def passes(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
+def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
     return None

@@ -145,7 +145,7 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
     return f"{plain} is no list of accepted values" if plain is not None else None
 
 
-def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
     """The files in `possible_answer/` with these golden answers."""
     for category in dict.fromkeys(where for where, _ in fixes):
         wanted = {item: ((where, item), fix) for (where, item), fix in fixes.items() if where == category}
@@ -269,7 +269,7 @@ def _entry(plan: RunPlan, sources: Sources, row: Scored, result: Any) -> dict[st
     return found
 
 
-def draft(run: Run, item: Item) -> Json | None:  # noqa: ARG001
+def golden_template(run: Run, item: Item) -> Json | None:  # noqa: ARG001
     """The golden call or labels as a fix of them; None without any."""
     if item.category != CALLS:
         return {FIELD: item.extra.golden_labels} if item.extra.golden_labels else None
@@ -291,7 +291,7 @@ def _only(accept: Accept) -> Any:
     return accept.any_of[0] if accept.any_of else None
 
 
-def passes(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
+def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
     """The rule verdict with that golden answer; None where there is nothing to compare it with."""
     golden = fix.get(FIELD)
     if item.category != CALLS:

@@ -1,7 +1,7 @@
 """What a benchmark's importer is: it says which files are its own, groups them into runs, and reads a run's items.
 
-Adding a benchmark is one folder beside this file, with the modules `discovery`, `read` and `leaderboard`, and one line in
-`registry.py`.
+Adding a benchmark is one folder beside this file, with the modules `discovery`, `read` and `leaderboard`, and one
+line in `registry.py`.
 """
 
 from __future__ import annotations

@@ -216,12 +216,12 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
 
 
 def aggregates_rows(run: Run) -> bool:
-    """Whether the run's figures may be computed from rows that stand for several items; see `Importer.aggregates_rows`."""
+    """Whether the run's figures may use rows that stand for several items; see `Importer.aggregates_rows`."""
     return _figuring(run).aggregates_rows
 
 
 def needs_part_verdicts(run: Run) -> bool:
-    """Whether such rows leave out items with verdicts on parts or on other criteria; see `Importer.needs_part_verdicts`."""
+    """Whether figures also use verdicts on parts and on other criteria; see `Importer.needs_part_verdicts`."""
     return _figuring(run).needs_part_verdicts
 
 

@@ -78,15 +78,19 @@ def _text(value: Any, depth: int) -> str:
         return _joined("[", [_text(one, depth + 1) for one in value], "]")
     if isinstance(value, tuple):
         return _joined("(", [_text(one, depth + 1) for one in value], ",)" if len(value) == 1 else ")")
+    if isinstance(value, (Accept, Fields)):
+        return _golden_text(value, depth)
+    return _other(value, depth)
+
+
+def _golden_text(value: Accept | Fields, depth: int) -> str:
     if isinstance(value, Accept):
         return " or ".join([_text(one, depth) for one in value.any_of]) or "(left out)"
-    if isinstance(value, Fields):
-        fields = [
-            f"{_key(name)}{'?' if accept.optional else ''}: {_text(accept, depth + 1)}"
-            for name, accept in value.fields.items()
-        ]
-        return _joined("{", fields, "}")
-    return _other(value, depth)
+    fields = [
+        f"{_key(name)}{'?' if accept.optional else ''}: {_text(accept, depth + 1)}"
+        for name, accept in value.fields.items()
+    ]
+    return _joined("{", fields, "}")
 
 
 def _joined(opening: str, parts: list[str], closing: str) -> str:
@@ -144,10 +148,9 @@ def _safe(value: Any, depth: int) -> Any:
         return TOO_DEEP
     if isinstance(value, dict):
         return _safe_object(value, depth)
-    if isinstance(value, (list, tuple)):
-        return [_safe(one, depth + 1) for one in value]
-    if isinstance(value, (set, frozenset)):
-        return [_safe(one, depth + 1) for one in sorted(value, key=to_json_text)]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        parts = sorted(value, key=to_json_text) if isinstance(value, (set, frozenset)) else value
+        return [_safe(one, depth + 1) for one in parts]
     if isinstance(value, Accept):
         return _safe({"any_of": value.any_of, "optional": bool(value.optional)}, depth)
     if isinstance(value, Fields):

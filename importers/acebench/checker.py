@@ -218,9 +218,13 @@ def check_call(name: str, given: dict[Any, Any], golden: dict[str, Any], schema:
         return Outcome(False, "wrong_param", f"{name}: the golden call has no arguments", name)
     if schema["name"] != name:
         return Outcome(False, "wrong_function_name", f"{name} instead of {schema['name']}", name)
-    for required in declared.required or ():
-        if required not in given:
-            return Outcome(False, "lack_args", f"{required} is required and missing", name, required)
+    missing = next((required for required in declared.required or () if required not in given), None)
+    if missing is not None:
+        return Outcome(False, "lack_args", f"{missing} is required and missing", name, missing)
+    return _check_arguments(name, given, golden, properties)
+
+
+def _check_arguments(name: str, given: dict[Any, Any], golden: dict[str, Any], properties: dict[str, Any]) -> Outcome:
     for argument, value in given.items():
         if argument not in properties or argument not in golden:
             return Outcome(False, "addition_args", f"{argument} is not in the schema or not golden", name, argument)

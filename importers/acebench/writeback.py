@@ -47,7 +47,7 @@ from fcreview.model.item import Item, Run
 from fcreview.model.metric import Scored
 from fcreview.run_plan import NoPlace, Rewritten, RunPlan
 
-__all__ = ["draft", "passes", "problem", "rewrite_golden", "rewrite", "summaries"]
+__all__ = ["golden_template", "problem", "recheck", "rewrite", "rewrite_golden", "summaries"]
 
 
 def results_of(source: Source) -> dict[str, Json]:

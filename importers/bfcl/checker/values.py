@@ -114,14 +114,11 @@ def check_value(parameter: GoldenArgument, value: Any, v1: bool) -> Finding | No
             language = "java" if parameter.language == "java" else "js"
             return f"type_error:{language}", f"{shown(value)} was not delivered as source text"
         value = parameter.convert(value)
+    try:
+        value = _as_declared(parameter, value)
+    except OverflowError:
+        return "value_error:others", "a number too big for a float"
     kind = type(value)
-    if parameter.to_list and kind is tuple:
-        value, kind = list(value), list
-    elif parameter.to_float and kind is int:
-        try:
-            value, kind = float(value), float
-        except OverflowError:
-            return "value_error:others", "a number too big for a float"
     variable = parameter.variable
     if kind is not parameter.expected:
         if parameter.golden_type is None or kind is not parameter.golden_type:
@@ -136,6 +133,13 @@ def check_value(parameter: GoldenArgument, value: Any, v1: bool) -> Finding | No
     if value in parameter.accepted:
         return None
     return "value_error:others", _not_among(parameter, value)
+
+
+def _as_declared(parameter: GoldenArgument, value: Any) -> Any:
+    """A tuple as a list and an integer as a float where the declared type asks for that."""
+    if parameter.to_list and type(value) is tuple:
+        return list(value)
+    return float(value) if parameter.to_float and type(value) is int else value
 
 
 def _elements_fit(parameter: GoldenArgument, values: list[Any]) -> bool:

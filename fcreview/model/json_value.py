@@ -40,6 +40,10 @@ def deeper_than(value: Any, levels: int) -> bool:
     return bool(layer)
 
 
+def is_text_list(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
 def _parts(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value
 

@@ -160,15 +160,52 @@ def styled(record: Any, before: Any, line: bytes) -> str:
     return json.dumps(record, **style)
 
 
+FixesByRecord = Mapping[str, tuple[tuple[str, str], Json]]
+"""Record name -> ((category, item), fix)."""
+
+
+def by_record(fixes: Fixes, category: str | None = None) -> FixesByRecord:
+    """Fixes, all or of one category, of a benchmark whose records have the items' ids."""
+    return {item: ((where, item), fix) for (where, item), fix in fixes.items() if category in (None, where)}
+
+
+def with_answers(
+    fixes: Fixes, answer_file: Callable[[str], Path | None]
+) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+    """Golden answers in files of their own, one a category, with these fixes."""
+    for category in dict.fromkeys(where for where, _ in fixes):
+        wanted, path = by_record(fixes, category), answer_file(category)
+        if path is None:
+            yield NoPlace(f"golden answers of {category}, whose dataset was not found", len(wanted))
+        else:
+            yield from with_golden(path, wanted)
+
+
+def _stated_id(place: int, record: Json) -> str:  # noqa: ARG001
+    return str(record.get("id"))
+
+
+def fields_replaced(record: Json, fix: Json) -> tuple[Any, Any, Json]:
+    """Of records with fields of their own for golden answers: `{"ground_truth": ...}`."""
+    old, new = {name: record.get(name) for name in fix}, record | fix
+    if len(fix) == 1:
+        (name,) = fix
+        return old[name], fix[name], new
+    return old, fix, new
+
+
 def with_golden(
     path: Path,
-    wanted: Mapping[str, tuple[tuple[str, str], Json]],
-    name: Callable[[int, Json], str],
-    replaced: Callable[[Json, Json], tuple[Any, Any, Json]],
+    wanted: FixesByRecord,
+    name: Callable[[int, Json], str] = _stated_id,
+    replaced: Callable[[Json, Json], tuple[Any, Any, Json]] = fields_replaced,
 ) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
-    """A JSON Lines file with golden answers. `wanted` has (item, fix) by the record's name, `name` gives that from
-    place and record, `replaced` (old golden answer, new one, new record) from record and fix. Records that are not
-    there are told."""
+    """A JSON Lines file with other golden answers, and how many records it lacks.
+
+    Args:
+        name: record name from place and record.
+        replaced: old golden answer, new one and new record, from record and fix.
+    """
     raw = read_whole(path)
     lines = raw.split(b"\n")
     edits, fixed = Edits(), list[GoldenFixed]()
@@ -186,15 +223,6 @@ def with_golden(
     yield from fixed
     if missing:
         yield NoPlace(f"golden answers that {path.name} does not have", len(missing))
-
-
-def fields_replaced(record: Json, fix: Json) -> tuple[Any, Any, Json]:
-    """Of records with fields of their own for golden answers: `{"ground_truth": ...}`."""
-    old, new = {name: record.get(name) for name in fix}, record | fix
-    if len(fix) == 1:
-        (name,) = fix
-        return old[name], fix[name], new
-    return old, fix, new
 
 
 def only_fields(fix: Json, *names: str) -> str | None:

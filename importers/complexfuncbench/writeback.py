@@ -33,6 +33,7 @@ from fcreview.importers.common.writeback import (
     Fixes,
     Json,
     Key,
+    by_record,
     edited,
     first_values,
     numbered,
@@ -79,10 +80,10 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
 
 def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
     """The dataset's files with these golden calls; of a sample in several files, each."""
-    wanted = {item: ((where, item), fix) for (where, item), fix in fixes.items()}
+    wanted = by_record(fixes)
     missing = set(wanted)
     for path in plan.data:
-        for each in with_golden(path, wanted, lambda _, record: str(record.get("id")), _replaced):
+        for each in with_golden(path, wanted, replaced=_replaced):
             if isinstance(each, NoPlace):
                 continue
             if isinstance(each, GoldenFixed):

@@ -26,14 +26,13 @@ from fcreview.importers.common.writeback import (
     Key,
     counted,
     edited,
-    fields_replaced,
     first_line,
     in_order,
     numbered,
     only_fields,
     own,
     readable,
-    with_golden,
+    with_answers,
     without_place,
     wrong_call,
 )
@@ -147,14 +146,10 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
 
 def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
     """The files in `possible_answer/` with these golden answers."""
-    for category in dict.fromkeys(where for where, _ in fixes):
-        wanted = {item: ((where, item), fix) for (where, item), fix in fixes.items() if where == category}
-        answers = [each for each in plan.data if each.parent.name == "possible_answer"]
-        path = next((each for each in answers if QUESTIONS[each.name] == category), None)
-        if path is None:
-            yield NoPlace(f"golden answers of {category}, whose dataset was not found", len(wanted))
-        else:
-            yield from with_golden(path, wanted, lambda _, record: str(record.get("id")), fields_replaced)
+    answers = [each for each in plan.data if each.parent.name == "possible_answer"]
+    return with_answers(
+        fixes, lambda category: next((each for each in answers if QUESTIONS[each.name] == category), None)
+    )
 
 
 HELD = {

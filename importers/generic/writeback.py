@@ -24,8 +24,8 @@ from fcreview.importers.common.writeback import (
     Fixes,
     Json,
     accepted,
+    by_record,
     edited,
-    fields_replaced,
     numbered,
     only_fields,
     readable,
@@ -62,8 +62,7 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
 
 
 def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
-    wanted = {item: ((where, item), fix) for (where, item), fix in fixes.items()}
-    yield from with_golden(plan.results[0], wanted, lambda _, record: str(record.get("id")), fields_replaced)
+    return with_golden(plan.results[0], by_record(fixes))
 
 
 def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:

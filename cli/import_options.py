@@ -136,11 +136,11 @@ def mends(importer: str) -> bool:
     """Whether runs of this importer can be read with corrected golden answers."""
     from fcreview.importers.registry import IMPORTERS
 
-    return importer in IMPORTERS and IMPORTERS[importer].mends
+    return importer in IMPORTERS and IMPORTERS[importer].applies_errata
 
 
 def equates(importer: str) -> bool:
     """Whether they can be read with equivalence rules."""
     from fcreview.importers.registry import IMPORTERS
 
-    return importer in IMPORTERS and IMPORTERS[importer].equates
+    return importer in IMPORTERS and IMPORTERS[importer].applies_equivalences

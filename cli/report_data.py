@@ -110,14 +110,16 @@ def parts_of(
 ) -> Iterator[Part]:
     """The runs with their items, in order; of those whose figures count, and that no errata are applied to, with items
     that are alike as one."""
-    from fcreview.importers.registry import beside, counts
+    from fcreview.importers.registry import aggregates_rows, needs_part_verdicts
 
     progress = Progress("counting", lambda count: count_of(count, "item"), quiet=quiet)
     total, done = sum(row.n_items for row in runs), 0
     benchmarks = {row.info.benchmark for row in runs}
     mended = {each for each in benchmarks if of_importer(errata, each)}
-    alike = {row.run for row in runs if counts(row.info) and row.info.benchmark not in mended}
-    counted = told.counted([row.run for row in runs if row.run in alike], {row.run for row in runs if beside(row.info)})
+    alike = {row.run for row in runs if aggregates_rows(row.info) and row.info.benchmark not in mended}
+    counted = told.counted(
+        [row.run for row in runs if row.run in alike], {row.run for row in runs if needs_part_verdicts(row.info)}
+    )
     try:
         for row in runs:
             progress(row.info.model, done, total)

@@ -41,7 +41,9 @@ def lend(place: Place) -> Benchmarks:
             raise CommandError(f"the files of {run.kind}, {run.model} are no longer at {run.path}")
         return found
 
-    return Benchmarks(plan, registry.rewrite, registry.summaries, registry.golden_problem, registry.regolden, note)
+    return Benchmarks(
+        plan, registry.rewrite, registry.summaries, registry.golden_problem, registry.rewrite_golden, note
+    )
 
 
 def lend_golden() -> Golden:
@@ -49,9 +51,9 @@ def lend_golden() -> Golden:
     from fcreview.tui.review.golden_editor import Golden
 
     def draft(run: Run, item: Item) -> dict[str, Any] | None:
-        from fcreview.importers.registry import golden_draft
+        from fcreview.importers.registry import golden_template
 
-        return golden_draft(run, item)
+        return golden_template(run, item)
 
     def problem(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
         from fcreview.importers.registry import golden_problem

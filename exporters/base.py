@@ -61,7 +61,9 @@ class Benchmarks:
     """Files with figures that another program makes of the scores."""
     golden_problem: Callable[[Run, Item, dict[str, Any]], str | None]
     """What is wrong with a golden answer that people give for an item."""
-    regolden: Callable[[RunPlan, dict[tuple[str, str], dict[str, Any]]], Iterator[Rewritten | GoldenFixed | NoPlace]]
+    rewrite_golden: Callable[
+        [RunPlan, dict[tuple[str, str], dict[str, Any]]], Iterator[Rewritten | GoldenFixed | NoPlace]
+    ]
     """(category, id) -> fix."""
     tell: Callable[[str], None]
     """Takes what could not be written, and what is to be known of what was: a line each."""

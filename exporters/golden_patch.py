@@ -179,7 +179,7 @@ def settled(source: Source) -> Settled:
     """Of all items of the source. Tells what is left out."""
     found = Settled()
     for group in _groups(source):
-        fixed = _regolden(source, group, found.files)
+        fixed = _rewrite_golden(source, group, found.files)
         found.fixes += [_told(source, group, each) for each in fixed.values()]
     return found
 
@@ -230,14 +230,14 @@ def _against(before: Label | None, label: Label) -> str | None:
     return f"{label['id']}: two runs say different things" if differs else None
 
 
-def _regolden(source: Source, group: _Group, files: Files) -> dict[Item, GoldenFixed]:
+def _rewrite_golden(source: Source, group: _Group, files: Files) -> dict[Item, GoldenFixed]:
     """Puts the new contents into `files`. Every run is asked with all of the group's fixes, so that files they share
     come out the same."""
     found: dict[Item, GoldenFixed] = {}
     for row, plan in zip(group.runs, group.plans, strict=True):
         own = {each["category"] for each in row.categories}
         fixes = {item: label["golden_fix"] for item, label in group.fixes.items() if item[0] in own}
-        for each in source.benchmarks.regolden(plan, fixes):
+        for each in source.benchmarks.rewrite_golden(plan, fixes):
             if isinstance(each, GoldenFixed):
                 found.setdefault(each.item, each)
             elif isinstance(each, NoPlace):

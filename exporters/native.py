@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fcreview.errors import MALFORMED_DATA
 from fcreview.exporters.base import ExportError, Source
 from fcreview.model.wording import count_of
 from fcreview.run_plan import NoPlace, Rewritten, RunPlan
@@ -21,8 +22,6 @@ from fcreview.safe_files import open_file, read_file
 ORIGINAL = ".orig"
 UP = 1
 """Folders above a run that its dataset may lie in to be copied with it."""
-UNFORESEEN = (TypeError, ValueError, LookupError, AttributeError, RecursionError, ArithmeticError)
-"""What records that no program should write do to who rewrites them."""
 _CHUNK = 1 << 20
 KEPT = 2
 """Names of folders above a run that benchmarks take the model, the language and the like from."""
@@ -67,7 +66,7 @@ def _written(source: Source, run: int, plan: RunPlan) -> _Written:
                 found.unsaid.append(each)
             elif each.content != read_file(each.path):
                 found.changed.append(each)
-    except UNFORESEEN as error:
+    except MALFORMED_DATA as error:
         why = f"{type(error).__name__}: {str(error)[:200]}"
         raise ExportError(f"the files of {plan.run.model} are not of the expected form: {why}") from error
     return found

@@ -5,6 +5,11 @@ from __future__ import annotations
 FINE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 """Exit codes of the program."""
 
+MALFORMED_DATA = (
+    TypeError, ValueError, LookupError, AttributeError, RecursionError, ArithmeticError, MemoryError
+)  # fmt: skip
+"""What data in an unexpected form may raise in code that expects the benchmark's form."""
+
 
 class FcreviewError(Exception):
     """The message is for people, one line, and says what to do where something can be done."""

@@ -1,7 +1,7 @@
 """What a benchmark's importer is: it says which files are its own, groups them into runs, and reads a run's items.
 
-Adding a benchmark is one folder beside this file, with the modules `find`, `read` and `figures`, and one line in
-`registry.py`.
+Adding a benchmark is one folder beside this file, with the modules `discovery`, `read` and `leaderboard`, and one
+line in `registry.py`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Importer(Protocol):
     """Raised when the same files would now give other items, so that runs are read again."""
     combines: bool
     """Whether it publishes figures over several runs of one model."""
-    counts: bool
+    aggregates_rows: bool
     """Whether its figures look at nothing of an item but its category, setting, verdicts, error type, tokens and
     seconds, in no order, and count a row as `Scored.times` items: then equal ones are given as one."""
-    beside: bool
+    needs_part_verdicts: bool
     """Whether those look at verdicts on parts or on other criteria, too: what has such is then given as it is."""
-    mends: bool
+    applies_errata: bool
     """Whether `read` heeds the golden answers of `RunPlan.errata`."""
-    equates: bool
+    applies_equivalences: bool
     """Whether it heeds their equivalence rules, too."""
     tags: tuple[str, ...]
     """What reviewers are offered to tag an item with: the words of the benchmark's own error taxonomy."""
@@ -83,18 +83,18 @@ class Importer(Protocol):
         function documents; None if nothing is. WriteError as above."""
         ...
 
-    def draft(self, run: Run, item: Item) -> dict[str, Any] | None:
+    def golden_template(self, run: Run, item: Item) -> dict[str, Any] | None:
         """The golden answer that an item has, as people would give it: what a correction starts from. None if the item
         does not hold it in full. WriteError as above."""
         ...
 
-    def passes(self, run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
+    def recheck(self, run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
         """The rule verdict with another golden answer, one without a `golden_problem`; `record` is the item's own of
         the result file, None if it has none. None where the benchmark's verdict is not recomputed. WriteError as
         above."""
         ...
 
-    def regolden(
+    def rewrite_golden(
         self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
     ) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
         """The files with golden answers that change by these, `(category, id)` -> fix; which golden answers they are;
@@ -117,10 +117,10 @@ class Plugin:
     version: int = 1
     combines: bool = False
     """Its `leaderboard` has `combined` as well."""
-    counts: bool = False
-    beside: bool = False
-    mends: bool = False
-    equates: bool = False
+    aggregates_rows: bool = False
+    needs_part_verdicts: bool = False
+    applies_errata: bool = False
+    applies_equivalences: bool = False
     tags: tuple[str, ...] = ()
 
     def find(self, files: Sequence[Path], data: Sequence[Path]) -> Found:
@@ -144,16 +144,16 @@ class Plugin:
     def golden_problem(self, run: Run, item: Item, fix: dict[str, Any]) -> str | None:
         return cast("str | None", self._written_back("problem")(run, item, fix))
 
-    def draft(self, run: Run, item: Item) -> dict[str, Any] | None:
-        return cast("dict[str, Any] | None", self._written_back("draft")(run, item))
+    def golden_template(self, run: Run, item: Item) -> dict[str, Any] | None:
+        return cast("dict[str, Any] | None", self._written_back("golden_template")(run, item))
 
-    def passes(self, run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
-        return cast("bool | None", self._written_back("passes")(run, item, fix, record))
+    def recheck(self, run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
+        return cast("bool | None", self._written_back("recheck")(run, item, fix, record))
 
-    def regolden(
+    def rewrite_golden(
         self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
     ) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
-        return cast("Iterator[Rewritten | GoldenFixed | NoPlace]", self._written_back("regolden")(plan, fixes))
+        return cast("Iterator[Rewritten | GoldenFixed | NoPlace]", self._written_back("rewrite_golden")(plan, fixes))
 
     def _written_back(self, function: str) -> Callable[..., Any]:
         missing = f"importers/{self.name}/writeback.py"

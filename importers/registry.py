@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.base import Importer, Plugin
 from fcreview.importers.common.discovery import NO_TEXT, as_text, gather, is_text
-from fcreview.importers.common.records import UNFORESEEN
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import Figure, RunItems, Scored, by_category, tag_counts
 from fcreview.run_plan import Found, GoldenFixed, NoPlace, Rewritten, RunPlan
@@ -53,9 +53,9 @@ PLUGINS = (
         "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
         version=5,
-        counts=True,
-        mends=True,
-        equates=True,
+        aggregates_rows=True,
+        applies_errata=True,
+        applies_equivalences=True,
         tags=TAGS["bfcl"],
     ),
     Plugin(
@@ -64,7 +64,7 @@ PLUGINS = (
         "data_CATEGORY_result.json below result_en or result_zh",
         version=3,
         combines=True,
-        mends=True,
+        applies_errata=True,
         tags=TAGS["acebench"],
     ),
     Plugin(
@@ -93,8 +93,8 @@ PLUGINS = (
         "Generic",
         "JSON Lines of {id, messages, ...} or OpenAI-style chat logs",
         version=2,
-        counts=True,
-        beside=True,
+        aggregates_rows=True,
+        needs_part_verdicts=True,
     ),
 )
 """Adding a benchmark is one line here and the folder of that name."""
@@ -209,20 +209,20 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
     importer = _figuring(run)
     try:
         found = importer.figures(rows, run)
-    except UNFORESEEN as error:  # values of another form than the benchmark's: pass rates can always be told
+    except MALFORMED_DATA as error:  # values of another form than the benchmark's: pass rates can always be told
         found = by_category(rows)
         found[0].note = f"its own figures cannot be made: the data is not of the expected form ({error})"[:200]
     return [*found, *tag_counts(rows, run.tags)]
 
 
-def counts(run: Run) -> bool:
-    """Whether the run's figures may be computed from rows that stand for several items; see `Importer.counts`."""
-    return _figuring(run).counts
+def aggregates_rows(run: Run) -> bool:
+    """Whether the run's figures may use rows that stand for several items; see `Importer.aggregates_rows`."""
+    return _figuring(run).aggregates_rows
 
 
-def beside(run: Run) -> bool:
-    """Whether such rows leave out items with verdicts on parts or on other criteria; see `Importer.beside`."""
-    return _figuring(run).beside
+def needs_part_verdicts(run: Run) -> bool:
+    """Whether figures also use verdicts on parts and on other criteria; see `Importer.needs_part_verdicts`."""
+    return _figuring(run).needs_part_verdicts
 
 
 def _figuring(run: Run) -> Importer:
@@ -234,7 +234,7 @@ def combined(parts: Sequence[RunItems]) -> list[Figure]:
     importer = IMPORTERS.get(parts[0].run.benchmark) if parts else None
     try:
         return importer.combined(parts) if importer is not None else []
-    except UNFORESEEN:  # the figures of each run say why
+    except MALFORMED_DATA:  # the figures of each run say why
         return []
 
 
@@ -252,20 +252,20 @@ def golden_problem(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
     return _of(run).golden_problem(run, item, fix)
 
 
-def golden_draft(run: Run, item: Item) -> dict[str, Any] | None:
-    """See `Importer.draft`."""
-    return _of(run).draft(run, item)
+def golden_template(run: Run, item: Item) -> dict[str, Any] | None:
+    """See `Importer.golden_template`."""
+    return _of(run).golden_template(run, item)
 
 
 def regraded(run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
     """The rule verdict with another golden answer. None where it is not recomputed, or not so that the golden answer
     that stands would give the verdict that stands: what the store holds is then not all that the verdict rests on."""
-    draft = golden_draft(run, item)
+    template = golden_template(run, item)
     try:
-        if draft is not None and _of(run).passes(run, item, draft, record) != item.rule:
+        if template is not None and _of(run).recheck(run, item, template, record) != item.rule:
             return None
-        return _of(run).passes(run, item, fix, record)
-    except UNFORESEEN:
+        return _of(run).recheck(run, item, fix, record)
+    except MALFORMED_DATA:
         return None
 
 
@@ -273,8 +273,8 @@ def _of(run: Run) -> Importer:
     return IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"]
 
 
-def regolden(
+def rewrite_golden(
     plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
 ) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
-    """See `Importer.regolden`."""
-    return IMPORTERS[plan.importer].regolden(plan, fixes)
+    """See `Importer.rewrite_golden`."""
+    return IMPORTERS[plan.importer].rewrite_golden(plan, fixes)

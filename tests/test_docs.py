@@ -13,7 +13,7 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 def named(page: Path) -> list[str]:
-    """`fcreview/matching/`, `tests/test_layering.py`; not `importers/NAME/`, which stands for any, nor the example of one."""
+    """Files and folders in backticks; not placeholders such as `importers/NAME/`, nor the example of a benchmark."""
     return [
         name for name in OURS.findall(page.read_text("utf-8")) if not re.search(r"[A-Z]{2}|toybench|config\.toml", name)
     ]

@@ -1,4 +1,4 @@
-"""The tables of `keytable` as Textual's bindings, and what is in force on a screen: key lines, hints, the help."""
+"""Textual bindings made from the tables in `actions`, and the keys that are active on a screen."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def bindings(*tables: Sequence[Action]) -> list[BindingType]:
+    """Return the actions of these tables as Textual bindings with their default keys."""
     return [
         Binding(action.keys, action.does, action.says, show=action.shown, id=action.id, priority=action.priority)
         for table in tables
@@ -25,88 +26,97 @@ def bindings(*tables: Sequence[Action]) -> list[BindingType]:
     ]
 
 
-def _active(screen: Screen[Any]) -> list[Binding]:
-    """What is bound and allowed here, innermost first. A screen's `idle_keys` are actions that would only say why they
-    do nothing."""
+def _active_bindings(screen: Screen[Any]) -> list[Binding]:
+    """Return the enabled bindings, the focused widget's first.
+
+    Actions in the screen's `idle_keys` are omitted: they would only explain why there is nothing to do.
+    """
     idle: frozenset[str] = getattr(screen, "idle_keys", frozenset())
-    every = [each.binding for each in screen.active_bindings.values() if each.enabled]
-    return [binding for binding in every if binding.key != NO_KEY and binding.id not in idle]
+    enabled = [active.binding for active in screen.active_bindings.values() if active.enabled]
+    return [binding for binding in enabled if binding.key != NO_KEY and binding.id not in idle]
 
 
 def key_hints(screen: Screen[Any]) -> list[tuple[str, str]]:
-    """(key, what it does) of the screen's shown bindings that are in force, the first key of each. In the order of the
-    tables, keys of the whole app last."""
+    """Return (first key, label) of each active action for the key line.
+
+    The hints are in the order of the action tables. Actions of the app come last.
+    """
     hints: dict[str, tuple[str, str]] = {}
-    for binding in _active(screen):
+    for binding in _active_bindings(screen):
         if binding.show and binding.description:
             hints.setdefault(binding.id or binding.action, (key_name(binding.key), binding.description))
-    places = {name: (name.startswith("app."), at) for at, name in enumerate(ACTIONS)}
-    return [hints[name] for name in sorted(hints, key=lambda name: places.get(name, (True, 0)))]
+    ranks = {name: (name.startswith("app."), rank) for rank, name in enumerate(ACTIONS)}
+    return [hints[name] for name in sorted(hints, key=lambda name: ranks.get(name, (True, 0)))]
 
 
 @dataclass(frozen=True, slots=True)
 class Doable:
-    """An action that is in force on a screen: what its key would do there."""
+    """An action that is active on a screen."""
 
     id: str
     key: str
     says: str
     action: str
     node: DOMNode
-    """Whose action it is."""
+    """Widget, screen or app that runs the action."""
 
     @property
     def shared(self) -> bool:
-        """With many screens."""
+        """Whether many screens have the action."""
         return self.id.partition(".")[0] in COMMON
 
     def do(self) -> None:
-        """As the key would, behind keys that were pressed before."""
+        """Run the action as its key would, after the keys that were pressed before."""
         self.node.call_later(self.node.app.run_action, self.action, self.node)
 
 
 def doable(screen: Screen[Any]) -> list[Doable]:
-    """Every action in force, once, by its first key, in the order of the tables."""
-    nodes = {(each.binding.id, each.binding.key): each.node for each in screen.active_bindings.values()}
-    found: dict[str, Doable] = {}
-    for binding in _active(screen):
-        if binding.id in ACTIONS:
+    """Return every active action once, with its first key, in the order of the action tables."""
+    nodes = {(active.binding.id, active.binding.key): active.node for active in screen.active_bindings.values()}
+    actions: dict[str, Doable] = {}
+    for binding in _active_bindings(screen):
+        if binding.id in ACTIONS and binding.id not in actions:
             node = nodes[binding.id, binding.key]
-            made = Doable(binding.id, key_name(binding.key), binding.description, binding.action, node)
-            found.setdefault(binding.id, made)
-    return [found[name] for name in ACTIONS if name in found]
+            key = key_name(binding.key)
+            actions[binding.id] = Doable(binding.id, key, binding.description, binding.action, node)
+    return [actions[name] for name in ACTIONS if name in actions]
 
 
 def key_names(app: App[Any]) -> Mapping[str, str]:
-    """The first key in force of each action, by its id; see `keymap.first_keys`."""
+    """Return the first active key of each action by action id. See `keymap.first_keys`."""
     return first_keys(frozenset(app._keymap.items()))
 
 
 def keys_of(app: App[Any], table: Sequence[Action]) -> set[str]:
-    """All keys in force of these actions, as Textual names them."""
+    """Return all keys of these actions in Textual's notation, configured keys included."""
     return {key for action in table for key in split(app._keymap.get(action.id, action.keys))}
 
 
 def no_key(app: App[Any], key: str) -> str:
-    """Why a key does nothing where the queue's and an item's are not in force: whose it is. `key`: as Textual names
-    it."""
-    named, help_key = key_name(key), key_names(app).get("app.help", "")
-    lists = f"; {help_key} lists those here" if help_key else ""
-    for table, place in ((QUEUE, "the queue"), (ITEM, "an item")):
+    """Return the message for a key (in Textual's notation) that does nothing here.
+
+    If the key works in the queue or on an item, the message says so.
+    """
+    name, help_key = key_name(key), key_names(app).get("app.help", "")
+    help_hint = f"; press {help_key} for help" if help_key else ""
+    for table, place in ((QUEUE, "in the queue"), (ITEM, "on an item")):
         for action in table:
             if key in keys_of(app, [action]):
-                return f"{named} ({action.says}) is a key of {place}{lists}"
-    return f"{named} is no key here{lists}"
+                return f"{name} ({action.says}) works {place}, not here{help_hint}"
+    return f"{name} is not available here{help_hint}"
 
 
 def key_table(screen: Screen[Any]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """For the help: (room, [(keys, what they do)]) of every binding in force, rooms by the first part of the ids."""
+    """Return (group, [(keys, help text)]) of the active actions for the help screen.
+
+    A group is the first part of the action ids. Groups that many screens share come last.
+    """
     keys: dict[str, list[str]] = {}
-    for binding in _active(screen):
+    for binding in _active_bindings(screen):
         keys.setdefault(binding.id or "", []).append(key_name(binding.key))
-    rooms: dict[str, list[tuple[str, str]]] = {}
+    groups: dict[str, list[tuple[str, str]]] = {}
     for action in ACTIONS.values():
         if action.id in keys:
-            room = rooms.setdefault(action.id.partition(".")[0], [])
-            room.append((" ".join(sorted(keys[action.id], key=len)), action.helps or action.says))
-    return sorted(rooms.items(), key=lambda entry: COMMON.index(entry[0]) if entry[0] in COMMON else -1)
+            rows = groups.setdefault(action.id.partition(".")[0], [])
+            rows.append((" ".join(sorted(keys[action.id], key=len)), action.helps or action.says))
+    return sorted(groups.items(), key=lambda entry: COMMON.index(entry[0]) if entry[0] in COMMON else -1)

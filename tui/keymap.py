@@ -1,4 +1,4 @@
-"""Other keys for actions, as a configuration file gives them, and how keys are written for people. Without Textual."""
+"""Key assignments from a configuration file, and keys in the notation that people read. Does not import Textual."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from functools import lru_cache
 from fcreview.tui.actions import ACTIONS, TOGETHER
 
 NO_KEY = "no_key"
-"""No terminal sends it: for an action whose only key was given to another."""
-SHORT = {
+"""Key name that no terminal sends, for an action that lost its only key to another action."""
+TEXTUAL_NAMES = {
     "solidus": "slash",
     "reverse_solidus": "backslash",
     "commercial_at": "at",
@@ -20,122 +20,129 @@ SHORT = {
     "plus_sign": "plus",
     "low_line": "underscore",
 }
-NAMED = {
+"""Textual's names of characters where they differ from the Unicode names."""
+NAMED_KEYS = {
     *("enter", "escape", "space", "tab", "backspace", "delete", "insert", "up", "down", "left", "right"),
     *("home", "end", "pageup", "pagedown", *(f"f{number}" for number in range(1, 25))),
 }
 MODIFIERS = {"ctrl", "shift", "alt"}
-PRINTED = {"pagedown": "PgDn", "pageup": "PgUp", "escape": "Esc", "home": "Home", "end": "End"}
+DISPLAY_NAMES = {"pagedown": "PgDn", "pageup": "PgUp", "escape": "Esc", "home": "Home", "end": "End"}
 
 
 class KeymapError(Exception):
-    """The keys cannot be used; the text says why in one line."""
+    """Raised when the configured keys cannot be used. The text gives the reason in one line."""
 
 
-def _named(char: str) -> str:
+def _textual_name(char: str) -> str:
     name = unicodedata.name(char).lower().replace("-", "_").replace(" ", "_")
-    return SHORT.get(name, name)
+    return TEXTUAL_NAMES.get(name, name)
 
 
-PUNCTUATION = {_named(char): char for char in string.punctuation}
-"""`question_mark` -> `?`: the names Textual has for them."""
+PUNCTUATION = {_textual_name(char): char for char in string.punctuation}
+"""Punctuation characters by Textual's names for them: `question_mark` -> `?`."""
 
 
 def keymap(wanted: Mapping[str, str]) -> dict[str, str]:
-    """`{action id: "key,key"}` from the configuration file's `[keys]`.
+    """Validate the `[keys]` section of a configuration file and return `{action id: "key,key"}`.
 
-    An id may be given without its room where that is clear (`pass` for `item.pass`). Raises KeymapError for an id that
-    does not exist or is in several rooms, for keys that are empty or no keys, and for one key given to two actions
-    that are in force at the same time.
+    An id may omit its group if the rest is unique: `pass` for `item.pass`.
+
+    Raises:
+        KeymapError: An id is unknown or ambiguous, a key is empty or invalid, or two actions that are active at the
+            same time have the same key.
     """
-    made: dict[str, str] = {}
+    keys_by_action: dict[str, str] = {}
     for name, keys in wanted.items():
-        action = _action(name)
-        if action in made:
-            raise KeymapError(f"[keys] {name}: {action} is given twice")
+        action = _resolve_action_id(name)
+        if action in keys_by_action:
+            raise KeymapError(f"[keys] {name}: {action} is set twice")
         if not all(part.strip() for part in keys.split(",")):
-            raise KeymapError(f'[keys] {name}: must be keys such as "p" or "p,y"')
-        wrong = next((key for key in split(keys) if not _is_key(key)), None)
-        if wrong is not None:
-            raise KeymapError(f'[keys] {name}: "{wrong}" is no key: a character, or one of {", ".join(sorted(NAMED))}')
-        made[action] = keys
-    _check_once(made)
-    return made
+            raise KeymapError(f'[keys] {name}: expected keys such as "p" or "p,y"')
+        invalid = next((key for key in split(keys) if not _is_key(key)), None)
+        if invalid is not None:
+            names = ", ".join(sorted(NAMED_KEYS))
+            raise KeymapError(f'[keys] {name}: "{invalid}" is not a key. Use a character or one of {names}')
+        keys_by_action[action] = keys
+    _check_conflicts(keys_by_action)
+    return keys_by_action
 
 
 def in_force(given: Mapping[str, str]) -> dict[str, str]:
-    """What `keymap` gave, and what is left to actions that had one of these keys by default."""
-    made = {name: ",".join(split(keys)) for name, keys in given.items()}
-    for table in TOGETHER:
-        taken = {key for action in table if action.id in given for key in split(given[action.id])}
-        for action in table:
-            keys = split(made.get(action.id, action.keys))
-            if action.id not in given and taken & set(keys):
-                made[action.id] = ",".join(key for key in keys if key not in taken) or NO_KEY
-    return made
+    """Return the keys that differ from the defaults: the configured ones, and those of actions that lost a default key.
+
+    `given` is the result of `keymap`.
+    """
+    keys_by_action = {name: ",".join(split(keys)) for name, keys in given.items()}
+    for scope in TOGETHER:
+        configured = {key for action in scope if action.id in given for key in split(given[action.id])}
+        for action in scope:
+            keys = split(keys_by_action.get(action.id, action.keys))
+            if action.id not in given and configured & set(keys):
+                keys_by_action[action.id] = ",".join(key for key in keys if key not in configured) or NO_KEY
+    return keys_by_action
 
 
 def split(keys: str) -> list[str]:
-    """Each as Textual names it: `slash` for `/`."""
-    return [_textual(key.strip()) for key in keys.split(",")]
+    """Split `"p,/"` into key names in Textual's notation, such as `slash` for `/`."""
+    stripped = [key.strip() for key in keys.split(",")]
+    return [_textual_name(key) if len(key) == 1 and not key.isalnum() else key for key in stripped]
 
 
 def key_name(key: str) -> str:
-    """A key as a person writes it: `?`, `PgDn`, `^q`. Upper-case letters stay upper-case."""
+    """Return a key as people write it, `?`, `PgDn` or `^q`. Upper-case letters keep their case."""
     *modifiers, last = key.split("+")
     last = last[6:].upper() if last.startswith("upper_") else last
-    name = PUNCTUATION.get(last) or PRINTED.get(last, last)
+    name = PUNCTUATION.get(last) or DISPLAY_NAMES.get(last, last)
     return "".join("^" if part == "ctrl" else f"{part}+" for part in modifiers) + name
 
 
 @lru_cache(maxsize=4)
 def first_keys(given: frozenset[tuple[str, str]] = frozenset()) -> Mapping[str, str]:
-    """The first key of each action, by its id, as people write it: for sentences that name one. `given`: what
-    `in_force` said. Actions without a key are left out."""
-    keys = {action.id: action.keys for action in ACTIONS.values()} | dict(given)
-    first = {name: split(each)[0] for name, each in keys.items()}
+    """Return the first key of each action by action id, as people write it, for messages that mention a key.
+
+    `given` holds the items of the mapping that `in_force` returned. Actions without a key are omitted.
+    """
+    keys_by_action = {action.id: action.keys for action in ACTIONS.values()} | dict(given)
+    first = {name: split(keys)[0] for name, keys in keys_by_action.items()}
     return {name: key_name(key) for name, key in first.items() if key != NO_KEY}
-
-
-def _textual(key: str) -> str:
-    return _named(key) if len(key) == 1 and not key.isalnum() else key
 
 
 def _is_key(key: str) -> bool:
     *modifiers, last = key.split("+")
-    known = (len(last) == 1 and last.isprintable()) or last in PUNCTUATION or last in NAMED
-    return known and set(modifiers) <= MODIFIERS
+    valid = (len(last) == 1 and last.isprintable()) or last in PUNCTUATION or last in NAMED_KEYS
+    return valid and set(modifiers) <= MODIFIERS
 
 
-def _action(name: str) -> str:
-    """The id that is meant by it, with or without its room."""
-    found = [known for known in ACTIONS if name in (known, known.partition(".")[2])]
-    if not found:
-        raise KeymapError(f"[keys] {name}: there is no such key binding: {_known(name)}")
-    if len(found) > 1:
-        raise KeymapError(f"[keys] {name}: one of {', '.join(found)}")
-    return found[0]
+def _resolve_action_id(name: str) -> str:
+    """Return the full id of an action that is named with or without its group."""
+    matches = [action for action in ACTIONS if name in (action, action.partition(".")[2])]
+    if not matches:
+        raise KeymapError(f"[keys] {name}: unknown action. {_suggest_actions(name)}")
+    if len(matches) > 1:
+        raise KeymapError(f"[keys] {name}: ambiguous. Use one of {', '.join(matches)}")
+    return matches[0]
 
 
-def _known(name: str) -> str:
-    """What there is instead: something spelled alike, the actions of its room, or the rooms."""
-    if alike := get_close_matches(name, ACTIONS, n=3, cutoff=0.8):
-        return f"did you mean {' or '.join(alike)}?"
-    rooms: dict[str, list[str]] = {}
+def _suggest_actions(name: str) -> str:
+    """Return a hint for an unknown id: ids with a similar spelling, the actions of its group, or an id of each group."""
+    if similar := get_close_matches(name, ACTIONS, n=3, cutoff=0.8):
+        return f"Did you mean {' or '.join(similar)}?"
+    groups: dict[str, list[str]] = {}
     for action in ACTIONS:
-        room, _, own = action.partition(".")
-        rooms.setdefault(room, []).append(own)
-    room = name.partition(".")[0]
-    if room in rooms:
-        return f"of {room} there are {', '.join(rooms[room])}"
-    return f"there are {', '.join(f'{each}.{rooms[each][0]}' for each in rooms)} and others, see ? help"
+        group, _, short_name = action.partition(".")
+        groups.setdefault(group, []).append(short_name)
+    group = name.partition(".")[0]
+    if group in groups:
+        return f"Actions of {group}: {', '.join(groups[group])}"
+    examples = ", ".join(f"{group}.{names[0]}" for group, names in groups.items())
+    return f"Examples: {examples}. Press ? in fcreview for all actions"
 
 
-def _check_once(given: Mapping[str, str]) -> None:
-    for table in TOGETHER:
-        holders: dict[str, str] = {}
-        for action in table:
+def _check_conflicts(given: Mapping[str, str]) -> None:
+    for scope in TOGETHER:
+        owners: dict[str, str] = {}
+        for action in scope:
             for key in dict.fromkeys(split(given[action.id])) if action.id in given else ():
-                if key in holders:
-                    raise KeymapError(f'[keys] "{key_name(key)}" is given to {holders[key]} and to {action.id}')
-                holders[key] = action.id
+                if key in owners:
+                    raise KeymapError(f'[keys] "{key_name(key)}" is assigned to both {owners[key]} and {action.id}')
+                owners[key] = action.id

@@ -24,7 +24,7 @@ from fcreview.cli.options import (
 )
 from fcreview.cli.output import aligned, cells, emit, emit_json, text_of
 from fcreview.cli.workspace import Place, opened
-from fcreview.model.review import UNSURE
+from fcreview.model.verdict import decides
 from fcreview.model.wording import count_of, number
 from fcreview.stats.agreement import (
     GIVEN,
@@ -44,7 +44,7 @@ from fcreview.stats.self_agreement import Repeated, self_agreement
 
 if TYPE_CHECKING:
     from fcreview.model.metric import Unit
-    from fcreview.stats.agreement_summary import AgreementFigure
+    from fcreview.stats.agreement import AgreementFigure
 
 
 HEADS = ["annotator", "criterion", "targets", "same", "[95 %]", "Cohen's kappa", "[95 %]"]
@@ -163,7 +163,7 @@ def show_json(ratings: Sequence[Rating], scopes: Sequence[Scope], given: Given) 
 
 def show(ratings: Sequence[Rating], scopes: Sequence[Scope], given: Given, *, whole: bool) -> None:
     """The tables as text. Unless `whole`, one that would only repeat the overall figures is left out."""
-    unsure = sum(rating.value == UNSURE for rating in ratings)
+    unsure = sum(not decides(rating.value) for rating in ratings)
     names = sorted({rating.annotator for rating in ratings})
     said = [
         f"{count_of(len(names), 'annotator')} ({text_of(', '.join(names))})",

@@ -39,7 +39,7 @@ from fcreview.stats.calibration import (
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import Opened
-    from fcreview.stats.calibration_summary import Calibration, Cell, WrongKind
+    from fcreview.stats.calibration import Calibration, Cell, WrongKind
 
 
 def calibrate(

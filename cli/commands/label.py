@@ -18,9 +18,9 @@ from fcreview.cli.output import emit, emit_json, note
 from fcreview.cli.workspace import Place, opened, read_named
 from fcreview.model.address import FORMS, ITEM, is_address
 from fcreview.model.decision import SETTLING
-from fcreview.model.review import CORRECT, FAULTS, OWN, UNSURE, Act, Fault, Said
+from fcreview.model.review import CORRECT, FAULTS, OWN, Act, Fault, Said
 from fcreview.model.sanitize import visible
-from fcreview.model.verdict import ASKED, Scale, scale_of
+from fcreview.model.verdict import ABSTENTIONS, ASKED, Scale, scale_of
 from fcreview.model.wording import word
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def label(
         raise UsageError("--undo takes back your last review: it goes with no item and no verdict")
     if not undo and (item is None or not given):
         raise UsageError("name an ITEM and at least one of --verdict, --fault, --tag, --reason and --golden-fix")
-    if adjudicate and (verdict == UNSURE or (verdict is None and fault is None)):
+    if adjudicate and (verdict in ABSTENTIONS or (verdict is None and fault is None)):
         raise UsageError(f"--adjudicate settles something: {SETTLING}")
     who = _fault(fault)
     with opened(Place([path], data, workspace, annotator=annotator, errata=errata)) as session:

@@ -28,9 +28,8 @@ from fcreview.stats.calibration import METRICS, NONE, NOTES, WORST, by_metric, c
 
 if TYPE_CHECKING:
     from fcreview.golden_audit.score import Suspect
-    from fcreview.stats.agreement_summary import AgreementFigure
-    from fcreview.stats.calibration import Scope
-    from fcreview.stats.calibration_summary import Calibration, Metric, WrongKind
+    from fcreview.stats.agreement import AgreementFigure
+    from fcreview.stats.calibration import Calibration, Metric, Scope, WrongKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fcreview.corrections.erratum import ErrataError
-from fcreview.golden_audit.facts import MISSING, Parameter
 from fcreview.matching import diff as exact
+from fcreview.model.function_schema import MISSING, Parameter
 
 MEANS = {
     "number-equal": "numbers are equal whatever their type: 5.0 for 5",

@@ -18,10 +18,7 @@ from typing import Any
 from fcreview.golden_audit.case import Alternative, Case, CaseKey, Reason
 from fcreview.golden_audit.evidence import Evidence, Wanted
 from fcreview.golden_audit.facts import (
-    MISSING,
-    Parameter,
     Place,
-    document_of,
     is_initials,
     is_power,
     plain,
@@ -29,6 +26,7 @@ from fcreview.golden_audit.facts import (
     short_for,
 )
 from fcreview.matching.first_difference import NOTHING
+from fcreview.model.function_schema import MISSING, Parameter, schema_of
 from fcreview.model.item import Accept, Call, Fields
 from fcreview.model.json_value import brief, steps, to_json_text
 from fcreview.model.wording import count_of
@@ -136,7 +134,7 @@ def _functions(seen: Evidence) -> Iterable[Reason]:
     if not any(document.stated for document in seen.documents):
         return
     for call in seen.case.golden:
-        document = document_of(call.name, seen.documents)
+        document = schema_of(call.name, seen.documents)
         if document is None:
             yield Reason("contract", 1.0, f"golden calls {call.name}, of which there is no document")
         elif document.stated and call.arguments is not None:
@@ -212,7 +210,7 @@ def fault_of(value: Any, parameter: Parameter) -> str | None:
 
 
 def kind_of(value: Any) -> str:
-    """In the words of `documents.KINDS`."""
+    """In the words of `JSON_TYPES`."""
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, (dict, Fields)):

@@ -8,16 +8,13 @@ from typing import Any
 
 from fcreview.golden_audit.case import Alternative, Answer, Case, Witness
 from fcreview.golden_audit.facts import (
-    Document,
-    Parameter,
     Place,
     Voices,
     by_alike,
-    document_of,
     places,
-    read_document,
     voices,
 )
+from fcreview.model.function_schema import FunctionSchema, Parameter, read_function_schema, schema_of
 from fcreview.model.item import Accept, Call
 
 
@@ -36,7 +33,7 @@ class Wanted:
     call: Call
     name: str
     accept: Accept
-    document: Document
+    document: FunctionSchema
     parameter: Parameter | None
 
     @property
@@ -52,7 +49,7 @@ class Evidence:
     case: Case
     voices: Voices
     witnesses: Mapping[int, Witness]
-    documents: Sequence[Document]
+    documents: Sequence[FunctionSchema]
     differences: Sequence[tuple[Answer, list[Place]]]
     """Of the failing answers that can be read and have something to compare; not what passes in another answer."""
     shared: Sequence[Shared]
@@ -62,7 +59,7 @@ class Evidence:
     """Every golden argument whose function has a document that says which parameters there are."""
 
     def parameter(self, function: str, argument: str) -> Parameter | None:
-        document = document_of(function, self.documents)
+        document = schema_of(function, self.documents)
         return document.parameters.get(argument) if document else None
 
     def demanded(self, call: Call, argument: str) -> bool:
@@ -76,7 +73,9 @@ class Evidence:
         return Alternative(words, self.voices.names(given), self.voices.families_of(given), tuple(given))
 
 
-def evidence(case: Case, witnesses: Mapping[int, Witness], read: Callable[[dict[str, Any]], Document]) -> Evidence:
+def evidence(
+    case: Case, witnesses: Mapping[int, Witness], read: Callable[[dict[str, Any]], FunctionSchema]
+) -> Evidence:
     """`read` gives the document of a raw one, each once."""
     heard = voices(case, witnesses)
     passing = frozenset(place.alike for answer in case.answers if answer.passed for place in places(case, answer))
@@ -93,10 +92,10 @@ def evidence(case: Case, witnesses: Mapping[int, Witness], read: Callable[[dict[
     return Evidence(case, heard, witnesses, documents, differences, shared, passing, arguments)
 
 
-def _wanted(golden: Sequence[Call], documents: Sequence[Document]) -> list[Wanted]:
+def _wanted(golden: Sequence[Call], documents: Sequence[FunctionSchema]) -> list[Wanted]:
     found = []
     for call in golden:
-        document = document_of(call.name, documents)
+        document = schema_of(call.name, documents)
         if document is None or not document.stated:
             continue
         for name, accept in (call.arguments or {}).items():
@@ -104,13 +103,13 @@ def _wanted(golden: Sequence[Call], documents: Sequence[Document]) -> list[Wante
     return found
 
 
-def reader() -> Callable[[dict[str, Any]], Document]:
+def reader() -> Callable[[dict[str, Any]], FunctionSchema]:
     """Reads function documents; the same object once."""
-    known: dict[int, tuple[dict[str, Any], Document]] = {}
+    known: dict[int, tuple[dict[str, Any], FunctionSchema]] = {}
 
-    def read(raw: dict[str, Any]) -> Document:
+    def read(raw: dict[str, Any]) -> FunctionSchema:
         if id(raw) not in known:
-            known[id(raw)] = (raw, read_document(raw))
+            known[id(raw)] = (raw, read_function_schema(raw))
         return known[id(raw)][1]
 
     return read

@@ -8,7 +8,8 @@ from typing import Any
 
 from fcreview.golden_audit.case import Reason
 from fcreview.golden_audit.evidence import Evidence, Wanted
-from fcreview.golden_audit.facts import MISSING, number
+from fcreview.golden_audit.facts import number
+from fcreview.model.function_schema import MISSING
 from fcreview.model.item import Accept, Fields
 from fcreview.model.json_value import brief, to_json_text
 

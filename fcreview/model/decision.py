@@ -34,6 +34,7 @@ from fcreview.model.verdict import (
     agreed,
     alike,
     contradicts,
+    decides,
     majority,
     unreviewed,
     whole,
@@ -96,7 +97,7 @@ def _roll_up(own: Held, parts: Sequence[Opinion], build: Build) -> None:
 
 
 def _complete(verdicts: dict[str, Any], annotator: str, value: Any) -> None:
-    if value is not None and verdicts.get(annotator) in (None, UNSURE):
+    if value is not None and not decides(verdicts.get(annotator)):
         verdicts[annotator] = value
 
 
@@ -117,7 +118,7 @@ def _ruling(said: Iterable[Opinion]) -> Any:
 
 
 def ruler(said: Iterable[Opinion]) -> Opinion | None:
-    rulings = [o for o in said if o.adjudicated and not o.stale and o.verdict not in (None, UNSURE)]
+    rulings = [o for o in said if o.adjudicated and not o.stale and decides(o.verdict)]
     return max(rulings, key=lambda o: o.time) if rulings else None
 
 
@@ -149,7 +150,7 @@ class Dispute:
 
 def settles(said: Said) -> bool:
     """Whether the act can settle something: it has a verdict that is not "unsure", or says who is wrong."""
-    return said.verdict != UNSURE and (said.verdict is not None or said.fault is not None)
+    return decides(said.verdict) or (said.verdict is None and said.fault is not None)
 
 
 def disputes(key: ItemKey, opinions: Sequence[Opinion], build: Build) -> list[Dispute]:
@@ -199,7 +200,7 @@ def _differ(said: Sequence[Opinion], there: Held, criterion: str) -> bool:
 def _answer(annotator: str, said: Iterable[Opinion], target: str, criterion: str, verdict: Any) -> Opinion:
     """Their opinion; one that follows from parts has no fault."""
     own = next((o for o in said if o.annotator == annotator and not o.adjudicated), None)
-    if own is not None and own.verdict not in (None, UNSURE):
+    if own is not None and decides(own.verdict):
         return own
     given = own or Opinion(annotator=annotator, target=target, criterion=criterion)
     return Opinion(
@@ -350,7 +351,7 @@ def _alone(opinion: Opinion, you: str | None) -> Decision:
     return Decision(
         *OWN,
         human=verdict,
-        decided_by=None if verdict is None or verdict == UNSURE else "unanimous",
+        decided_by="unanimous" if decides(verdict) else None,
         you=verdict if opinion.annotator == you else None,
         fault=opinion.fault,
         golden_fix=opinion.golden_fix,
@@ -398,7 +399,7 @@ def _settle(question: Question, said: Sequence[Opinion], there: Held, you: str |
         decision.human, decision.decided_by = ruling, "adjudication"
     elif most is not None:
         decision.human, decision.decided_by = most, "majority"
-        decision.fault = _fault(o for o in fresh if o.verdict in (None, UNSURE) or alike(o.verdict, most))
+        decision.fault = _fault(o for o in fresh if not decides(o.verdict) or alike(o.verdict, most))
     elif together is None:
         decision.human = UNSURE if verdicts else None
     else:

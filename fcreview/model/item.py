@@ -15,7 +15,7 @@ Steps as people count them: 1, 2, 3 in each turn, without the numbers at which n
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import groupby
 from typing import Any, Literal, TypeVar
 
@@ -65,6 +65,10 @@ class Erratum:
     """The golden answer as the dataset has it; JSON."""
     stale: str = ""
     """Why it is not applied; then the golden answer that is shown is the dataset's."""
+
+
+def _as_object(value: Any) -> dict[str, Any]:
+    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 @dataclass(slots=True)
@@ -117,36 +121,14 @@ class Extra:
         "more": {"path": ["a.b"]}}`
         """
         found: dict[str, Any] = {}
-        if self.failing_turn is not None:
-            found["failing_turn"] = self.failing_turn
-        if self.state_differences is not None:
-            found["state_differences"] = {
-                name: {"golden": one.golden, "predicted": one.predicted} for name, one in self.state_differences.items()
-            }
-        for name in ("golden_reply", "golden_labels", "held_against"):
-            if (value := getattr(self, name)) is not None:
-                found[name] = value
-        if self.accepted_answers is not None:
-            found["accepted_answers"] = self.accepted_answers
-        if self.final_answer is not None:
-            found["final_answer"] = self.final_answer
-        if (place := self.score_record) is not None:
-            found["score_record"] = {
-                "file": place.file,
-                "line": place.line,
-                "offset": place.offset,
-                "length": place.length,
-            }
-        if self.needs is not None:
-            found["needs"] = self.needs
-        if (own := self.without_errata) is not None:
-            found["without_errata"] = {"valid": own.valid, "error_type": own.error_type}
-        if self.erratum is not None:
-            found["erratum"] = asdict(self.erratum)
-        if self.redacted:
-            found["redacted"] = True
-        if self.more:
-            found["more"] = self.more
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name == "state_differences" and value is not None:
+                value = {name: _as_object(one) for name, one in value.items()}
+            elif is_dataclass(value):
+                value = _as_object(value)
+            if value is not None and value is not False and (each.name != "more" or value):
+                found[each.name] = value
         return found
 
     @classmethod

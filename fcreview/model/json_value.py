@@ -45,6 +45,10 @@ def deeper_than(value: Any, levels: int) -> bool:
     return bool(layer)
 
 
+def is_text_list(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
 def _parts(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value
 
@@ -83,15 +87,19 @@ def _text(value: Any, depth: int) -> str:
         return _joined("[", [_text(one, depth + 1) for one in value], "]")
     if isinstance(value, tuple):
         return _joined("(", [_text(one, depth + 1) for one in value], ",)" if len(value) == 1 else ")")
+    if isinstance(value, (Accept, Fields)):
+        return _golden_text(value, depth)
+    return _other(value, depth)
+
+
+def _golden_text(value: Accept | Fields, depth: int) -> str:
     if isinstance(value, Accept):
         return " or ".join([_text(one, depth) for one in value.any_of]) or "(left out)"
-    if isinstance(value, Fields):
-        fields = [
-            f"{_key(name)}{'?' if accept.optional else ''}: {_text(accept, depth + 1)}"
-            for name, accept in value.fields.items()
-        ]
-        return _joined("{", fields, "}")
-    return _other(value, depth)
+    fields = [
+        f"{_key(name)}{'?' if accept.optional else ''}: {_text(accept, depth + 1)}"
+        for name, accept in value.fields.items()
+    ]
+    return _joined("{", fields, "}")
 
 
 def _joined(opening: str, parts: list[str], closing: str) -> str:
@@ -149,10 +157,9 @@ def _safe(value: Any, depth: int) -> Any:
         return TOO_DEEP
     if isinstance(value, dict):
         return _safe_object(value, depth)
-    if isinstance(value, (list, tuple)):
-        return [_safe(one, depth + 1) for one in value]
-    if isinstance(value, (set, frozenset)):
-        return [_safe(one, depth + 1) for one in sorted(value, key=to_json_text)]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        parts = sorted(value, key=to_json_text) if isinstance(value, (set, frozenset)) else value
+        return [_safe(one, depth + 1) for one in parts]
     if isinstance(value, Accept):
         return _safe({"any_of": value.any_of, "optional": bool(value.optional)}, depth)
     if isinstance(value, Fields):

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple
 
 from fcreview.model.address import ITEM
+from fcreview.model.json_value import is_text_list
 
 Act = Literal["review", "retract", "adjudicate"]
 """`review` sets whichever fields are present, `retract` takes back the event named by `retracts`, `adjudicate` is a
@@ -36,19 +37,15 @@ Kind = Literal["text", "texts", "object", "value", "flag", "count"]
 number from 1."""
 
 
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) for text in value)
-
-
 def _finite(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
 CHECKS: dict[Kind, Callable[[Any], bool]] = {
     "text": lambda value: isinstance(value, str),
-    "texts": _texts,
+    "texts": is_text_list,
     "object": lambda value: isinstance(value, dict),
-    "value": lambda value: isinstance(value, (bool, int, str)) or _finite(value) or _texts(value),
+    "value": lambda value: isinstance(value, (bool, int, str)) or _finite(value) or is_text_list(value),
     "flag": lambda value: isinstance(value, bool),
     "count": lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
 }

@@ -21,16 +21,22 @@ from fcreview.model.item import Source
 from fcreview.model.review import CORRECT, UNSURE
 
 EQUIVALENT = "equivalent"
-PASS_FAIL: dict[str, Any] = {"pass": True, "fail": False, "unsure": UNSURE}
-YES_NO: dict[str, Any] = {"yes": True, "no": False, "unsure": UNSURE}
-_UNSURE: dict[str, Any] = {"unsure": UNSURE}
+ABSTENTIONS: dict[str, Any] = {"unsure": UNSURE}
+"""Word -> stored verdict of an annotator who answers without deciding."""
+PASS_FAIL: dict[str, Any] = {"pass": True, "fail": False, **ABSTENTIONS}
+YES_NO: dict[str, Any] = {"yes": True, "no": False, **ABSTENTIONS}
+
+
+def decides(verdict: Any) -> bool:
+    """Whether a verdict counts: not None (no verdict) and no abstention."""
+    return verdict is not None and verdict not in ABSTENTIONS.values()
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
     """What may be answered: certain words, and besides them numbers or a set of labels."""
 
-    words: Mapping[str, Any] = field(default_factory=lambda: _UNSURE)
+    words: Mapping[str, Any] = field(default_factory=lambda: ABSTENTIONS)
     numbers: tuple[float, float] | None = None
     """Least and greatest, both allowed."""
     labels: bool = False
@@ -62,7 +68,7 @@ class Scale:
 
 _SHARE = Scale(numbers=(0.0, 1.0))
 _ANY_NUMBER = Scale(numbers=(-math.inf, math.inf))
-_ZERO_TO_TWO = Scale(words={"0": 0, "1": 1, "2": 2, "unsure": UNSURE})
+_ZERO_TO_TWO = Scale(words={"0": 0, "1": 1, "2": 2, **ABSTENTIONS})
 
 DIALOG_ACTS = (
     "agent_function_calling",
@@ -148,7 +154,7 @@ def agreed(verdicts: Iterable[Any]) -> Any:
 
     An annotator who is unsure abstains. Lists of labels are compared as sets.
     """
-    held = [value for value in verdicts if value is not None and value != UNSURE]
+    held = [*filter(decides, verdicts)]
     if not held:
         return None
     return held[0] if all(alike(held[0], other) for other in held[1:]) else DISPUTED
@@ -156,7 +162,7 @@ def agreed(verdicts: Iterable[Any]) -> Any:
 
 def majority(verdicts: Iterable[Any]) -> Any:
     """What more than half of the annotators say, of those who are not unsure; None if no verdict has so many."""
-    held = [value for value in verdicts if value is not None and value != UNSURE]
+    held = [*filter(decides, verdicts)]
     return next((one for one in held if 2 * sum(alike(one, other) for other in held) > len(held)), None)
 
 

@@ -18,14 +18,14 @@ Counts, rates and verdicts in words: the same in commands and on screens. Pure.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fcreview.model.json_value import to_json_text
 from fcreview.model.metric import Unit
 from fcreview.model.review import CORRECT
-from fcreview.model.sanitize import visible, width
+from fcreview.model.sanitize import clip, visible, width
 from fcreview.model.verdict import PASS_FAIL, PASSING, SCALES, YES_NO, Scale
 
 
@@ -102,6 +102,18 @@ def filled(text: str, cells: int, *, right: bool = False) -> str:
     """Text that fits, with blanks up to its column's width; `right` for numbers."""
     blanks = " " * (cells - width(text))
     return blanks + text if right else text + blanks
+
+
+def align_row(texts: Sequence[str], sizes: Sequence[int], right: Container[int] = ()) -> list[str]:
+    """One line of a table as texts to join: each padded to its column, with the gap before all but the first.
+
+    Longer texts are clipped.
+
+    Args:
+        right: columns to align right, such as numbers.
+    """
+    cells = enumerate(zip(texts, sizes, strict=True))
+    return [" " * (GAP * (at > 0)) + filled(clip(text, size), size, right=at in right) for at, (text, size) in cells]
 
 
 _WORDS = {

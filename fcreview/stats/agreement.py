@@ -12,20 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from fcreview.model.address import ITEM
 from fcreview.model.decision import Dispute
 from fcreview.model.item import Item, Verdict
 from fcreview.model.metric import Unit
-from fcreview.model.review import CORRECT, UNSURE, Fault, ItemKey, Opinion
+from fcreview.model.review import CORRECT, Fault, ItemKey, Opinion
 from fcreview.model.sanitize import visible
-from fcreview.model.verdict import DISPUTED, PASSING, SCALES, SCORING, agreed
+from fcreview.model.verdict import DISPUTED, PASSING, SCALES, SCORING, agreed, decides
 from fcreview.model.wording import number, word
-
-if TYPE_CHECKING:
-    from fcreview.stats.agreement_summary import AgreementFigure, Metric
-
 
 ONLY_FAULT = "all let it pass; who is wrong is open"
 
@@ -116,6 +112,36 @@ class RatingGroup:
     ratings: Sequence[Rating]
 
 
+Metric = Literal["percent", "fleiss", "alpha", "ac1", "cohen"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementFigure:
+    """One coefficient of one group. As JSON one object with these fields."""
+
+    scope: Scope
+    benchmark: str | None
+    """None overall."""
+    category: str | None
+    """None but by category."""
+    criterion: str
+    level: Level
+    """How two labels are compared."""
+    metric: Metric
+    annotators: tuple[str, ...]
+    """Whose labels: two for a pair, else all of the group."""
+    value: float | None
+    """1 is perfect agreement, 0 what chance would give (but `percent`: a share, 0 to 1); None: not defined."""
+    low: float | None
+    high: float | None
+    """Of the 95 % bootstrap interval."""
+    n_units: int
+    """Units with two labels or more, of a pair with both theirs; for `fleiss` those with the same number of labels."""
+    n_labels: int
+    """Labels on these units."""
+    given: Given
+
+
 def apart(ratings: Iterable[Rating]) -> dict[Given, list[Rating]]:
     """By how they were given; only what there is, in the order of `GIVEN`."""
     found: dict[Given, list[Rating]] = {given: [] for given in GIVEN}
@@ -128,7 +154,7 @@ def labels(ratings: Iterable[Rating]) -> list[Rating]:
     """Those that say something, and again with the fault where that makes a difference: two who let a prediction pass
     do not agree if one of them calls the golden answer wrong. Criterion `correct+fault`, value `pass:golden`.
     """
-    sure = [rating for rating in ratings if rating.value != UNSURE]
+    sure = [rating for rating in ratings if decides(rating.value)]
     blamed = {each.criterion for each in sure if _passes(each) and each.fault}
     return sure + [
         replace(each, criterion=f"{each.criterion}+fault", value=_with_fault(each))
@@ -176,7 +202,7 @@ def level_of(values: Iterable[Any]) -> Level:
 def categories(criterion: str, values: Sequence[Any]) -> list[Category]:
     """Those of the criterion's scale, used or not, and others that were used; numbers in their order."""
     words = SCALES[criterion].words if criterion in SCALES else {}
-    scale = [value for value in words.values() if value != UNSURE]
+    scale = [value for value in words.values() if decides(value)]
     both = [*scale, *values]
     if level_of(both) == "ordinal":
         both.sort()

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fcreview.stats.agreement import (
+    AgreementFigure,
     Category,
     Given,
     Level,
+    Metric,
     Rating,
     RatingGroup,
     Scope,
@@ -79,36 +80,6 @@ def table_of(criterion: str, ratings: Sequence[Rating]) -> Table:
     cells[places, [column[rating.annotator] for rating in ratings]] = [code[category(value)] for value in values]
     rows, times = np.unique(cells, axis=0, return_counts=True)
     return Table(tuple(annotators), tuple(chosen), level_of(values), rows, times)
-
-
-Metric = Literal["percent", "fleiss", "alpha", "ac1", "cohen"]
-
-
-@dataclass(frozen=True, slots=True)
-class AgreementFigure:
-    """One coefficient of one group. As JSON one object with these fields."""
-
-    scope: Scope
-    benchmark: str | None
-    """None overall."""
-    category: str | None
-    """None but by category."""
-    criterion: str
-    level: Level
-    """How two labels are compared."""
-    metric: Metric
-    annotators: tuple[str, ...]
-    """Whose labels: two for a pair, else all of the group."""
-    value: float | None
-    """1 is perfect agreement, 0 what chance would give (but `percent`: a share, 0 to 1); None: not defined."""
-    low: float | None
-    high: float | None
-    """Of the 95 % bootstrap interval."""
-    n_units: int
-    """Units with two labels or more, of a pair with both theirs; for `fleiss` those with the same number of labels."""
-    n_labels: int
-    """Labels on these units."""
-    given: Given
 
 
 def agreement(ratings: Iterable[Rating], scopes: Iterable[Scope], given: Given) -> Iterator[AgreementFigure]:

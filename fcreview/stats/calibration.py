@@ -9,17 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from fcreview.model.metric import Unit
 from fcreview.model.sanitize import visible
 from fcreview.model.wording import count_of, number, word
 from fcreview.stats.agreement import category as label_of
 from fcreview.stats.agreement import level_of
-
-if TYPE_CHECKING:
-    from fcreview.stats.calibration_summary import Calibration, Metric, Rate, WrongKind
-
 
 Scope = Literal["overall", "benchmark", "category", "tier", "error", "function"]
 SCOPES: tuple[Scope, ...] = ("overall", "benchmark", "category", "tier", "error", "function")
@@ -75,6 +71,76 @@ class CaseGroup:
     def chosen(self) -> Chosen:
         random = sum(case.random for case in self.cases)
         return "random" if random == len(self.cases) else "both" if random else "by hand"
+
+
+Metric = Literal["agreement", "tpr", "tnr", "precision", "f1", "kappa"]
+Interval = Literal["wilson", "bootstrap"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """One figure. As JSON an object with these fields."""
+
+    metric: Metric
+    value: float | None
+    """None: not defined, there is nothing to divide by."""
+    low: float | None
+    high: float | None
+    interval: Interval
+    """How the 95 % interval was made."""
+    n: int
+    """Cases that the value is over."""
+
+
+WrongBy = Literal["category", "error", "function"]
+WRONG_BY: tuple[WrongBy, ...] = ("category", "error", "function")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Cases of which the source and people say these two things."""
+
+    said: Any
+    settled: Any
+    n: int
+    items: tuple[int, ...]
+    """Each once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """One source on one criterion in one group."""
+
+    scope: Scope
+    name: str | None
+    source: str
+    judge: str | None
+    criterion: str
+    binary: bool
+    chosen: Chosen
+    n: int
+    n_random: int
+    cells: tuple[Cell, ...]
+    """The confusion matrix: right ones first, what does not occur is left out."""
+    rates: tuple[Rate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WrongKind:
+    """Cases alike that a source gets wrong in the same way: those of one category, error type or function."""
+
+    source: str
+    judge: str | None
+    criterion: str
+    by: WrongBy
+    name: str
+    said: Any
+    settled: Any
+    wrong: int
+    of: int
+    """Cases of this kind on which the source said this."""
+    items: tuple[int, ...]
+    """That it gets wrong; each once."""
 
 
 def comparable(cases: Iterable[Case]) -> list[Case]:

@@ -10,34 +10,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fcreview.stats.agreement import category as label_of
 from fcreview.stats.agreement_coefficients import Array, Statistic, cohen, estimates
-from fcreview.stats.calibration import Case, CaseGroup, Chosen, Scope, case_groups
+from fcreview.stats.calibration import (
+    WRONG_BY,
+    Calibration,
+    Case,
+    CaseGroup,
+    Cell,
+    Metric,
+    Rate,
+    Scope,
+    WrongBy,
+    WrongKind,
+    case_groups,
+)
 from fcreview.stats.intervals import wilson
-
-Metric = Literal["agreement", "tpr", "tnr", "precision", "f1", "kappa"]
-Interval = Literal["wilson", "bootstrap"]
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """One figure. As JSON an object with these fields."""
-
-    metric: Metric
-    value: float | None
-    """None: not defined, there is nothing to divide by."""
-    low: float | None
-    high: float | None
-    interval: Interval
-    """How the 95 % interval was made."""
-    n: int
-    """Cases that the value is over."""
 
 
 def binary_rates(counts: Sequence[int]) -> list[Rate]:
@@ -82,57 +75,6 @@ def _resampled(times: NDArray[np.int64], statistics: dict[Metric, Statistic]) ->
         Rate(metric, each.value, each.low, each.high, "bootstrap", n)
         for metric, each in zip(statistics, found, strict=True)
     ]
-
-
-WrongBy = Literal["category", "error", "function"]
-WRONG_BY: tuple[WrongBy, ...] = ("category", "error", "function")
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """Cases of which the source and people say these two things."""
-
-    said: Any
-    settled: Any
-    n: int
-    items: tuple[int, ...]
-    """Each once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """One source on one criterion in one group."""
-
-    scope: Scope
-    name: str | None
-    source: str
-    judge: str | None
-    criterion: str
-    binary: bool
-    chosen: Chosen
-    n: int
-    n_random: int
-    cells: tuple[Cell, ...]
-    """The confusion matrix: right ones first, what does not occur is left out."""
-    rates: tuple[Rate, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class WrongKind:
-    """Cases alike that a source gets wrong in the same way: those of one category, error type or function."""
-
-    source: str
-    judge: str | None
-    criterion: str
-    by: WrongBy
-    name: str
-    said: Any
-    settled: Any
-    wrong: int
-    of: int
-    """Cases of this kind on which the source said this."""
-    items: tuple[int, ...]
-    """That it gets wrong; each once."""
 
 
 def calibration(cases: Iterable[Case], scopes: Iterable[Scope]) -> Iterator[Calibration]:

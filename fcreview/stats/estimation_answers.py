@@ -21,8 +21,8 @@ import numpy as np
 
 from fcreview.model.address import WHOLE
 from fcreview.model.metric import Figure, Key, Scored, chain_of
-from fcreview.model.review import OWN, UNSURE
-from fcreview.model.verdict import SCALES, Scale, alike, scale_of
+from fcreview.model.review import OWN
+from fcreview.model.verdict import SCALES, Scale, alike, decides, scale_of
 from fcreview.stats.population import Own, Population, Standing, population
 from fcreview.stats.posterior import SEED, Drawn, Floats, Integers, drawn
 
@@ -225,7 +225,7 @@ def _further(own: Any, scale: Scale, many: int, generator: np.random.Generator) 
 def _words(scale: Scale) -> list[Any]:
     found: list[Any] = []
     for value in scale.words.values():
-        if value != UNSURE and not any(alike(value, other) for other in found):
+        if decides(value) and not any(alike(value, other) for other in found):
             found.append(value)
     return found
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fcreview.model.review import UNSURE, ItemKey
+from fcreview.model.review import ItemKey
+from fcreview.model.verdict import decides
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def self_agreement(repeats: Iterable[Repeated]) -> Iterator[SelfAgreement]:
     """By criterion: of each annotator by name, then of all if there are several."""
     found: dict[str, dict[str, list[Repeated]]] = {}
     for each in repeats:
-        if UNSURE not in (each.first, each.second):
+        if decides(each.first) and decides(each.second):
             found.setdefault(each.criterion, {}).setdefault(each.annotator, []).append(each)
     for criterion, by_annotator in sorted(found.items()):
         for annotator, some in sorted(by_annotator.items()):

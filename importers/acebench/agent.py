@@ -24,10 +24,10 @@ from typing import Any
 import orjson
 
 from fcreview.importers.acebench.checker import RULES, check_end_state, differences, leading_share, process_accuracy
-from fcreview.importers.acebench.decode import Undecodable, readable
+from fcreview.importers.acebench.decode import readable
 from fcreview.importers.acebench.leaderboard import MILESTONES, PROCESS
 from fcreview.importers.common.jsonl import FILE_LIMIT
-from fcreview.importers.common.records import question_line
+from fcreview.importers.common.records import Undecodable, question_line
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import blame, first_difference
 from fcreview.model.item import ABSENT, Accept, Call, ImportIssue, Item, Message, Pair, StateDifference, Verdict

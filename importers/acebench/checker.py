@@ -24,6 +24,7 @@ from typing import Any
 
 from fcreview.importers.acebench.decode import CallTuple
 from fcreview.matching.diff import Rules
+from fcreview.model.function_schema import declared_parameters
 
 TYPES: dict[str, type] = {
     **dict.fromkeys(("string", "any"), str),
@@ -204,21 +205,26 @@ def _check_one(calls: list[CallTuple], golden: dict[str, Any], functions: list[d
 def check_call(name: str, given: dict[Any, Any], golden: dict[str, Any], schema: dict[str, Any] | None) -> Outcome:
     if schema is None:
         return Outcome(False, "wrong_function_name", f"no function document for {name}", name)
-    parameters = schema.get("parameters", {})
-    if not given and parameters == {}:
+    undeclared = schema.get("parameters", {}) == {}
+    if not given and undeclared:
         return PASS
-    if not given or parameters == {}:
+    if not given or undeclared:
         return Outcome(False, "wrong_param", f"{name}: arguments are missing, or none are declared", name)
-    properties = parameters.get("properties", {})
+    declared = declared_parameters(schema, strict=True)
+    properties = declared.properties or {}
     if golden == properties:
         return PASS
     if not golden:
         return Outcome(False, "wrong_param", f"{name}: the golden call has no arguments", name)
     if schema["name"] != name:
         return Outcome(False, "wrong_function_name", f"{name} instead of {schema['name']}", name)
-    for required in parameters.get("required") or []:
-        if required not in given:
-            return Outcome(False, "lack_args", f"{required} is required and missing", name, required)
+    missing = next((required for required in declared.required or () if required not in given), None)
+    if missing is not None:
+        return Outcome(False, "lack_args", f"{missing} is required and missing", name, missing)
+    return _check_arguments(name, given, golden, properties)
+
+
+def _check_arguments(name: str, given: dict[Any, Any], golden: dict[str, Any], properties: dict[str, Any]) -> Outcome:
     for argument, value in given.items():
         if argument not in properties or argument not in golden:
             return Outcome(False, "addition_args", f"{argument} is not in the schema or not golden", name, argument)

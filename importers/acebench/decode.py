@@ -10,15 +10,12 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from fcreview.importers.common.python_syntax import compute, deeper_than, dotted
+from fcreview.importers.common.python_syntax import brackets_deeper_than, compute, dotted
+from fcreview.importers.common.records import Undecodable
 
 CallTuple = tuple[str, dict[Any, Any]]
 MAX_LENGTH = 200_000
 MAX_DEPTH = 80
-
-
-class Undecodable(ValueError):
-    """The reply is not a list of calls; the text says why."""
 
 
 def squeeze(reply: str) -> str:
@@ -38,7 +35,7 @@ def decode(reply: Any, *, whole: bool = False) -> list[CallTuple]:
 
 def parse(text: str) -> ast.expr:
     """One Python expression. Raises Undecodable, also for text so long or so deep that parsing it would be a risk."""
-    if len(text) > MAX_LENGTH or deeper_than(text, MAX_DEPTH):
+    if len(text) > MAX_LENGTH or brackets_deeper_than(text, MAX_DEPTH):
         raise Undecodable("too long or too deeply nested to decode")
     try:
         return ast.parse(text, mode="eval").body

@@ -6,10 +6,11 @@ import re
 from typing import Any
 
 from fcreview.importers.acebench.checker import PHRASES, RULES, Outcome, check, check_special
-from fcreview.importers.acebench.decode import CallTuple, Undecodable, decode, readable
-from fcreview.importers.common.records import asked_last
+from fcreview.importers.acebench.decode import CallTuple, decode, readable
+from fcreview.importers.common.records import Undecodable, asked_last
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import blame, first_difference
+from fcreview.model.function_schema import declared_parameters
 from fcreview.model.item import Accept, Call, Item, Message, Verdict
 
 _START = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
@@ -112,8 +113,7 @@ def golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: 
     calls = []
     for index, (key, arguments) in enumerate(answer.items()):
         name = key if key in declared else re.sub(r"_\d+$", "", key)
-        schema = declared.get(name, {}).get("parameters") or {}
-        required = schema.get("required") or [] if isinstance(schema, dict) else []
+        required = declared_parameters(declared.get(name, {})).required or ()
         given = arguments if isinstance(arguments, dict) else {}
         optional = set(given) - set(required) if name in declared else set()
         accepts = {one: Accept([value], one in optional) for one, value in given.items()}

@@ -16,14 +16,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.acebench.checker import check, check_special
-from fcreview.importers.acebench.decode import Undecodable, decode
+from fcreview.importers.acebench.decode import decode
 from fcreview.importers.acebench.discovery import recognise
-from fcreview.importers.acebench.golden_records import FIELD, problem, regolden
+from fcreview.importers.acebench.golden_records import FIELD, problem, rewrite_golden
 from fcreview.importers.acebench.leaderboard import MULTIPLE, PROCESS, by_dialogue, process_of, share_of
 from fcreview.importers.acebench.read import Source, source_of
 from fcreview.importers.common.jsonl import Record, records
-from fcreview.importers.common.records import UNFORESEEN, documents
+from fcreview.importers.common.records import Undecodable, documents
 from fcreview.importers.common.writeback import (
     WORDS,
     Edits,
@@ -47,7 +48,7 @@ from fcreview.model.metric import Scored
 from fcreview.run_plan import NoPlace, Rewritten, RunPlan
 from fcreview.safe_files import read_file
 
-__all__ = ["draft", "passes", "problem", "regolden", "rewrite", "summaries"]
+__all__ = ["golden_template", "problem", "recheck", "rewrite", "rewrite_golden", "summaries"]
 
 
 def results_of(source: Source) -> dict[str, Json]:
@@ -97,7 +98,7 @@ def counted_and_listed(source: Source, row: Scored, results: dict[str, Json]) ->
     functions = documents((source.questions.get(row.id) or {}).get("function"))
     try:
         return check(decode(results.get(row.id, {}).get("result")), golden, functions).valid
-    except (Undecodable, *UNFORESEEN):
+    except (Undecodable, *MALFORMED_DATA):
         return False
 
 
@@ -207,7 +208,7 @@ OTHERS = "other accepted answers"
 """Where an item has them in `more`."""
 
 
-def draft(run: Run, item: Item) -> Json | None:  # noqa: ARG001
+def golden_template(run: Run, item: Item) -> Json | None:  # noqa: ARG001
     """The golden answer as a fix of it; None where the store does not have it in full: agent and special items."""
     if not item.category.startswith("normal") or not readable(item.golden):
         return None
@@ -216,7 +217,7 @@ def draft(run: Run, item: Item) -> Json | None:  # noqa: ARG001
     return {FIELD: [first, *others] if isinstance(others, list) and others else first}
 
 
-def passes(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
+def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
     """The rule verdict with that golden answer; None where it is not recomputed: agents."""
     reply, golden = record.get("result") if isinstance(record, dict) else None, fix.get(FIELD)
     if reply is None or item.category.startswith("agent_"):

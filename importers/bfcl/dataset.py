@@ -263,54 +263,72 @@ def load(source: Source, generation: str, category: str) -> Dataset:
 
 @lru_cache(maxsize=64)
 def _load(source: Source, generation: str, category: str, stamps: tuple[Any, ...]) -> Dataset:  # noqa: ARG001
-    def made(name: str, question: Record, answer: Record | None) -> Case:
-        documents = _class_documents(source.documents, question.value.get("involved_classes"), category)
-        return make_case(name, category, generation, question.value, answer.value if answer else None, documents)
+    return _Loader(source, generation, category).load()
 
-    def again(name: str, question: Record, answer: Record | None) -> Case:
-        question.value = reread(source.questions, question)
-        if answer is not None and source.answers is not None:
-            answer.value = reread(source.answers, answer)
+
+class _Loader:
+    """Reads one category's dataset; makes cases again that were let go."""
+
+    def __init__(self, source: Source, generation: str, category: str) -> None:
+        self._source, self._generation, self._category = source, generation, category
+        self._dataset = Dataset(Cases(self._reread))
+        self._uninterpretable: set[str] = set()
+
+    def load(self) -> Dataset:
+        dataset, source = self._dataset, self._source
+        answers, by_id = _answers(source.answers, dataset.issues)
+        for place, record in enumerate(_records(source.questions, dataset.issues)):
+            stated = record.value.get("id")
+            item = stated if isinstance(stated, str) else f"{self._category}_{place}"
+            given = by_id.get(item, ())
+            name, number = self._name(item)
+            answer = answers[given[min(number, len(given) - 1)]] if given else None
+            if answer is None and not by_id and place < len(answers):
+                answer = answers[place]
+            if len(dataset.cases) >= KEPT:
+                dataset.cases.add_place(name, record, answer)
+                continue
+            try:
+                dataset.cases.add(self._case(name, record, answer), record, answer)
+            except _BAD as error:
+                self._report(name, error)
+        return dataset
+
+    def _name(self, item: str) -> tuple[str, int]:
+        """Name of a record's case, and how many earlier records have its id."""
+        if item not in self._dataset.cases:
+            return item, 0
+        names = self._dataset.repeated.setdefault(item, [item])
+        name, number = name_of(item, len(names)), len(names)
+        names.append(name)
+        what = f"{item} stands in the dataset twice: the later record is called {name}"
+        self._dataset.issues.append(ImportIssue(str(self._source.questions), None, what, item=name))
+        return name, number
+
+    def _case(self, name: str, question: Record, answer: Record | None) -> Case:
+        documents = _class_documents(self._source.documents, question.value.get("involved_classes"), self._category)
+        given = answer.value if answer else None
+        return make_case(name, self._category, self._generation, question.value, given, documents)
+
+    def _reread(self, name: str, question: Record, answer: Record | None) -> Case:
+        """Raises KeyError for records that have become unreadable."""
+        question.value = reread(self._source.questions, question)
+        if answer is not None and self._source.answers is not None:
+            answer.value = reread(self._source.answers, answer)
         if not isinstance(question.value, dict) or (answer is not None and not isinstance(answer.value, dict)):
             raise KeyError(name)
         try:
-            return made(name, question, answer)
+            return self._case(name, question, answer)
         except _BAD as error:
-            tell(name, error)
+            self._report(name, error)
             raise KeyError(name) from error
 
-    def tell(name: str, error: Exception) -> None:
-        if name not in odd:
-            odd.add(name)
+    def _report(self, name: str, error: Exception) -> None:
+        if name not in self._uninterpretable:
+            self._uninterpretable.add(name)
             what = f"{name} of the dataset could not be interpreted: {type(error).__name__}: {error}"
-            dataset.issues.append(ImportIssue(str(source.questions), None, what, item=name, severity="error"))
-
-    dataset, odd = Dataset(Cases(again)), set[str]()
-    answers, by_id = _answers(source.answers, dataset.issues)
-    for place, record in enumerate(_records(source.questions, dataset.issues)):
-        item = record.value.get("id")
-        if not isinstance(item, str):
-            item = f"{category}_{place}"
-        given = by_id.get(item, ())
-        number = 0
-        if item in dataset.cases:
-            names = dataset.repeated.setdefault(item, [item])
-            number = len(names)
-            names.append(name_of(item, number))
-            what = f"{item} stands in the dataset twice: the later record is called {names[-1]}"
-            dataset.issues.append(ImportIssue(str(source.questions), None, what, item=names[-1]))
-            item = names[-1]
-        answer = answers[given[min(number, len(given) - 1)]] if given else None
-        if answer is None and not by_id and place < len(answers):
-            answer = answers[place]
-        if len(dataset.cases) >= KEPT:
-            dataset.cases.add_place(item, record, answer)
-            continue
-        try:
-            dataset.cases.add(made(item, record, answer), record, answer)
-        except _BAD as error:
-            tell(item, error)
-    return dataset
+            where = str(self._source.questions)
+            self._dataset.issues.append(ImportIssue(where, None, what, item=name, severity="error"))
 
 
 def _answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[Record], dict[str, tuple[int, ...]]]:

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.bfcl import dataset, filenames, items, results, scores
 from fcreview.importers.bfcl.dataset import Case, Dataset, as_json
 from fcreview.importers.bfcl.decoders.base import Decoder
@@ -27,8 +28,6 @@ from fcreview.run_plan import RunPlan
 
 _NO_GOLDEN = ("relevance", "rest", "chatable", "sql")
 """Parts of the names of categories without golden answers."""
-BAD_CONTENT = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError, MemoryError)
-"""What content of an unforeseen shape may raise. The item is then imported with what is sure, and an issue."""
 
 
 @dataclass(slots=True)
@@ -103,7 +102,7 @@ def _embedded(category: Category, key: str, entry: scores.Entry | None, case: Ca
         return dataset.make_case(
             key, _case_category(context.category, key), context.generation, record, answer, documents
         )
-    except BAD_CONTENT:
+    except MALFORMED_DATA:
         return Case(key, context.category)
 
 
@@ -281,7 +280,7 @@ def _item(category: Category, name: str, entry: scores.Entry | None, mending: Me
         if isinstance(value, dict) and "result" not in value:
             raise ValueError("it has no field 'result'")
         item = items.build(category.context, known, value)
-    except BAD_CONTENT as error:
+    except MALFORMED_DATA as error:
         why = f"the record could not be interpreted: {type(error).__name__}: {error}"
         item = items.degraded(category.context, known, why)
     if "result" not in (value or ()):
@@ -322,7 +321,7 @@ def _without_result(category: Category, mending: Mending, entries: list[scores.E
         known = items.Known(name, mended, opening, False, entry, str(scored.path), place)
         try:
             item = items.build(category.context, known, _as_result(entry))
-        except BAD_CONTENT as error:
+        except MALFORMED_DATA as error:
             why = f"the score entry could not be interpreted: {type(error).__name__}: {error}"
             item = items.degraded(category.context, known, why)
         item.issues += issues

@@ -87,42 +87,50 @@ def _turn(part: dict[str, Any], turn: int, found: Trajectory, decode: Decode, fu
     step, index = -1, 0
     while isinstance(entries := part.get(f"step_{step + 1}"), list):
         step += 1
-        raw: Any = None
-        calls: list[Call] = []
-        outputs = 0
-        for entry in entries:
-            if not isinstance(entry, dict):
-                continue
-            role = entry.get("role")
-            if role == "assistant":
-                raw = entry.get("content")
-                messages += _said(raw, turn, step)
-                if entry.get("reasoning_content"):
-                    messages.append(Message(turn, step, "assistant", text_of(entry["reasoning_content"]), "reasoning"))
-            elif role == "tool":
-                name = calls[outputs].name if outputs < len(calls) else None
-                outputs += 1
-                messages.append(Message(turn, step, "tool", text_of(entry.get("content")), name))
-            elif role == "handler_log":
-                decoded = entry.get("model_response_decoded")
-                if isinstance(decoded, list) and decoded and not calls:
-                    calls = _step_calls(raw, decoded, turn, step, index, functions)
-                error = entry.get("error")
-                text = text_of(entry.get("content")) + (f" ({error})" if error else "")
-                messages.append(Message(turn, step, "log", text))
-            elif role not in ("inference_input", "state_info"):
-                messages.append(Message(turn, step, "log", text_of(entry.get("content")), str(role)))
-        if (
-            not calls
-            and raw
-            and not any("model_response_decoded" in e or "error" in e for e in entries if isinstance(e, dict))
-        ):
+        known = [entry for entry in entries if isinstance(entry, dict)]
+        raw, calls = _step(known, messages, (turn, step, index), functions)
+        if not calls and raw and not any("model_response_decoded" in each or "error" in each for each in known):
             calls = _decoded_calls(decode(raw), raw, turn, step, index)
         if not calls and raw:
             found.final_answer = text_of(raw)
         index += len(calls)
         found.calls += calls
     return step
+
+
+def _step(
+    entries: list[dict[str, Any]], messages: list[Message], place: tuple[int, int, int], functions: list[dict[str, Any]]
+) -> tuple[Any, list[Call]]:
+    """Add a step's messages. Returns the assistant's raw reply and the calls that were run.
+
+    Args:
+        place: turn, step and index of the next call.
+    """
+    turn, step, index = place
+    raw: Any = None
+    calls: list[Call] = []
+    outputs = 0
+    for entry in entries:
+        role = entry.get("role")
+        if role == "assistant":
+            raw = entry.get("content")
+            messages += _said(raw, turn, step)
+            if entry.get("reasoning_content"):
+                messages.append(Message(turn, step, "assistant", text_of(entry["reasoning_content"]), "reasoning"))
+        elif role == "tool":
+            name = calls[outputs].name if outputs < len(calls) else None
+            outputs += 1
+            messages.append(Message(turn, step, "tool", text_of(entry.get("content")), name))
+        elif role == "handler_log":
+            decoded = entry.get("model_response_decoded")
+            if isinstance(decoded, list) and decoded and not calls:
+                calls = _step_calls(raw, decoded, turn, step, index, functions)
+            error = entry.get("error")
+            text = text_of(entry.get("content")) + (f" ({error})" if error else "")
+            messages.append(Message(turn, step, "log", text))
+        elif role not in ("inference_input", "state_info"):
+            messages.append(Message(turn, step, "log", text_of(entry.get("content")), str(role)))
+    return raw, calls
 
 
 def _said(raw: Any, turn: int, step: int) -> list[Message]:

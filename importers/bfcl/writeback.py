@@ -39,7 +39,6 @@ from fcreview.importers.common.writeback import (
     changed,
     counted,
     edited,
-    fields_replaced,
     first_line,
     in_order,
     only_fields,
@@ -52,6 +51,7 @@ from fcreview.importers.common.writeback import (
     wrong_call,
 )
 from fcreview.model.item import Item, Run
+from fcreview.model.json_value import is_text_list
 from fcreview.model.metric import Scored
 from fcreview.model.redact import redact
 from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
@@ -137,11 +137,11 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:
     if "relevance" in category:
         return f"{category} has no golden answers"
     if category.startswith(("memory", "web_search")):
-        return None if _texts(truth) and truth else f"{FIELD} is a list of accepted texts"
+        return None if is_text_list(truth) and truth else f"{FIELD} is a list of accepted texts"
     if category.startswith("multi_turn"):
         return _turns(truth, item)
     if category.startswith("exec"):
-        return _calls(truth, item) if _texts(truth) else f"{FIELD} is a list of calls as text"
+        return _calls(truth, item) if is_text_list(truth) else f"{FIELD} is a list of calls as text"
     return _accepting(truth, item, old=run.generation == "V1")
 
 
@@ -168,7 +168,7 @@ def _accepting(truth: Any, item: Item, *, old: bool) -> str | None:
 
 
 def _turns(truth: Any, item: Item) -> str | None:
-    if not isinstance(truth, list) or not all(map(_texts, truth)):
+    if not isinstance(truth, list) or not all(map(is_text_list, truth)):
         return f"{FIELD} is a list of calls as text for each turn"
     if item.n_turns and len(truth) != item.n_turns:
         return f"{item.id} has {item.n_turns} turns, {FIELD} {len(truth)}"
@@ -184,11 +184,7 @@ def _calls(texts: list[str], item: Item) -> str | None:
     return None
 
 
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
-def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
     """The answer files (of the executable categories the question files) with these golden answers."""
     categories: Categories = plan.private
     for category, parts in categories.items():
@@ -206,7 +202,7 @@ def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | 
                 stated = record.get("id")
                 return stated if isinstance(stated, str) else f"{category}_{place}"
 
-            yield from with_golden(path, own, name, fields_replaced)
+            yield from with_golden(path, own, name)
         if wanted and not parts.sources:
             yield NoPlace(f"golden answers of {category}, whose dataset was not found", len(wanted))
 
@@ -288,7 +284,7 @@ def _spread(header: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def draft(run: Run, item: Item) -> Json | None:
+def golden_template(run: Run, item: Item) -> Json | None:
     """The golden answer as a fix of it; None where the store does not have it in full."""
     if item.category.startswith(("memory", "web_search")):
         return {FIELD: item.extra.accepted_answers} if item.extra.accepted_answers else None
@@ -305,7 +301,7 @@ def draft(run: Run, item: Item) -> Json | None:
     return {FIELD: [{call.name: values} for call, values in zip(item.golden, given, strict=True)]}
 
 
-def passes(run: Run, item: Item, fix: Json, record: Any) -> bool | None:
+def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:
     """The rule verdict with that golden answer; None where it is not recomputed."""
     if not isinstance(record, dict):
         return None

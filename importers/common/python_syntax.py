@@ -98,14 +98,8 @@ def _check_size(op: ast.operator, left: Any, right: Any) -> None:
     if isinstance(op, ast.Mod) and isinstance(left, (str, bytes)):
         raise OutOfBounds("text formatting")  # '%999999999d' % 1
     if isinstance(left, SIZED) or isinstance(right, SIZED):
-        if isinstance(op, ast.Mult):
-            sequence, times = (left, right) if isinstance(left, SIZED) else (right, left)
-            if isinstance(times, int) and len(sequence) * max(times, 0) > MAX_LENGTH:
-                raise OutOfBounds("repetition makes too long a value")
-        elif isinstance(left, SIZED) and isinstance(right, SIZED) and len(left) + len(right) > MAX_LENGTH:
-            raise OutOfBounds("concatenation makes too long a value")
-        return
-    if isinstance(left, int) and isinstance(right, int):
+        _check_length(op, left, right)
+    elif isinstance(left, int) and isinstance(right, int):
         if isinstance(op, ast.Pow) and right > 0 and left.bit_length() * right > MAX_BITS:
             raise OutOfBounds("power makes too big a number")
         if isinstance(op, ast.LShift) and left.bit_length() + right > MAX_BITS:
@@ -114,11 +108,20 @@ def _check_size(op: ast.operator, left: Any, right: Any) -> None:
             raise OutOfBounds("product is too big a number")
 
 
+def _check_length(op: ast.operator, left: Any, right: Any) -> None:
+    if isinstance(op, ast.Mult):
+        sequence, times = (left, right) if isinstance(left, SIZED) else (right, left)
+        if isinstance(times, int) and len(sequence) * max(times, 0) > MAX_LENGTH:
+            raise OutOfBounds("repetition makes too long a value")
+    elif isinstance(left, SIZED) and isinstance(right, SIZED) and len(left) + len(right) > MAX_LENGTH:
+        raise OutOfBounds("concatenation makes too long a value")
+
+
 def _kind(node: ast.expr) -> str:
     return f"the name {node.id}" if isinstance(node, ast.Name) else type(node).__name__
 
 
-def deeper_than(text: str, limit: int) -> bool:
+def brackets_deeper_than(text: str, limit: int) -> bool:
     """Whether brackets are nested more than `limit` deep: such text is not given to a parser."""
     if text.count("(") + text.count("[") + text.count("{") <= limit:
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from fcreview.errors import MALFORMED_DATA
 from fcreview.model.item import ImportIssue, Item, Message
 
 LONGEST = 400
@@ -31,14 +32,15 @@ def asked_last(messages: Sequence[Message]) -> str:
     return asked_first(reversed(messages))
 
 
-UNFORESEEN = (TypeError, ValueError, LookupError, AttributeError, RecursionError, ArithmeticError)
+class Undecodable(ValueError):
+    """Raised for a reply that does not contain calls; the message says why."""
 
 
 def guarded(item: Item, fill: Callable[[], object]) -> Item:
     """`item` after `fill`, which may raise on broken data; then the item has an issue of severity `error`."""
     try:
         fill()
-    except UNFORESEEN as error:
+    except MALFORMED_DATA as error:
         why = f"{type(error).__name__}: {str(error)[:200]}"
         what = f"the record is not of the expected form ({why}): shown as far as it goes"
         item.issues.append(ImportIssue(item.file, item.line, what, item=item.id, severity="error"))

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.model.address import ITEM, RESPONSE, part_of
+from fcreview.model.function_schema import declared_parameters
 from fcreview.model.item import Accept, Call, Fields
 from fcreview.model.metric import Scored
 from fcreview.model.review import OWN
@@ -159,15 +160,52 @@ def styled(record: Any, before: Any, line: bytes) -> str:
     return json.dumps(record, **style)
 
 
+FixesByRecord = Mapping[str, tuple[tuple[str, str], Json]]
+"""Record name -> ((category, item), fix)."""
+
+
+def by_record(fixes: Fixes, category: str | None = None) -> FixesByRecord:
+    """Fixes, all or of one category, of a benchmark whose records have the items' ids."""
+    return {item: ((where, item), fix) for (where, item), fix in fixes.items() if category in (None, where)}
+
+
+def with_answers(
+    fixes: Fixes, answer_file: Callable[[str], Path | None]
+) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+    """Golden answers in files of their own, one a category, with these fixes."""
+    for category in dict.fromkeys(where for where, _ in fixes):
+        wanted, path = by_record(fixes, category), answer_file(category)
+        if path is None:
+            yield NoPlace(f"golden answers of {category}, whose dataset was not found", len(wanted))
+        else:
+            yield from with_golden(path, wanted)
+
+
+def _stated_id(place: int, record: Json) -> str:  # noqa: ARG001
+    return str(record.get("id"))
+
+
+def fields_replaced(record: Json, fix: Json) -> tuple[Any, Any, Json]:
+    """Of records with fields of their own for golden answers: `{"ground_truth": ...}`."""
+    old, new = {name: record.get(name) for name in fix}, record | fix
+    if len(fix) == 1:
+        (name,) = fix
+        return old[name], fix[name], new
+    return old, fix, new
+
+
 def with_golden(
     path: Path,
-    wanted: Mapping[str, tuple[tuple[str, str], Json]],
-    name: Callable[[int, Json], str],
-    replaced: Callable[[Json, Json], tuple[Any, Any, Json]],
+    wanted: FixesByRecord,
+    name: Callable[[int, Json], str] = _stated_id,
+    replaced: Callable[[Json, Json], tuple[Any, Any, Json]] = fields_replaced,
 ) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
-    """A JSON Lines file with golden answers. `wanted` has (item, fix) by the record's name, `name` gives that from
-    place and record, `replaced` (old golden answer, new one, new record) from record and fix. Records that are not
-    there are told."""
+    """A JSON Lines file with other golden answers, and how many records it lacks.
+
+    Args:
+        name: record name from place and record.
+        replaced: old golden answer, new one and new record, from record and fix.
+    """
     raw = read_file(path)
     lines = raw.split(b"\n")
     edits, fixed = Edits(), list[GoldenFixed]()
@@ -187,15 +225,6 @@ def with_golden(
         yield NoPlace(f"golden answers that {path.name} does not have", len(missing))
 
 
-def fields_replaced(record: Json, fix: Json) -> tuple[Any, Any, Json]:
-    """Of records with fields of their own for golden answers: `{"ground_truth": ...}`."""
-    old, new = {name: record.get(name) for name in fix}, record | fix
-    if len(fix) == 1:
-        (name,) = fix
-        return old[name], fix[name], new
-    return old, fix, new
-
-
 def only_fields(fix: Json, *names: str) -> str | None:
     """What is wrong with a fix that may have these fields."""
     unknown = [name for name in fix if name not in names]
@@ -213,13 +242,11 @@ def wrong_call(name: Any, arguments: Any, functions: list[Json]) -> str | None:
     document = next((each for each in functions if each.get("name") == name), None)
     if document is None:
         return f"no function {name} is offered" if functions else None
-    schema: Json = next(
-        (document[key] for key in ("parameters", "arguments") if isinstance(document.get(key), dict)), {}
-    )
-    properties, required = schema.get("properties"), schema.get("required")
-    if isinstance(properties, dict) and (unknown := [each for each in arguments if each not in properties]):
+    declared = declared_parameters(document, ("parameters", "arguments"))
+    properties = declared.properties
+    if properties is not None and (unknown := [each for each in arguments if each not in properties]):
         return f"{name} has no parameter {unknown[0]}"
-    if isinstance(required, list) and (lacking := [each for each in required if each not in arguments]):
+    if lacking := [each for each in declared.required or () if each not in arguments]:
         return f"{name} requires the parameter {lacking[0]}"
     return None
 

@@ -116,21 +116,18 @@ def made(record: dict[str, Any]) -> Made:
     """Reads `gen_convs` of every runner: replies as one list, or as one text a call; system turns piled up by the
     GLM runner are told apart from the dialogue and kept once."""
     out = Made()
-    count, systems = 0, 0
+    systems = 0
     for entry in record.get("gen_convs") or []:
         if not isinstance(entry, dict):
             continue
         role, content = entry.get("role"), entry.get("content")
         step = len(out.steps) - 1
-        if entry.get("function_call"):
-            calls = []
-            for call in (
-                entry["function_call"] if isinstance(entry["function_call"], list) else [entry["function_call"]]
-            ):
-                calls.append(_predicted(call, len(out.steps), count))
-                count += 1
-            out.steps.append(calls)
+        if called := entry.get("function_call"):
+            first = sum(map(len, out.steps))
+            given = called if isinstance(called, list) else [called]
+            out.steps.append([_predicted(call, len(out.steps), at) for at, call in enumerate(given, first)])
             out.replies.append([])
+            out.final = None
         elif role == "observation":
             replies = content if isinstance(content, list) else [_parsed(content)]
             if out.replies:
@@ -138,15 +135,12 @@ def made(record: dict[str, Any]) -> Made:
             out.messages += [Message(0, max(step, 0), "tool", text_of(reply)) for reply in replies]
         elif role == "system":
             systems += 1
-            if systems == 1:
-                out.messages.append(Message(0, -1, "system", text_of(content)))
+            out.messages += [Message(0, -1, "system", text_of(content))] if systems == 1 else []
         elif role == "user":
             out.messages.append(Message(0, -1 if step < 0 else step, "user", text_of(content)))
         elif content is not None:
             out.messages.append(Message(0, step + 1, "assistant", text_of(content)))
             out.final = text_of(content)
-        if entry.get("function_call"):
-            out.final = None
     if systems > 1:
         out.messages.append(Message(0, -1, "log", f"{systems} copies of the system prompt stand in the record"))
     return out

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fcreview.model.function_schema import declared_parameters
+
 FREE = frozenset(
     [
         "Location_to_Lat_Long",
@@ -130,9 +132,9 @@ def format_error(call: dict[str, Any], functions: list[dict[str, Any]]) -> str |
     document = next((f for f in functions if f.get("name") == call.get("name")), None)
     if document is None:
         return f"{call.get('name')} is not an offered function"
-    schema = document.get("parameters") or {}
-    properties, given = schema.get("properties") or {}, call.get("arguments") or {}
-    missing = [name for name in schema.get("required") or [] if name not in given]
+    declared = declared_parameters(document, strict=True)
+    properties, given = declared.properties or {}, call.get("arguments") or {}
+    missing = [name for name in declared.required or () if name not in given]
     if missing:
         return f"required and missing: {', '.join(missing)}"
     unknown = [name for name in given if name not in properties]

@@ -32,6 +32,7 @@ from fcreview.importers.common.writeback import (
     Fixes,
     Json,
     Key,
+    by_record,
     edited,
     first_values,
     numbered,
@@ -77,12 +78,12 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
     return None
 
 
-def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
     """The dataset's files with these golden calls; of a sample in several files, each."""
-    wanted = {item: ((where, item), fix) for (where, item), fix in fixes.items()}
+    wanted = by_record(fixes)
     missing = set(wanted)
     for path in plan.data:
-        for each in with_golden(path, wanted, lambda _, record: str(record.get("id")), _replaced):
+        for each in with_golden(path, wanted, replaced=_replaced):
             if isinstance(each, NoPlace):
                 continue
             if isinstance(each, GoldenFixed):
@@ -288,7 +289,7 @@ def _unjudged() -> Json:
     return {name: {"score": NO_REPLY, "reason": "not judged"} for name in SCORES.values()}
 
 
-def draft(run: Run, item: Item) -> Json | None:  # noqa: ARG001
+def golden_template(run: Run, item: Item) -> Json | None:  # noqa: ARG001
     """The golden calls of every step as a fix of them; None without any."""
     if not readable(item.golden):
         return None
@@ -301,5 +302,5 @@ def draft(run: Run, item: Item) -> Json | None:  # noqa: ARG001
     }
 
 
-def passes(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
+def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
     return None

@@ -31,6 +31,7 @@ from typing import Any
 from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate
 from fcreview.importers.bfcl.dataset import Case
 from fcreview.model.address import RESPONSE
+from fcreview.model.function_schema import parameters_schema
 from fcreview.model.item import Accept, Call, Fields
 from fcreview.model.metric import Figure, Scored, once
 from fcreview.model.review import OWN
@@ -147,9 +148,7 @@ def check(result: Any, case: Case) -> Evaluation:
 
 
 def adapt_document(document: dict[str, Any]) -> dict[str, Any]:
-    parameters = document.get("parameters")
-    parameters = parameters if isinstance(parameters, dict) else {}
-    return {**document, "parameters": _schema({"required": [], **parameters, "type": "dict"})}
+    return {**document, "parameters": _schema({"required": [], **parameters_schema(document), "type": "dict"})}
 
 
 def _schema(schema: Any) -> Any:

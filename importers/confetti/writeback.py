@@ -26,14 +26,13 @@ from fcreview.importers.common.writeback import (
     Key,
     counted,
     edited,
-    fields_replaced,
     first_line,
     in_order,
     numbered,
     only_fields,
     own,
     readable,
-    with_golden,
+    with_answers,
     without_place,
     wrong_call,
 )
@@ -146,16 +145,12 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
     return f"{plain} is no list of accepted values" if plain is not None else None
 
 
-def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
     """The files in `possible_answer/` with these golden answers."""
-    for category in dict.fromkeys(where for where, _ in fixes):
-        wanted = {item: ((where, item), fix) for (where, item), fix in fixes.items() if where == category}
-        answers = [each for each in plan.data if each.parent.name == "possible_answer"]
-        path = next((each for each in answers if QUESTIONS[each.name] == category), None)
-        if path is None:
-            yield NoPlace(f"golden answers of {category}, whose dataset was not found", len(wanted))
-        else:
-            yield from with_golden(path, wanted, lambda _, record: str(record.get("id")), fields_replaced)
+    answers = [each for each in plan.data if each.parent.name == "possible_answer"]
+    return with_answers(
+        fixes, lambda category: next((each for each in answers if QUESTIONS[each.name] == category), None)
+    )
 
 
 HELD = {
@@ -270,7 +265,7 @@ def _entry(plan: RunPlan, sources: Sources, row: Scored, result: Any) -> dict[st
     return found
 
 
-def draft(run: Run, item: Item) -> Json | None:  # noqa: ARG001
+def golden_template(run: Run, item: Item) -> Json | None:  # noqa: ARG001
     """The golden call or labels as a fix of them; None without any."""
     if item.category != CALLS:
         return {FIELD: item.extra.golden_labels} if item.extra.golden_labels else None
@@ -292,7 +287,7 @@ def _only(accept: Accept) -> Any:
     return accept.any_of[0] if accept.any_of else None
 
 
-def passes(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
+def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
     """The rule verdict with that golden answer; None where there is nothing to compare it with."""
     golden = fix.get(FIELD)
     if item.category != CALLS:

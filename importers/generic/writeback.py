@@ -23,8 +23,8 @@ from fcreview.importers.common.writeback import (
     Fixes,
     Json,
     accepted,
+    by_record,
     edited,
-    fields_replaced,
     numbered,
     only_fields,
     readable,
@@ -61,9 +61,8 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
     return f"no function {unknown} is offered" if unknown is not None else None
 
 
-def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
-    wanted = {item: ((where, item), fix) for (where, item), fix in fixes.items()}
-    yield from with_golden(plan.results[0], wanted, lambda _, record: str(record.get("id")), fields_replaced)
+def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+    return with_golden(plan.results[0], by_record(fixes))
 
 
 def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
@@ -115,7 +114,7 @@ def rewritten(record: Json, row: Scored) -> Json:
     return record | {"verdicts": verdicts} if verdicts else record
 
 
-def draft(run: Run, item: Item) -> Json | None:  # noqa: ARG001
+def golden_template(run: Run, item: Item) -> Json | None:  # noqa: ARG001
     """The golden calls as a fix of them; None without any."""
     if not readable(item.golden):
         return None
@@ -135,7 +134,7 @@ def _given(accept: Accept) -> Any:
     return {"any_of": any_of} | ({"optional": True} if accept.optional else {})
 
 
-def passes(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
+def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
     """The rule verdict with those golden calls."""
     if not isinstance(record, dict):
         return None

@@ -14,6 +14,7 @@ from fcreview.importers.hammerbench.judge import DECLINES, MOMENT
 from fcreview.matching.align import align
 from fcreview.matching.diff import Rules
 from fcreview.matching.first_difference import first_difference
+from fcreview.model.function_schema import declared_parameters
 from fcreview.model.item import Accept, Call, ImportIssue, Item, Message, Verdict
 from fcreview.model.json_value import json_safe
 
@@ -127,7 +128,7 @@ def _slots(item: Item, given: Given, call: dict[str, Any] | None) -> None:
     raw = given.prediction if isinstance(given.prediction, dict) else call or {}
     ours = _object(raw, "arguments") | dict.fromkeys((call or {}).get("blank", ()), "")
     tool: dict[str, Any] = next((t for t in given.tools if t.get("name") == label.get("name")), {})
-    properties = _object(_object(tool, "parameters"), "properties")
+    properties = declared_parameters(tool).properties or {}
     states = {n: (_state(golden, n), _state(ours, n)) for n in dict.fromkeys([*properties, *golden, *ours])}
     open_ones = {n: pair for n, pair in states.items() if pair != ("filled", "filled")}
     item.extra.more["slots"] = f"{len(states) - len(open_ones)} of {len(states)} filled on both sides"

@@ -45,6 +45,7 @@ from fcreview.importers.hammerbench.judge import JUDGE, SAME_NAMES, snapshot
 from fcreview.importers.hammerbench.read import Companions, companions
 from fcreview.importers.hammerbench.snapshot import should_decline
 from fcreview.model.address import ITEM
+from fcreview.model.function_schema import parameters_schema
 from fcreview.model.item import Item, Run
 from fcreview.model.metric import Scored
 from fcreview.model.review import CORRECT
@@ -104,11 +105,10 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
 
 def _open(document: Json) -> Json:
     """Every slot is said to be required, which does not mean that it may be filled yet."""
-    schema = document.get("parameters")
-    return {key: value for key, value in schema.items() if key != "required"} if isinstance(schema, dict) else {}
+    return {key: value for key, value in parameters_schema(document).items() if key != "required"}
 
 
-def regolden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
     """The dataset's files, `MT_0.json` among them, and the logs with the golden calls that they repeat."""
     wanted = {split_id(item): ((where, item), fix) for (where, item), fix in fixes.items()}
     found: set[Snapshot] = set()
@@ -318,14 +318,14 @@ def _indented(value: Any, like: bytes) -> bytes:
     return text.encode("utf-8", "backslashreplace") + (b"\n" if like.endswith(b"\n") else b"")
 
 
-def draft(run: Run, item: Item) -> Json | None:  # noqa: ARG001
+def golden_template(run: Run, item: Item) -> Json | None:  # noqa: ARG001
     """The golden call as a fix of it; None where the right answer is to decline."""
     if len(item.golden) != 1 or not readable(item.golden):
         return None
     return {"name": item.golden[0].name, "arguments": first_values(item.golden[0])}
 
 
-def passes(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
+def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
     """The rule verdict with that golden call. In the per-conversation generation the first snapshot's function decides
     for all of them: what it was stays so.
 

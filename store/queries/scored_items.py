@@ -16,8 +16,8 @@ from fcreview.model.address import ITEM, WHOLE
 from fcreview.model.decision import Question
 from fcreview.model.json_value import parse_json
 from fcreview.model.metric import SOURCES, WITH_ERRATA, FigureSource, Scored
-from fcreview.model.review import CORRECT, OWN, UNSURE, Said
-from fcreview.model.verdict import SCORING, DecidedBy, alike, automatic, effective
+from fcreview.model.review import CORRECT, OWN, Said
+from fcreview.model.verdict import SCORING, DecidedBy, alike, automatic, decides, effective
 from fcreview.stats.run_comparison import ItemPlace, Outcome, VerdictSource
 from fcreview.store.queries.item_order import FROM, condition
 from fcreview.store.reviews.verdict_sql import EFFECTIVE
@@ -87,7 +87,7 @@ FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}))
 def overruled(connection: DuckDBPyConnection, asked: Sequence[tuple[int, Said]]) -> list[dict[str, Any] | None]:
     """For each (item, what is said of it) {source, by, value} of the automatic verdict that counts on it (the first of
     `SCORING` that says something), if that is another; None if it says the same, if there is none, and of "unsure"."""
-    items = list({item for item, said in asked if said.verdict not in (None, UNSURE)})
+    items = list({item for item, said in asked if decides(said.verdict)})
     if not items:
         return [None] * len(asked)
     found: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
@@ -102,7 +102,7 @@ def overruled(connection: DuckDBPyConnection, asked: Sequence[tuple[int, Said]])
 
 
 def _contradicted(automatic: dict[str, dict[str, Any]], said: Said) -> dict[str, Any] | None:
-    if said.verdict is None or said.verdict == UNSURE:
+    if not decides(said.verdict):
         return None
     for source in SCORING:
         own = automatic.get(source)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fcreview.corrections.equivalence import MEANS, Rule, may_be_left_out, parse_rule, same
 from fcreview.corrections.erratum import ErrataError
-from fcreview.golden_audit.facts import read_document
+from fcreview.model.function_schema import read_function_schema
 
 NAMES = st.text(max_size=8).map(str.strip)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | NAMES
@@ -99,7 +99,7 @@ def test_what_is_taken_for_equal(rule: str, wanted: Any, said: Any, alike: bool)
     ],
 )
 def test_a_default_may_be_left_out_where_it_is_golden(schema: Any, accepted: list[Any], free: bool) -> None:
-    document = read_document({"name": "f", "parameters": {"properties": {"unit": schema}}})
+    document = read_function_schema({"name": "f", "parameters": {"properties": {"unit": schema}}})
     parameter = document.parameters["unit"]
     assert may_be_left_out([Rule("default-omittable")], parameter, accepted) is free
     assert not may_be_left_out([Rule("number-equal")], parameter, accepted)

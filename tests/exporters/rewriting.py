@@ -11,7 +11,7 @@ from typing import Any
 from fcreview.cli.report_data import figures_of
 from fcreview.exporters.base import Benchmarks
 from fcreview.exporters.export import export
-from fcreview.importers.registry import discover, golden_problem, regolden, rewrite, summaries
+from fcreview.importers.registry import discover, golden_problem, rewrite, rewrite_golden, summaries
 from fcreview.model.item import Run
 from fcreview.model.metric import FigureSource
 from fcreview.model.review import Event
@@ -43,7 +43,7 @@ class Lent:
         def plan(run: Run) -> RunPlan:
             return plans[named(run), run.path]
 
-        return Benchmarks(plan, rewrite, summaries, golden_problem, regolden, self.told.append)
+        return Benchmarks(plan, rewrite, summaries, golden_problem, rewrite_golden, self.told.append)
 
 
 def written(reviewed: Reviewed, events: Iterable[Event], paths: Sequence[Path], out: Path) -> list[str]:

@@ -6,7 +6,6 @@ import pytest
 
 from fcreview.golden_audit.case import Reason
 from fcreview.golden_audit.consistency import document as checked
-from fcreview.golden_audit.facts import MISSING, default_in, read_document
 from fcreview.golden_audit.formats import formats
 from fcreview.model.item import Call
 from tests.golden_audit.cases import OPTIONAL, Said, case, document, golden, of_kind, seen
@@ -20,36 +19,6 @@ def found(wanted: list[Call], *documents: dict[str, Any]) -> list[Reason]:
 def kinds(values: list[Any], parameter: Any, *, required: bool = False) -> list[tuple[str, float]]:
     of = found([golden(x=values)], document(x=parameter, required=["x"] if required else []))
     return [(reason.kind, reason.strength) for reason in of]
-
-
-@pytest.mark.parametrize(
-    ("description", "default"),
-    [
-        ("The unit. Default is 'km'.", "km"),
-        ("Default: 10", "10"),
-        ("defaults to True.", "True"),
-        ("Unit (default 'celsius')", "celsius"),
-        ("Traits, default is ['a', 'b'].", "['a', 'b']"),
-        ("The region. Default United States", "United States"),
-        ("default is 'Homo sapiens' (Humans).", "Homo sapiens"),
-        ("The significance level. Default is 0.05.", "0.05"),
-        ("Uses the default route.", MISSING),
-        ("Default is 8.99e9.", "8.99e9"),
-        ("Default is zero.", "0"),
-        ("Default value is approximately 9.81 m/s^2, earth's gravity.", "9.81"),
-        ("Default is 5 years.", "5"),
-        ("Defaults to square meters.", "square meters"),
-        ("Default to be 'brain'.", "brain"),
-        ("Default is latest year if not specified.", "latest year"),
-        ("Default to not use it if not specified.", MISSING),
-        ("If omitted, default to exchange rate of 1 unit source currency.", MISSING),
-        ("Default is empty array.", MISSING),
-        ("The unit.", MISSING),
-        ("Default is None.", MISSING),
-    ],
-)
-def test_defaults_are_read_from_descriptions(description: str, default: Any) -> None:
-    assert default_in(description) == default
 
 
 @pytest.mark.parametrize("default", [{"default": 5}, {"description": "Default is 5."}])
@@ -143,11 +112,5 @@ def test_one_sided_notations_and_damaged_texts_are_suspect(values: list[str], ki
     assert [name for name, _ in kinds(values, "A text.")] == kind
 
 
-def test_documents_of_other_shapes_are_read_and_broken_ones_left_out() -> None:
-    tool = {"type": "function", "function": document("f", x={"type": "integer"})}
-    assert read_document(tool).parameters["x"].kind == "integer"
-    schema = {"name": "f", "inputSchema": {"json": {"properties": {"x": {"type": ["a"]}, "y": 3}, "required": "x"}}}
-    assert list(read_document(schema).parameters) == ["x"]
-    for broken in ({}, {"parameters": []}, {"name": 3, "parameters": {"properties": None}}):
-        assert not read_document(broken).stated
+def test_a_document_without_parameters_is_no_evidence() -> None:
     assert of_kind(found([golden(x=["a"])], {"name": "convert"}), "contract") == []

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from fcreview.importers.acebench.agent import read_history
 from fcreview.importers.acebench.checker import check, check_end_state, leading_share, process_accuracy
-from fcreview.importers.acebench.decode import Undecodable, decode
+from fcreview.importers.acebench.decode import decode
 from fcreview.importers.acebench.leaderboard import figures
 from fcreview.importers.acebench.normal import golden_calls, messages
+from fcreview.importers.common.records import Undecodable
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model.item import Item
 from fcreview.model.metric import Scored

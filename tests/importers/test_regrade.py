@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.registry import IMPORTERS, discover, golden_draft, golden_problem, read_plan, regraded
+from fcreview.importers.registry import IMPORTERS, discover, golden_problem, golden_template, read_plan, regraded
 from fcreview.model.item import Item, Run
 
 Sample = tuple[Run, Item, Any]
@@ -40,13 +40,13 @@ def of(sampled: list[Sample], name: str, model: str = "maple-8b") -> Sample:
 def test_what_a_correction_starts_from_is_well_formed_and_gives_the_verdict_that_stands(sampled: list[Sample]) -> None:
     known: Counter[str] = Counter()
     for run, item, record in sampled:
-        draft = golden_draft(run, item)
+        draft = golden_template(run, item)
         if draft is None:
             assert not item.golden or item.category.startswith("agent_"), item.id  # milestones have alternatives
             continue
         assert golden_problem(run, item, draft) is None, item.id
         benchmark = run.benchmark if run.benchmark in IMPORTERS else "generic"
-        after = IMPORTERS[benchmark].passes(run, item, draft, record)
+        after = IMPORTERS[benchmark].recheck(run, item, draft, record)
         assert after == item.rule, item.id
         known[benchmark] += after is not None
     assert {name for name, count in known.items() if count} == set(IMPORTERS) - {"complexfuncbench"}
@@ -55,7 +55,7 @@ def test_what_a_correction_starts_from_is_well_formed_and_gives_the_verdict_that
 def test_the_prediction_as_golden_answer_passes(sampled: list[Sample]) -> None:
     run, item, record = of(sampled, "simple_python_4")
     assert item.rule is False
-    fix = golden_draft(run, item)
+    fix = golden_template(run, item)
     assert fix is not None
     fix["ground_truth"][0]["alarm.set"]["days"].append(["Monday", "Wednesday"])
     assert regraded(run, item, fix, record) is True
@@ -63,7 +63,7 @@ def test_the_prediction_as_golden_answer_passes(sampled: list[Sample]) -> None:
 
 def test_a_verdict_is_not_said_to_change_if_it_cannot_be_had_from_what_is_stored(sampled: list[Sample]) -> None:
     run, item, record = of(sampled, "simple_python_4")
-    fix = golden_draft(run, item)
+    fix = golden_template(run, item)
     assert fix is not None
     assert regraded(run, item, fix, None) is None
     item.rule = True
@@ -75,7 +75,7 @@ def test_a_verdict_is_not_said_to_change_if_it_cannot_be_had_from_what_is_stored
 
 def test_multi_turn_verdicts_are_not_recomputed(sampled: list[Sample]) -> None:
     run, item, record = next(each for each in sampled if each[1].category == "multi_turn_base")
-    fix = golden_draft(run, item)
+    fix = golden_template(run, item)
     assert fix is not None
     assert len(fix["ground_truth"]) == item.n_turns
     assert regraded(run, item, fix, record) is None
@@ -87,7 +87,7 @@ def test_multi_turn_verdicts_are_not_recomputed(sampled: list[Sample]) -> None:
 def test_a_later_snapshot_keeps_what_the_first_one_decided(
     sampled: list[Sample], error: str, expected: bool | None
 ) -> None:
-    from fcreview.importers.hammerbench.writeback import passes
+    from fcreview.importers.hammerbench.writeback import recheck
 
     run, item, _ = next(
         (run, item, record)
@@ -97,6 +97,6 @@ def test_a_later_snapshot_keeps_what_the_first_one_decided(
     before, item.rule_error_type = item.rule_error_type, error
     try:
         call = item.predicted[0]
-        assert passes(run, item, {"name": call.name, "arguments": call.arguments}, None) is expected
+        assert recheck(run, item, {"name": call.name, "arguments": call.arguments}, None) is expected
     finally:
         item.rule_error_type = before

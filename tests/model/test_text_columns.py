@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.model.sanitize import visible, width
-from fcreview.model.wording import GAP, column_sizes, filled
+from fcreview.model.wording import GAP, align_row, column_sizes, filled
 
 TEXT = st.text(max_size=30).map(visible)
 
@@ -36,3 +36,7 @@ def test_columns_but_the_last_have_a_widest() -> None:
 def test_numbers_stand_at_the_right_and_wide_characters_take_two_cells() -> None:
     assert (filled("7", 3, right=True), filled("城", 3), filled("ab", 2)) == ("  7", "城 ", "ab")
     assert width(filled("城市", 6)) == 6
+
+
+def test_a_row_is_clipped_and_padded_to_its_columns() -> None:
+    assert "".join(align_row(["abcdef", "7", "x"], [4, 3, 2], right=(1,))) == "abc…    7  x "

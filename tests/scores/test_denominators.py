@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from fcreview.cli.report_data import figures_of
-from fcreview.importers.registry import beside, counts
+from fcreview.importers.registry import aggregates_rows, needs_part_verdicts
 from fcreview.model.metric import SOURCES, Scored
 from fcreview.model.review import OWN
 from tests.scores.reviewed import Reviewed, Said
@@ -20,8 +20,8 @@ Opened = Callable[[Sequence[Path]], Reviewed]
 def rows_by_run(runs: Reviewed) -> dict[int, tuple[list[Scored], list[Scored]]]:
     """Of the corrected source, one by one and counted, after the figures of both were found to be equal."""
     found = {}
-    rows = [row for row in runs.store.runs() if counts(row.info)]
-    others = {row.run for row in rows if beside(row.info)}
+    rows = [row for row in runs.store.runs() if aggregates_rows(row.info)]
+    others = {row.run for row in rows if needs_part_verdicts(row.info)}
     for (run, alike), row in zip(runs.store.told.counted([row.run for row in rows], others), rows, strict=True):
         each = runs.store.told.scored(run)
         assert run == row.run

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.stats.agreement import Rating, apart, labels
-from fcreview.stats.agreement_summary import AgreementFigure, agreement
+from fcreview.stats.agreement import AgreementFigure, Rating, apart, labels
+from fcreview.stats.agreement_summary import agreement
 from tests.stats.agreement_tables import KEY, figures, ratings
 
 CHANCE = ("fleiss", "alpha", "cohen alice bob")

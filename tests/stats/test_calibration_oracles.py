@@ -13,7 +13,8 @@ from scipy.stats import bootstrap
 from statsmodels.stats.inter_rater import cohens_kappa, to_table
 from statsmodels.stats.proportion import proportion_confint
 
-from fcreview.stats.calibration_summary import Metric, Rate, binary_rates, other_rates
+from fcreview.stats.calibration import Metric, Rate
+from fcreview.stats.calibration_summary import binary_rates, other_rates
 
 COUNTS = st.lists(st.integers(0, 40), min_size=4, max_size=4).filter(any)
 

@@ -22,6 +22,7 @@ from itertools import islice
 from typing import Any
 
 from fcreview.model.address import part_of
+from fcreview.model.function_schema import declared_parameters
 from fcreview.model.item import Pair
 from fcreview.model.json_value import steps
 from fcreview.model.sanitize import visible
@@ -46,19 +47,15 @@ def function_named(functions: Sequence[dict[str, Any]], name: str) -> dict[str, 
 
 def parameters_of(document: dict[str, Any] | None) -> tuple[list[str], list[str]]:
     """Names of the required and of the other parameters, in the document's order."""
-    parameters = document.get("parameters") if document else None
-    properties = parameters.get("properties") if isinstance(parameters, dict) else None
-    required = parameters.get("required") if isinstance(parameters, dict) else None
-    needed = set(map(str, required)) if isinstance(required, list) else set()
-    names = [str(name) for name in properties] if isinstance(properties, dict) else []
+    declared = declared_parameters(document or {})
+    needed = set(map(str, declared.required or ()))
+    names = [str(name) for name in declared.properties or ()]
     return [name for name in names if name in needed], [name for name in names if name not in needed]
 
 
 def schema_of(document: dict[str, Any] | None, name: str) -> Any:
     """The schema of a parameter; None where the document has none."""
-    parameters = document.get("parameters") if document else None
-    properties = parameters.get("properties") if isinstance(parameters, dict) else None
-    return properties.get(name) if isinstance(properties, dict) else None
+    return (declared_parameters(document or {}).properties or {}).get(name)
 
 
 def function_lines(
@@ -83,13 +80,13 @@ def function_parts(
         also = f"; the nearest is {visible(near[0])}" if near else ""
         return [(None, [fit((("  not among the functions on offer" + also, "warn"),), cells)])]
     lines = _text("  ", document.get("description"), cells)
-    parameters = document.get("parameters")
-    properties = parameters.get("properties") if isinstance(parameters, dict) else None
-    if not isinstance(properties, dict):
-        lines += _text("  ", json.dumps(parameters, ensure_ascii=False, indent=2, default=str), cells)
+    declared = declared_parameters(document)
+    properties = declared.properties
+    if properties is None:
+        schema = document.get("parameters")
+        lines += _text("  ", json.dumps(schema, ensure_ascii=False, indent=2, default=str), cells)
         return [(None, lines)]
-    required = parameters.get("required") if isinstance(parameters, dict) else None
-    needed = set(map(str, required)) if isinstance(required, list) else set()
+    needed = set(map(str, declared.required or ()))
     if not properties:
         lines.append(line("  no parameters", "dim"))
     shown = dict(islice(properties.items(), MOST))

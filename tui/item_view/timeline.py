@@ -1,12 +1,7 @@
-"""What happened in a turn as blocks: every call beside its golden one where it was made, with what came of it.
+"""Events of a turn in the order in which they happened: calls with their results, messages, and the final reply.
 
-What happened in a turn, in the order in which it happened. Pure.
-
-Golden calls that were not made stand behind the call that answers the golden call before them.
-
-Runs of the same call, made again and again: folded to one line each. Pure.
-
-What the model answered in words: beside the golden reply where there is one, with what was said of it.
+A golden call that was not made follows the predicted call that answers the golden call before it. Equal calls or
+messages in a row are folded to one line.
 """
 
 from __future__ import annotations
@@ -22,231 +17,237 @@ from fcreview.model.address import RESPONSE, turn_address
 from fcreview.model.item import GOLDEN_CALL, Call, Message, Pair, State, Verdict
 from fcreview.model.sanitize import clip, visible, width
 from fcreview.tui.item_view.blocks import (
-    INLINE,
-    LABEL,
+    LABEL_CELLS,
+    MAX_INLINE_CHARS,
+    UNLIMITED_ROWS,
     Block,
     Options,
     Scene,
     is_long,
-    label,
     note_block,
+    pad_label,
     snapshot_block,
     text_block,
 )
-from fcreview.tui.item_view.call_diff import Columns, argument_lines, call_text, heading_row
-from fcreview.tui.item_view.call_pairs import pair_block
-from fcreview.tui.item_view.verdicts import judge_blocks, label_verdict, own_block
+from fcreview.tui.item_view.call_diff import Columns, argument_lines, call_text, column_headings
+from fcreview.tui.item_view.call_pairs import pair_blocks
+from fcreview.tui.item_view.verdicts import judge_blocks, judge_label_verdict, target_verdict_blocks
 from fcreview.tui.text.lines import Line, column, fit, fold_text, line, rule, size_text
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """One call with what came of it, a golden call that was not made, or one message."""
+class TimelineEvent:
+    """A predicted call with its result, a golden call that was not made, or a message."""
 
-    kind: Literal["call", "missing", "said"]
+    kind: Literal["call", "missing", "message"]
     step: int
+    """Step from 0; -1 for a golden call that was not made."""
     key: str
-    """Of its block, behind the turn's: `step:2/assistant:0`."""
+    """Block key within the turn, such as `step:2/assistant:0`."""
     position: int = -1
-    """Of a call: the place of its pair among the pairs of the turn."""
+    """Index of the call's pair in the turn; -1 without a pair."""
     pair: Pair | None = None
     call: Call | None = None
     observation: Message | None = None
+    """Result that the environment returned for the call."""
     message: Message | None = None
-    given: bool = False
-    """Of the dialogue that was given, not of the model that is judged."""
+    is_context: bool = False
+    """Whether the message belongs to dialogue that the benchmark supplied, not to the judged model."""
 
 
-def events_of(of: Scene, turn: int) -> list[Event]:
-    """Everything behind what opens the turn."""
+def turn_events(indexed: Scene, turn: int) -> list[TimelineEvent]:
+    """Events of a turn after its opening messages."""
     calls: defaultdict[int, list[Call]] = defaultdict(list)
-    for (at, _), call in sorted(of.predicted.items()):
-        if at == turn:
+    for (call_turn, _), call in sorted(indexed.predicted_calls.items()):
+        if call_turn == turn:
             calls[call.step].append(call)
-    steps: defaultdict[int, list[Message]] = defaultdict(list)
-    for message in of.messages.get(turn, []):
+    messages: defaultdict[int, list[Message]] = defaultdict(list)
+    for message in indexed.messages.get(turn, []):
         if message.step >= 0:
-            steps[message.step].append(message)
-    missing = _missing(of, turn)
-    first = _first_own(of, turn)
-    found: list[Event] = []
-    for step in sorted(steps.keys() | calls.keys()):
-        if step >= first:
-            found += missing.pop(None, [])
-        found += _step(of, turn, step, steps[step], calls[step], missing, given=step < first)
-    return found + [event for left in missing.values() for event in left]
+            messages[message.step].append(message)
+    missing = _missing_calls(indexed, turn)
+    first_judged = _first_judged_step(indexed, turn)
+    events: list[TimelineEvent] = []
+    for step in sorted(messages.keys() | calls.keys()):
+        is_context = step < first_judged
+        if not is_context:
+            events += missing.pop(None, [])
+        events += _step_events(indexed, turn, step, messages[step], calls[step], missing, is_context=is_context)
+    return events + [event for remaining in missing.values() for event in remaining]
 
 
-def _first_own(of: Scene, turn: int) -> int:
-    """The first step of the model that is judged: those before it are of the dialogue it was given."""
-    if of.context(turn):
-        return 1 << 30
-    told = [message.step for message in of.messages.get(turn, []) if message.name == GOLDEN_CALL]
-    return max(told) + 1 if told else 0
+def _first_judged_step(indexed: Scene, turn: int) -> int | float:
+    """First step of the judged model; infinite if the whole turn is supplied dialogue."""
+    if indexed.is_earlier_dialogue(turn):
+        return float("inf")
+    return max((m.step + 1 for m in indexed.messages.get(turn, []) if m.name == GOLDEN_CALL), default=0)
 
 
-def _missing(of: Scene, turn: int) -> dict[int | None, list[Event]]:
-    """Golden calls without a partner by the predicted call they stand behind; None: before everything."""
-    found: dict[int | None, list[Event]] = {}
-    last: int | None = None
-    for position, pair in enumerate(of.pairs.get(turn, [])):
+def _missing_calls(indexed: Scene, turn: int) -> dict[int | None, list[TimelineEvent]]:
+    """Index of a predicted call -> missing golden calls to show after it. None: to show before all calls."""
+    missing: dict[int | None, list[TimelineEvent]] = {}
+    previous: int | None = None
+    for position, pair in enumerate(indexed.pairs.get(turn, [])):
         if pair.golden is None:
             continue
         if pair.predicted is not None:
-            last = pair.predicted
-            continue
-        event = Event("missing", -1, f"call:{position + 1}", position, pair)
-        found.setdefault(last, []).append(event)
-    return found
+            previous = pair.predicted
+        else:
+            event = TimelineEvent("missing", -1, f"call:{position + 1}", position, pair)
+            missing.setdefault(previous, []).append(event)
+    return missing
 
 
-def _step(
-    of: Scene,
+def _step_events(
+    indexed: Scene,
     turn: int,
     step: int,
     messages: list[Message],
     calls: list[Call],
-    missing: dict[int | None, list[Event]],
+    missing: dict[int | None, list[TimelineEvent]],
     *,
-    given: bool,
-) -> list[Event]:
-    """The messages in their order; calls stand where the first of their observations is, or behind what was said."""
-    places = {pair.predicted: at for at, pair in enumerate(of.pairs.get(turn, [])) if pair.predicted is not None}
-    tools = [message for message in messages if message.role == "tool"]
+    is_context: bool,
+) -> list[TimelineEvent]:
+    """Events of one step. The calls replace the first message that is no assistant message, or come last.
+
+    Missing calls that follow a call of this step are removed from `missing`.
+    """
+    pairs = indexed.pairs.get(turn, [])
+    positions = {pair.predicted: at for at, pair in enumerate(pairs) if pair.predicted is not None}
+    results = [message for message in messages if message.role == "tool"]
     key = f"step:{step + 1}"
-    acted: list[Event] = []
+    call_events: list[TimelineEvent] = []
     for at, call in enumerate(calls):
-        position = places.get(call.index, -1)
-        pair = of.pairs[turn][position] if position >= 0 else None
-        got = tools[at] if at < len(tools) else None
-        acted.append(Event("call", step, f"{key}/tool:{at + 1}", position, pair, call, got))
-        acted += missing.pop(call.index, [])
-    found: list[Event] = []
-    used = 0
+        position = positions.get(call.index, -1)
+        pair = pairs[position] if position >= 0 else None
+        result = results[at] if at < len(results) else None
+        call_events.append(TimelineEvent("call", step, f"{key}/tool:{at + 1}", position, pair, call, result))
+        call_events += missing.pop(call.index, [])
+    events: list[TimelineEvent] = []
+    n_results = 0
     for at, message in enumerate(messages):
-        if message.role == "tool":
-            used += 1
-            if used <= len(calls):
-                found, acted = found + acted, []
-                continue
-            word = f"more{used - len(calls) - 1}" if calls else f"{used}"
-            found.append(Event("said", step, f"{key}/tool:{word}", message=message, given=given))
-            continue
+        name = f"{message.role}:{at}"
         if message.role != "assistant":
-            found, acted = found + acted, []
-        found.append(Event("said", step, f"{key}/{message.role}:{at}", message=message, given=given))
-    return found + acted
+            events, call_events = events + call_events, []
+        if message.role == "tool":
+            n_results += 1
+            if n_results <= len(calls):
+                continue
+            name = f"tool:more{n_results - len(calls) - 1}" if calls else f"tool:{n_results}"
+        events.append(TimelineEvent("message", step, f"{key}/{name}", message=message, is_context=is_context))
+    return events + call_events
 
 
-LEAST = 3
-"""As many calls alike in a row make a run."""
+MIN_REPEATS = 3
+"""Number of equal events in a row from which they are folded to one line."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """What happened again and again in a row."""
+class RepeatedEvents:
+    """Equal events in a row."""
 
-    events: tuple[Event, ...]
+    events: tuple[TimelineEvent, ...]
 
     @property
-    def alike(self) -> bool:
-        """Whether the environment answered the same every time."""
+    def has_equal_results(self) -> bool:
+        """Whether the environment returned the same result every time."""
         return len({event.observation.content if event.observation else "" for event in self.events}) == 1
 
 
-def runs(events: Sequence[Event]) -> list[Event | Run]:
-    """The events, those that repeat each other in a row as one run."""
-    found: list[Event | Run] = []
+def group_repeats(events: Sequence[TimelineEvent]) -> list[TimelineEvent | RepeatedEvents]:
+    """Combine events that repeat each other in a row."""
+    grouped: list[TimelineEvent | RepeatedEvents] = []
     at = 0
     while at < len(events):
         end = at + 1
-        while end < len(events) and _again(events[at], events[end]):
+        while end < len(events) and _is_repeat(events[at], events[end]):
             end += 1
-        if end - at >= LEAST:
-            found.append(Run(tuple(events[at:end])))
+        if end - at >= MIN_REPEATS:
+            grouped.append(RepeatedEvents(tuple(events[at:end])))
         else:
-            found += events[at:end]
+            grouped += events[at:end]
         at = end
-    return found
+    return grouped
 
 
-def _again(one: Event, other: Event) -> bool:
-    """An extra call like the one before, or the same words in place of a call."""
-    if one.kind != other.kind:
-        return False
-    if one.kind == "call":
-        extra = one.pair is not None and other.pair is not None and one.pair.state == other.pair.state == "+"
-        return extra and one.call is not None and other.call is not None and same_call(one.call, other.call)
-    if one.kind == "said" and one.message is not None and other.message is not None:
-        return one.message.role == other.message.role == "assistant" and one.message.content == other.message.content
+def _is_repeat(first: TimelineEvent, second: TimelineEvent) -> bool:
+    """Whether two events are equal calls without a golden call, or equal messages of the assistant."""
+    if first.call is not None and second.call is not None:
+        extra = first.pair is not None and second.pair is not None and first.pair.state == second.pair.state == "+"
+        return extra and same_call(first.call, second.call)
+    if first.message is not None and second.message is not None:
+        one, other = first.message, second.message
+        return one.role == other.role == "assistant" and one.content == other.content
     return False
 
 
-ROWS = 10
-INSTEAD = "(no reply: it made a call)"
-NAME = 6
-"""Cells of the word in front of the two columns: `labels`, `reply`."""
+REPLY_ROWS = 10
+NO_REPLY = "(no reply: the model made a call)"
+REPLY_LABEL_CELLS = 6
+"""Width, in cells, of the labels `labels` and `reply` before the two columns."""
 
 
-def reply_blocks(of: Scene, text: str | None, options: Options, parent: str | None, word: str) -> list[Block]:
-    """A heading that is the target, the reply, and judges and people on it. `word`: which step it is."""
-    golden = of.item.extra.golden_reply
-    said = [*judge_blocks(of, RESPONSE, parent), *own_block(of, RESPONSE, parent)]
+def reply_blocks(
+    indexed: Scene, reply: str | None, options: Options, parent: str | None, step_label: str
+) -> list[Block]:
+    """The model's reply next to the golden reply, if there is one, with its labels, judge verdicts and reviews.
+
+    `reply` is None if the model made a call instead.
+    """
+    golden = indexed.item.extra.golden_reply
     if golden is None:
-        body = _body(text or "", options, parent)
+        body = [_reply_block(reply or "", options, parent)]
     else:
-        body = [*_labels(of, parent), _beside(golden, text, options, parent)]
-    title = "response"
-    judged = " · judged" if of.long and golden is not None else ""
-    step = f" · {word}" if word else ""
+        body = [*_label_blocks(indexed, parent), _two_replies_block(golden, reply, options, parent)]
+    judged = " · judged" if indexed.is_trajectory and golden is not None else ""
+    step = f" · {step_label}" if step_label else ""
 
-    def heading(cells: int) -> list[Line]:
-        made = [rule(((title, "strong"), (step + judged, "dim")), cells)]
-        if golden is not None:
-            made.append(heading_row(_columns(cells), ""))
-        return made
+    def heading_lines(cells: int) -> list[Line]:
+        lines = [rule((("response", "strong"), (step + judged, "dim")), cells)]
+        return lines if golden is None else [*lines, column_headings(_reply_columns(cells), "")]
 
     head = Block(
         RESPONSE,
-        heading,
+        heading_lines,
         target=RESPONSE,
-        stop=True,
-        opens=golden is not None,
+        is_stop=True,
+        is_judged=golden is not None,
         parent=parent,
-        title=title,
-        copy=lambda: text,
+        title="response",
+        copy=lambda: reply,
     )
-    return [head, *body, *said]
+    reviews = target_verdict_blocks(indexed, RESPONSE, parent, sources=())
+    return [head, *body, *judge_blocks(indexed, RESPONSE, parent), *reviews]
 
 
-def _columns(cells: int) -> Columns:
-    """Golden and predicted of equal width, so that the labels stand above their replies."""
-    half = max((cells - NAME - 6) // 2, 8)
-    return Columns(NAME, half, half)
+def _reply_columns(cells: int) -> Columns:
+    """Columns of equal width, shared by the labels and the replies below them."""
+    half = max((cells - REPLY_LABEL_CELLS - 6) // 2, 8)
+    return Columns(REPLY_LABEL_CELLS, half, half)
 
 
-def _body(text: str, options: Options, parent: str | None) -> list[Block]:
-    if not text:
-        return [Block("response/text", lambda _: [line("  (empty)", "dim")], parent=parent)]
-    made = text_block("response/text", "", text, options, rows=ROWS, title=RESPONSE, style="predicted")
-    return [replace(made, parent=parent)]
+def _reply_block(reply: str, options: Options, parent: str | None) -> Block:
+    if not reply:
+        return Block("response/text", lambda _: [line("  (empty)", "dim")], parent=parent)
+    block = text_block("response/text", "", reply, options, rows=REPLY_ROWS, title=RESPONSE, style="predicted")
+    return replace(block, parent=parent)
 
 
-def _labels(of: Scene, parent: str | None) -> list[Block]:
-    """Golden labels and those a judge gave the reply: a row as of an argument."""
-    golden = of.item.extra.golden_labels
+def _label_blocks(indexed: Scene, parent: str | None) -> list[Block]:
+    """The golden labels next to those that a judge gave the reply, as a row of an argument table."""
+    golden = indexed.item.extra.golden_labels
     if golden is None:
         return []
-    judged = None if of.hidden else label_verdict(of.item)
-    row = None if judged is None else _compared(of, golden, judged)
-    unknown = "(hidden)" if of.hidden else "(not judged)"
+    verdict = None if indexed.hidden else judge_label_verdict(indexed.item)
+    row = None if verdict is None else _label_row(indexed, golden, verdict)
+    no_labels = "(hidden)" if indexed.hidden else "(not judged)"
 
     def lines(cells: int) -> list[Line]:
         if row is not None:
-            return argument_lines(row, _columns(cells))
-        bare = ArgumentRow("labels", 0, "=", ", ".join(golden), unknown, None)
-        first, *rest = argument_lines(bare, _columns(cells))
-        return [(("  ", ""), *first[1:]), *rest]  # nothing is known to be equal
+            return argument_lines(row, _reply_columns(cells))
+        unjudged = ArgumentRow("labels", 0, "=", ", ".join(golden), no_labels, None)
+        first, *rest = argument_lines(unjudged, _reply_columns(cells))
+        return [(("  ", ""), *first[1:]), *rest]  # Without the `=`, because nothing was compared.
 
     return [
         Block(
@@ -257,213 +258,236 @@ def _labels(of: Scene, parent: str | None) -> list[Block]:
             differs=row is not None and row.state == "!",
             parent=parent,
             title="labels",
-            full=lambda: f"golden\n{', '.join(golden)}\n\npredicted\n{row.predicted if row else unknown}",
+            full=lambda: f"golden\n{', '.join(golden)}\n\npredicted\n{row.predicted if row else no_labels}",
             copy=lambda: {"golden": golden, "predicted": row.predicted if row else None},
         )
     ]
 
 
-def _compared(of: Scene, golden: list[str], judged: Verdict) -> ArgumentRow:
-    """`~` where the labels are not the same and the benchmark takes the reply for right."""
-    ours = [str(label) for label in judged.value]
-    passes = of.item.official if of.item.official is not None else of.item.rule
-    state: State = "=" if set(ours) == set(golden) else "~" if passes else "!"
-    reason = None if state == "=" else f"labels by judge {judged.by or ''}".rstrip()
-    return ArgumentRow("labels", 0, state, ", ".join(golden), ", ".join(ours) or "(none)", reason)
+def _label_row(indexed: Scene, golden: list[str], verdict: Verdict) -> ArgumentRow:
+    """Compare labels. The state is `~` if they differ although the benchmark passes the item."""
+    predicted = [str(label) for label in verdict.value]
+    passes = indexed.item.official if indexed.item.official is not None else indexed.item.rule
+    state: State = "=" if set(predicted) == set(golden) else "~" if passes else "!"
+    reason = None if state == "=" else f"labels from judge {verdict.by or ''}".rstrip()
+    return ArgumentRow("labels", 0, state, ", ".join(golden), ", ".join(predicted) or "(none)", reason)
 
 
-def _beside(golden: str, text: str | None, options: Options, parent: str | None) -> Block:
-    """Golden and predicted reply in two columns, row by row."""
-    ours = INSTEAD if text is None else text or "(empty)"
-    long = is_long(golden, ROWS // 2) or is_long(ours, ROWS // 2)
+def _two_replies_block(golden: str, reply: str | None, options: Options, parent: str | None) -> Block:
+    """Golden and predicted reply in two columns."""
+    predicted = NO_REPLY if reply is None else reply or "(empty)"
     key = "response/text"
-    folded = long and (options.folded(key, True) or max(len(golden), len(ours)) > INLINE)
+    long = is_long(golden, REPLY_ROWS // 2) or is_long(predicted, REPLY_ROWS // 2)
+    exceeds_inline = max(len(golden), len(predicted)) > MAX_INLINE_CHARS
+    folded = long and (options.is_folded(key, True) or exceeds_inline)
 
     def lines(cells: int) -> list[Line]:
-        most = ROWS if folded else 10_000
-        of = _columns(cells)
-        left, more = fold_text(golden, of.golden, most)
-        right, also = fold_text(ours, of.predicted, most)
-        made: list[Line] = []
+        limit = REPLY_ROWS if folded else UNLIMITED_ROWS
+        widths = _reply_columns(cells)
+        left, left_has_more = fold_text(golden, widths.golden, limit)
+        right, right_has_more = fold_text(predicted, widths.predicted, limit)
+        rendered: list[Line] = []
         for at in range(max(len(left), len(right))):
-            made.append(
+            rendered.append(
                 (
                     ("  ", ""),
-                    column("reply" if at == 0 else "", of.name + 2, "dim"),
-                    column(left[at].rstrip() if at < len(left) else "", of.golden + 2, "golden"),
-                    (right[at] if at < len(right) else "", "predicted" if text else "dim"),
+                    column("reply" if at == 0 else "", widths.name + 2, "dim"),
+                    column(left[at].rstrip() if at < len(left) else "", widths.golden + 2, "golden"),
+                    (right[at] if at < len(right) else "", "predicted" if reply else "dim"),
                 )
             )
-        if more or also:
-            size = f"{size_text(golden)} and {size_text(ours)}"
-            made.append(line(f"{' ' * (NAME + 4)}… {size}, {options.opens('to open')}", "dim"))
-        return made
+        if left_has_more or right_has_more:
+            sizes = f"{size_text(golden)} and {size_text(predicted)}"
+            rendered.append(line(f"{' ' * (REPLY_LABEL_CELLS + 4)}… {sizes}, {options.unfold_hint}", "dim"))
+        return rendered
 
     return Block(
         key,
         lines,
         target=RESPONSE,
-        stop=long,
+        is_stop=long,
         foldable=long,
         folded=folded,
-        pages=max(len(golden), len(ours)) > INLINE,
+        pages=exceeds_inline,
         parent=parent,
         title="reply",
-        full=lambda: f"golden\n{golden}\n\npredicted\n{visible(ours) if text is None else ours}",
+        full=lambda: f"golden\n{golden}\n\npredicted\n{predicted}",
     )
 
 
 USER_ROWS = 6
-BRIEF = 1
-"""Rows of an observation that nothing hangs on: of a call that is equal, or of what was said before."""
+RESULT_ROWS = 4
+BRIEF_RESULT_ROWS = 1
+"""Number of rows of a call's result if the call is equal to the golden one, repeated, or in supplied dialogue."""
 
 
-def happened(of: Scene, turn: int, options: Options, parent: str) -> list[Block]:
-    """`parent`: the key of the block they lie in."""
-    events = [event for event in events_of(of, turn) if _shown(of, turn, event, options)]
-    final = _final(of, turn, events)
+def event_blocks(indexed: Scene, turn: int, options: Options, parent: str) -> list[Block]:
+    """Blocks of the events of a turn, under the block with the key `parent`."""
+    events = [event for event in turn_events(indexed, turn) if _is_shown(indexed, turn, event, options)]
+    final_reply = _final_reply(indexed, turn, events)
     blocks: list[Block] = []
-    for event in runs(events):
-        if isinstance(event, Run):
-            blocks += _run(of, turn, event, options, parent)
-        elif event is final and event.message is not None:
-            blocks += reply_blocks(of, event.message.content, options, parent, of.step(turn, event.step))
+    for event in group_repeats(events):
+        if isinstance(event, RepeatedEvents):
+            blocks += _repeat_blocks(indexed, turn, event, options, parent)
+        elif event is final_reply and event.message is not None:
+            step_label = indexed.step_label(turn, event.step)
+            blocks += reply_blocks(indexed, event.message.content, options, parent, step_label)
         else:
-            blocks += _event(of, turn, event, options, parent)
-    if final is None and turn == of.turns - 1 and of.item.extra.golden_reply is not None:
-        blocks += reply_blocks(of, None, options, parent, "")
+            blocks += _single_event_blocks(indexed, turn, event, options, parent)
+    if final_reply is None and turn == indexed.n_turns - 1 and indexed.item.extra.golden_reply is not None:
+        blocks += reply_blocks(indexed, None, options, parent, "")
     return blocks
 
 
-def _final(of: Scene, turn: int, events: Sequence[Event]) -> Event | None:
-    """The model's last words, if it did nothing after them."""
-    if turn != of.turns - 1:
+def _final_reply(indexed: Scene, turn: int, events: Sequence[TimelineEvent]) -> TimelineEvent | None:
+    """The model's reply in the last step of the item; None if the model made a call in that step."""
+    if turn != indexed.n_turns - 1:
         return None
-    own = [each for each in events if not each.given and not (each.message and each.message.role in ("log", "state"))]
-    last = max((each.step for each in own), default=-1)
-    spoken = [each for each in own if each.step == last]
-    if any(each.kind == "call" for each in spoken):
+    own = [e for e in events if not e.is_context and not (e.message and e.message.role in ("log", "state"))]
+    last_step = max((event.step for event in own), default=-1)
+    last_events = [event for event in own if event.step == last_step]
+    if any(event.kind == "call" for event in last_events):
         return None
-    return next((e for e in spoken if e.message and e.message.role == "assistant" and not e.message.name), None)
+    return next((e for e in last_events if e.message and e.message.role == "assistant" and not e.message.name), None)
 
 
-def _event(of: Scene, turn: int, event: Event, options: Options, parent: str) -> list[Block]:
-    if event.kind == "said" and event.message is not None:
-        return _said(of, turn, event, event.message, options, parent)
-    if event.pair is None:  # a call that is in no pair
-        return [] if event.call is None else [_plain_call(turn, event, of.step(turn, event.step), parent)]
-    blocks = pair_block(of, event.pair, event.position, options, parent)
+def _single_event_blocks(
+    indexed: Scene, turn: int, event: TimelineEvent, options: Options, parent: str
+) -> list[Block]:
+    if event.message is not None:
+        return [_message_block(indexed, turn, event, event.message, options, parent)]
+    if event.pair is None:
+        step_label = indexed.step_label(turn, event.step)
+        return [] if event.call is None else [_unpaired_call_block(turn, event, event.call, step_label, parent)]
+    blocks = pair_blocks(indexed, event.pair, event.position, options, parent)
     if event.observation is not None:
         brief = event.pair.state in "=~"
-        blocks.append(_observation(turn, event, event.observation, options, parent, brief=brief))
+        blocks.append(_result_block(turn, event, event.observation, options, parent, brief=brief))
     return blocks
 
 
-def _run(of: Scene, turn: int, run: Run, options: Options, parent: str) -> list[Block]:
-    """`+ calls 3-21 · 19x diff(...)` and what came of them; one by one if it is unfolded."""
-    first, last = run.events[0], run.events[-1]
-    called = first.kind == "call"
-    ends = (first.position, last.position) if called else (first.step, last.step)
-    shown = (ends[0] + 1, ends[1] + 1) if called else (of.steps[turn, first.step], of.steps[turn, last.step])
-    named = f"{'calls' if called else 'steps'} {shown[0]}-{shown[1]}"
-    key = f"{turn_address(turn)}/{first.kind}s:{ends[0] + 1}-{ends[1] + 1}"
-    folded = options.folded(key, True)
-    says = f"{len(run.events)}x "
+def _repeat_blocks(
+    indexed: Scene, turn: int, repeated: RepeatedEvents, options: Options, parent: str
+) -> list[Block]:
+    """One line for repeated events, such as `+ calls 3-21 · 19x diff(...)`, and their result; each event if unfolded."""
+    first, last = repeated.events[0], repeated.events[-1]
+    is_call = first.kind == "call"
+    start, end = (first.position, last.position) if is_call else (first.step, last.step)
+    numbers = indexed.step_numbers
+    shown = (start + 1, end + 1) if is_call else (numbers[turn, start], numbers[turn, end])
+    name = f"{'calls' if is_call else 'steps'} {shown[0]}-{shown[1]}"
+    key = f"{turn_address(turn)}/{first.kind}s:{start + 1}-{end + 1}"
+    folded = options.is_folded(key, True)
+    times = f"{len(repeated.events)}x "
 
     def lines(cells: int) -> list[Line]:
-        if called and first.call is not None:
+        if first.call is not None:
             text = call_text(first.call.name, first.call)
-            head: Line = (("+ ", "extra"), (f"{named} · ", "dim"), (says + text, ""))
-        else:
-            text = visible(first.message.content[: cells * 2] if first.message else "")
-            head = ((label("again"), "dim"), (f"{named} · {says}", "dim"), (text, ""))
-        return [fit(head, cells)]
+            return [fit((("+ ", "extra"), (f"{name} · ", "dim"), (times + text, "")), cells)]
+        text = visible(first.message.content[: cells * 2] if first.message else "")
+        return [fit(((pad_label("repeats"), "dim"), (f"{name} · {times}", "dim"), (text, "")), cells)]
 
     head = Block(
         key,
         lines,
-        stop=True,
-        differs=called,
+        is_stop=True,
+        differs=is_call,
         foldable=True,
         folded=folded,
         parent=parent,
-        title=f"turn {turn + 1} {named}",
+        title=f"turn {turn + 1} {name}",
     )
     if not folded:
-        return [head, *(block for event in run.events for block in _event(of, turn, event, options, parent))]
+        single = (_single_event_blocks(indexed, turn, event, options, parent) for event in repeated.events)
+        return [head, *(block for blocks in single for block in blocks)]
     if first.observation is None:
         return [head]
-    word = "all got" if run.alike else "first"
-    return [head, _observation(turn, first, first.observation, options, parent, brief=True, word=word)]
+    label = "all" if repeated.has_equal_results else "first"
+    return [head, _result_block(turn, first, first.observation, options, parent, brief=True, label=label)]
 
 
-def _shown(of: Scene, turn: int, event: Event, options: Options) -> bool:
-    """A note of the runner, and the raw text of what stands as calls, only where it tells more than is to be seen."""
+def _is_shown(indexed: Scene, turn: int, event: TimelineEvent, options: Options) -> bool:
+    """Whether an event is part of the short dialogue.
+
+    Left out are raw replies that were decoded into calls, and log and system messages that do not explain why the
+    turn ended.
+    """
     message = event.message
     if message is None or options.dialogue:
         return True
-    messages = [m for m in of.messages.get(turn, []) if m.step == event.step]
-    called = any(at == turn and call.step == event.step for (at, _), call in of.predicted.items())
+    messages = [m for m in indexed.messages.get(turn, []) if m.step == event.step]
+    has_calls = any(at == turn and call.step == event.step for (at, _), call in indexed.predicted_calls.items())
     if message.role == "assistant":
-        return not called or bool(message.name)
+        return not has_calls or bool(message.name)
     if message.role not in ("log", "system"):
         return True
-    if called:
-        acted = max((m.step for m in of.messages[turn] if m.role == "assistant"), default=event.step)
-        last_tool = max((n for n, each in enumerate(messages) if each.role == "tool"), default=len(messages))
-        return event.step >= acted and messages.index(message) > last_tool
+    if has_calls:
+        last_reply = max((m.step for m in indexed.messages[turn] if m.role == "assistant"), default=event.step)
+        last_result = max((n for n, m in enumerate(messages) if m.role == "tool"), default=len(messages))
+        return event.step >= last_reply and messages.index(message) > last_result
     return message.role != "log" or not any(m.role == "assistant" and m.content.strip() for m in messages)
 
 
-def _said(of: Scene, turn: int, event: Event, message: Message, options: Options, parent: str) -> list[Block]:
-    key, word = f"{turn_address(turn)}/{event.key}", of.step(turn, event.step)
+def _message_block(
+    indexed: Scene, turn: int, event: TimelineEvent, message: Message, options: Options, parent: str
+) -> Block:
+    key, step_label = f"{turn_address(turn)}/{event.key}", indexed.step_label(turn, event.step)
     if message.role == "tool":
-        return [_observation(turn, event, message, options, parent, brief=event.given)]
+        return _result_block(turn, event, message, options, parent, brief=event.is_context)
     if message.role == "state":
-        return [snapshot_block(key, "state", message.name or "", message.content, parent=parent)]
+        return snapshot_block(key, "state", message.name or "", message.content, parent=parent)
     if message.role in ("log", "system"):
-        return [note_block(key, message.role, message.content, parent=parent)]
+        return note_block(key, message.role, message.content, parent=parent)
     if message.role == "user":
-        return [replace(text_block(key, "user", message.content, options, rows=USER_ROWS), parent=parent)]
-    if message.name == GOLDEN_CALL and (told := calls_told(message.content)):
-        text = ", ".join(call_text(call.name, call) for call in told)
-        return [_golden(key, f" · {word}" if of.several(turn) else "", text, message.content, parent)]
-    title, style = f"turn {turn + 1} {word}", "dim" if message.name else ""
-    made = text_block(key, message.name or word, message.content, options, title=title, style=style)
-    return [replace(made, parent=parent)]
+        return replace(text_block(key, "user", message.content, options, rows=USER_ROWS), parent=parent)
+    if message.name == GOLDEN_CALL and (calls := calls_told(message.content)):
+        text = ", ".join(call_text(call.name, call) for call in calls)
+        suffix = f" · {step_label}" if indexed.has_several_steps(turn) else ""
+        return _earlier_golden_block(key, text, suffix, message.content, parent)
+    title, style = f"turn {turn + 1} {step_label}", "dim" if message.name else ""
+    block = text_block(key, message.name or step_label, message.content, options, title=title, style=style)
+    return replace(block, parent=parent)
 
 
-def _golden(key: str, step: str, text: str, raw: str, parent: str) -> Block:
-    """An earlier golden call, on one line."""
+def _earlier_golden_block(key: str, text: str, suffix: str, raw: str, parent: str) -> Block:
+    """A golden call of the supplied dialogue, on one line that ends with `suffix`."""
 
     def lines(cells: int) -> list[Line]:
-        return [((label("golden"), "dim"), (clip(visible(text), cells - LABEL - width(step)), "golden"), (step, "dim"))]
+        shown = clip(visible(text), cells - LABEL_CELLS - width(suffix))
+        return [((pad_label("golden"), "dim"), (shown, "golden"), (suffix, "dim"))]
 
     return Block(key, lines, parent=parent, title="earlier golden call", full=lambda: raw)
 
 
-def _plain_call(turn: int, event: Event, step: str, parent: str) -> Block:
-    call = event.call
+def _unpaired_call_block(turn: int, event: TimelineEvent, call: Call, step_label: str, parent: str) -> Block:
+    """A predicted call on one line, in a turn without golden calls."""
 
     def lines(cells: int) -> list[Line]:
-        text = call_text(call.name, call) if call is not None else ""
-        return [((label(step), "dim"), (clip(text, cells - LABEL), "predicted"))]
+        text = clip(call_text(call.name, call), cells - LABEL_CELLS)
+        return [((pad_label(step_label), "dim"), (text, "predicted"))]
 
     return Block(f"{turn_address(turn)}/{event.key}/call", lines, parent=parent)
 
 
-def _observation(
-    turn: int, event: Event, message: Message, options: Options, parent: str, *, brief: bool, word: str = "   got"
+def _result_block(
+    turn: int,
+    event: TimelineEvent,
+    result: Message,
+    options: Options,
+    parent: str,
+    *,
+    brief: bool,
+    label: str = "result",
 ) -> Block:
-    failed = message.content.lstrip()[:9].lower() in ('{"error":', "error dur")
-    name = message.name or (event.call.name if event.call is not None else "")
-    made = text_block(
+    is_error = result.content.lstrip()[:9].lower() in ('{"error":', "error dur")
+    name = result.name or (event.call.name if event.call is not None else "")
+    block = text_block(
         f"{turn_address(turn)}/{event.key}",
-        word,
-        message.content,
+        label,
+        result.content,
         options,
-        rows=BRIEF if brief else 4,
-        style="bad" if failed else "dim",
-        title=f"observation {visible(name)}",
+        rows=BRIEF_RESULT_ROWS if brief else RESULT_ROWS,
+        style="bad" if is_error else "dim",
+        title=f"result {visible(name)}",
     )
-    return replace(made, parent=parent)
+    return replace(block, parent=parent)

@@ -24,8 +24,8 @@ from fcreview.tui.text.lines import Column, Part, cut_middle
 from fcreview.tui.text.theme import symbols
 
 if TYPE_CHECKING:
-    from fcreview.stats.agreement_summary import AgreementFigure
-    from fcreview.stats.calibration_summary import Calibration, Metric, WrongKind
+    from fcreview.stats.agreement import AgreementFigure
+    from fcreview.stats.calibration import Calibration, Metric, WrongKind
 
 
 NONE = "·"

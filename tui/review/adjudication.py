@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fcreview.model.address import ITEM, words
 from fcreview.model.decision import Dispute, letter
 from fcreview.model.item import Item
-from fcreview.model.review import CORRECT, UNSURE, Fault, Opinion, Said
+from fcreview.model.review import CORRECT, Fault, Opinion, Said
 from fcreview.model.sanitize import visible
-from fcreview.model.verdict import Scale, scale_of
+from fcreview.model.verdict import Scale, decides, scale_of
 from fcreview.model.wording import count_of, word
 from fcreview.stats.agreement import answer_text, majority_text, only_fault, told_of, verdict_text
 from fcreview.store.rows import ItemDetail, View
@@ -320,7 +320,7 @@ class Settling:
         if case is None or number > len(case.dispute.answers):
             return
         answer = case.dispute.answers[number - 1]
-        if answer.verdict in (None, UNSURE):
+        if not decides(answer.verdict):
             self._acting.say(f"{letter(number - 1)} is unsure: there is nothing to take", "warn")
             return
         self._say_of(case, verdict=answer.verdict, fault=answer.fault, golden_fix=answer.golden_fix)
@@ -396,7 +396,7 @@ class Settling:
     def _scale(self, case: Case) -> Scale:
         said = self.detail.item.verdicts if self.detail else []
         seen = [v.value for v in said if v.criterion == case.dispute.criterion]
-        held = [o.verdict for o in case.dispute.answers if o.verdict != UNSURE]
+        held = [o.verdict for o in case.dispute.answers if decides(o.verdict)]
         return scale_of(case.dispute.criterion, seen or held) or Scale()
 
     def _say_of(self, case: Case, **said: Any) -> None:
@@ -424,7 +424,9 @@ class Settling:
         if case.settled and not was:
             text = f"settled: {words} {self._names(case)}"
         else:
-            text = f"saved: {words}" + (", so it stays open" if said.verdict == UNSURE else "")
+            text = f"saved: {words}" + (
+                ", so it stays open" if said.verdict is not None and not decides(said.verdict) else ""
+            )
         if goes_on and self.docket.next_open():
             await self._show(Remark(text))
         else:

@@ -34,7 +34,7 @@ class Golden:
     """What the benchmarks know of golden answers. Handed in: no screen knows an importer."""
 
     draft: Callable[[Run, Item], dict[str, Any] | None]
-    """The golden answer in the benchmark's form; see `Importer.draft`."""
+    """The golden answer in the benchmark's form; see `Importer.golden_template`."""
     problem: Callable[[Run, Item, dict[str, Any]], str | None]
     """See `Importer.golden_problem`."""
     regraded: Callable[[Run, Item, dict[str, Any], Any], bool | None]

@@ -18,7 +18,7 @@ from fcreview.model.address import ITEM, RESPONSE, words
 from fcreview.model.item import Item, Verdict
 from fcreview.model.review import CORRECT, UNSURE, Event, Fault, Opinion, Said
 from fcreview.model.sanitize import visible
-from fcreview.model.verdict import FAULTY, PASSING, REMARKS, ZERO_TO_TWO
+from fcreview.model.verdict import FAULTY, PASSING, REMARKS, ZERO_TO_TWO, decides
 from fcreview.model.wording import word
 from fcreview.store.rows import ItemDetail
 
@@ -46,7 +46,7 @@ class Asked:
 
     def value(self, verdict: Any) -> Any:
         """What is stored for right (true), wrong (false) or unsure; None where that does not say it: other labels."""
-        if verdict == UNSURE:
+        if not decides(verdict):
             return verdict
         if isinstance(self.automatic, list):
             return self.automatic if verdict else None

@@ -12,9 +12,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from fcreview.model.review import UNSURE
 from fcreview.model.sanitize import visible
-from fcreview.model.verdict import PASSING
+from fcreview.model.verdict import PASSING, decides
 from fcreview.store.rows import View
 from fcreview.tui.actions import ADJUDICATION
 from fcreview.tui.item_view.blocks import Options
@@ -86,7 +85,7 @@ class AdjudicationScreen(Screen[None]):
             return True
         if case is None or self.settling.detail is None:
             return False
-        if action == "verdict" and parameters[0] != UNSURE:
+        if action == "verdict" and decides(parameters[0]):
             return case.dispute.criterion in PASSING
         return action != "take" or int(str(parameters[0])) <= len(case.dispute.answers)
 

@@ -38,7 +38,7 @@ from fcreview.tui.widgets.base import work
 
 if TYPE_CHECKING:
     from fcreview.stats.agreement import RatingGroup
-    from fcreview.stats.calibration_summary import WrongKind
+    from fcreview.stats.calibration import WrongKind
     from fcreview.tui.session import Session
 
 

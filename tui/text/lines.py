@@ -28,7 +28,7 @@ from typing import Any, Generic, TypeVar
 
 from fcreview.model import wording
 from fcreview.model.sanitize import MAX_MARKS, clip, pad, visible_lines, width
-from fcreview.model.wording import GAP, column_sizes, filled
+from fcreview.model.wording import align_row, column_sizes, filled
 from fcreview.tui.text.theme import symbols
 
 CELLS = 76
@@ -342,11 +342,9 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Part]], cells: int)
 
 
 def _line(columns: Sequence[Column], row: Sequence[Part], sizes: Sequence[int]) -> Line:
-    parts: list[Part] = []
-    for at, (column, (text, style), size) in enumerate(zip(columns, row, sizes, strict=True)):
-        shown = filled(column.cut(text, size), size, right=column.right)
-        parts.append((shown if at == 0 else " " * GAP + shown, style))
-    return tuple(parts)
+    texts = [column.cut(text, size) for column, (text, _), size in zip(columns, row, sizes, strict=True)]
+    shown = align_row(texts, sizes, [at for at, column in enumerate(columns) if column.right])
+    return tuple((text, style) for text, (_, style) in zip(shown, row, strict=True))
 
 
 T = TypeVar("T")

@@ -20,9 +20,10 @@ import orjson
 from fcreview.importers.bfcl.checker.schema import RULES, Golden, Unusable, language_of, prepare
 from fcreview.importers.bfcl.checker.values import Failure, check_any_order, check_one
 from fcreview.importers.bfcl.dataset import Case, text_of
-from fcreview.importers.bfcl.decoders.base import Calls, Decoder, How, Spelling, Undecodable, WrongFormat
+from fcreview.importers.bfcl.decoders.base import Calls, Decoder, How, Spelling, WrongFormat
 from fcreview.importers.bfcl.decoders.registry import decode, decoder_of
 from fcreview.importers.bfcl.trajectory import single_messages
+from fcreview.importers.common.records import Undecodable
 from fcreview.matching.align import align
 from fcreview.model.item import ArgumentDiff, Call, Item, Message, Pair, Repeated
 from fcreview.model.json_value import answer_hash, child, json_safe

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fcreview.corrections.equivalence import Rule, may_be_left_out, same
-from fcreview.golden_audit.facts import read_document
 from fcreview.importers.bfcl.checker import java, javascript
 from fcreview.importers.bfcl.dataset import Case
 from fcreview.matching.diff import Rules
+from fcreview.model.function_schema import declared_parameters, read_function_schema
 from fcreview.model.json_value import brief
 
 _ignored = re.compile(r"[ ,./\-_*^]").sub
@@ -76,7 +76,7 @@ def type_name(kind: type) -> str:
     return TYPE_NAMES.get(kind, "null" if kind is type(None) else f"a {kind.__name__}")
 
 
-def accepted_by_rule(parameter: Parameter, value: Any) -> bool:
+def accepted_by_rule(parameter: GoldenArgument, value: Any) -> bool:
     """Whether a rule, and not equality alone, makes the value one of the acceptable ones."""
     if parameter.convert is not None and type(value) is str:
         value = parameter.convert(value)
@@ -92,7 +92,7 @@ def omittable(rules: Sequence[Rule], document: Mapping[str, Any], accepted: Mapp
     """The parameters that rules allow to be left out of a call."""
     if not any(rule.kind == "default-omittable" for rule in rules):
         return frozenset()
-    known, function = read_document(document).parameters, str(document.get("name"))
+    known, function = read_function_schema(document).parameters, str(document.get("name"))
     return frozenset(
         name
         for name, values in accepted.items()
@@ -119,7 +119,7 @@ class Unusable(ValueError):
 
 
 @dataclass(slots=True)
-class Parameter:
+class GoldenArgument:
     """What one argument must be: declared type and acceptable values."""
 
     kind: str
@@ -168,7 +168,7 @@ class Golden:
     flat_name: str
     """With `_` for `.`: what native function calling may have been offered."""
     required: tuple[str, ...]
-    parameters: dict[str, Parameter]
+    parameters: dict[str, GoldenArgument]
     """Those that are in both the document and the answer; any other is unexpected."""
     needed: tuple[str, ...]
     """In the answer and not optional there."""
@@ -243,12 +243,12 @@ def _undescribed(name: str) -> Golden:
 
 def _golden(document: dict[str, Any], accepted: dict[str, list[Any]], language: str, rules: Sequence[Rule]) -> Golden:
     free = omittable(rules, document, accepted)
-    schema = document.get("parameters") or {}
-    properties = schema.get("properties") or {}
+    declared = declared_parameters(document, strict=True)
+    properties = declared.properties or {}
     return Golden(
         name=document["name"],
         flat_name=document["name"].replace(".", "_"),
-        required=tuple(name for name in schema.get("required") or () if name not in free),
+        required=tuple(name for name in declared.required or () if name not in free),
         parameters={
             name: _parameter(properties[name], values, language, covering(rules, document["name"], name))
             for name, values in accepted.items()
@@ -259,7 +259,7 @@ def _golden(document: dict[str, Any], accepted: dict[str, list[Any]], language: 
     )
 
 
-def _parameter(schema: dict[str, Any], accepted: list[Any], language: str, lenient: tuple[Rule, ...]) -> Parameter:
+def _parameter(schema: dict[str, Any], accepted: list[Any], language: str, lenient: tuple[Rule, ...]) -> GoldenArgument:
     kind = schema["type"]
     types = PYTHON_TYPES
     nesting: tuple[str, ...] = ("array", "tuple")
@@ -279,7 +279,7 @@ def _parameter(schema: dict[str, Any], accepted: list[Any], language: str, lenie
             golden_type = type(value)
             break
     variable = golden_type is not None and golden_type is not expected
-    return Parameter(
+    return GoldenArgument(
         kind=kind,
         expected=expected,
         nested=nested,

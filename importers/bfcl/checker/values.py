@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from fcreview.importers.bfcl.checker.schema import (
     Golden,
-    Parameter,
+    GoldenArgument,
     accepted_by_rule,
     choices,
     normalise,
@@ -108,20 +108,17 @@ def check_objects(values: list[Any], alternatives: list[Any], v1: bool) -> Findi
     return finding
 
 
-def check_value(parameter: Parameter, value: Any, v1: bool) -> Finding | None:
+def check_value(parameter: GoldenArgument, value: Any, v1: bool) -> Finding | None:
     if parameter.convert is not None:
         if type(value) is not str:
             language = "java" if parameter.language == "java" else "js"
             return f"type_error:{language}", f"{shown(value)} was not delivered as source text"
         value = parameter.convert(value)
+    try:
+        value = _as_declared(parameter, value)
+    except OverflowError:
+        return "value_error:others", "a number too big for a float"
     kind = type(value)
-    if parameter.to_list and kind is tuple:
-        value, kind = list(value), list
-    elif parameter.to_float and kind is int:
-        try:
-            value, kind = float(value), float
-        except OverflowError:
-            return "value_error:others", "a number too big for a float"
     variable = parameter.variable
     if kind is not parameter.expected:
         if parameter.golden_type is None or kind is not parameter.golden_type:
@@ -138,7 +135,14 @@ def check_value(parameter: Parameter, value: Any, v1: bool) -> Finding | None:
     return "value_error:others", _not_among(parameter, value)
 
 
-def _elements_fit(parameter: Parameter, values: list[Any]) -> bool:
+def _as_declared(parameter: GoldenArgument, value: Any) -> Any:
+    """A tuple as a list and an integer as a float where the declared type asks for that."""
+    if parameter.to_list and type(value) is tuple:
+        return list(value)
+    return float(value) if parameter.to_float and type(value) is int else value
+
+
+def _elements_fit(parameter: GoldenArgument, values: list[Any]) -> bool:
     """Whether the elements have the declared type, or the type some golden list starts with."""
     for accepted in parameter.accepted:
         if type(accepted) is not list:
@@ -149,13 +153,13 @@ def _elements_fit(parameter: Parameter, values: list[Any]) -> bool:
     return False
 
 
-def _check_text(parameter: Parameter, value: str, _v1: bool) -> Finding | None:
+def _check_text(parameter: GoldenArgument, value: str, _v1: bool) -> Finding | None:
     if normalise(value) in parameter.texts:
         return None
     return "value_error:string", _not_among(parameter, value)
 
 
-def _check_list(parameter: Parameter, value: list[Any], v1: bool) -> Finding | None:
+def _check_list(parameter: GoldenArgument, value: list[Any], v1: bool) -> Finding | None:
     if parameter.nested is dict:
         return check_objects(value, parameter.accepted, v1)
     if normalise_list(value) in parameter.lists:
@@ -163,22 +167,22 @@ def _check_list(parameter: Parameter, value: list[Any], v1: bool) -> Finding | N
     return "value_error:list/tuple", _not_among(parameter, value)
 
 
-def _check_dict(parameter: Parameter, value: dict[str, Any], v1: bool) -> Finding | None:
+def _check_dict(parameter: GoldenArgument, value: dict[str, Any], v1: bool) -> Finding | None:
     return check_object(value, parameter.accepted, v1)
 
 
-CHECKS: dict[type, Callable[[Parameter, Any, bool], Finding | None]] = {
+CHECKS: dict[type, Callable[[GoldenArgument, Any, bool], Finding | None]] = {
     str: _check_text,
     list: _check_list,
     dict: _check_dict,
 }
 
 
-def _not_among(parameter: Parameter, value: Any) -> str:
+def _not_among(parameter: GoldenArgument, value: Any) -> str:
     return f"{shown(value)} is none of {choices(parameter.accepted)}"
 
 
-def _wrong_type(parameter: Parameter, value: Any) -> str:
+def _wrong_type(parameter: GoldenArgument, value: Any) -> str:
     return f"{shown(value)} is {type_name(type(value))}, declared {parameter.kind}"
 
 

@@ -16,7 +16,8 @@ from typing import Any, Literal
 
 import orjson
 
-from fcreview.importers.common.python_syntax import deeper_than
+from fcreview.importers.common.python_syntax import brackets_deeper_than
+from fcreview.importers.common.records import Undecodable
 
 Calls = list[tuple[str, dict[str, Any]]]
 
@@ -25,10 +26,6 @@ MAX_TEXT = 1_000_000
 stay bounded."""
 MAX_DEPTH = 100
 """Nested brackets. CPython's own parser gives up at 200; below that it is safe from exhausting the C stack."""
-
-
-class Undecodable(ValueError):
-    """The text is not calls at all: `ast_decoder:decoder_failed`."""
 
 
 class WrongFormat(ValueError):
@@ -61,7 +58,7 @@ def check_bounds(text: str) -> None:
     """Raises Undecodable for text a parser should not be given."""
     if len(text) > MAX_TEXT:
         raise Undecodable(f"text of {len(text)} characters is too long to be decoded")
-    if deeper_than(text, MAX_DEPTH):
+    if brackets_deeper_than(text, MAX_DEPTH):
         raise Undecodable(f"more than {MAX_DEPTH} nested brackets")
 
 

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, How, Read, Undecodable, WrongFormat
+from fcreview.importers.bfcl.decoders.base import Calls, How, Read, WrongFormat
 from fcreview.importers.bfcl.decoders.python_calls import bracketed, parse_calls, prompt_text
+from fcreview.importers.common.records import Undecodable
 
 FENCE = "```"
 PAIR = re.compile("'([^']*)'")

@@ -16,11 +16,12 @@ from typing import Any, Literal
 
 from fcreview.importers.bfcl import filenames, results, scores
 from fcreview.importers.bfcl.checker.evaluate import kind_of
-from fcreview.importers.bfcl.decoders.base import Decoder, How, Undecodable, WrongFormat
+from fcreview.importers.bfcl.decoders.base import Decoder, How, WrongFormat
 from fcreview.importers.bfcl.decoders.models import OTHERWISE
 from fcreview.importers.bfcl.decoders.registry import BY_NAME, DECODERS, asked_for, decoder_of, early
 from fcreview.importers.bfcl.discovery import Categories
 from fcreview.importers.common.jsonl import Record, records
+from fcreview.importers.common.records import Undecodable
 from fcreview.model.item import ImportIssue
 from fcreview.run_plan import RunPlan
 

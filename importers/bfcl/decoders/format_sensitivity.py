@@ -7,16 +7,9 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
-from fcreview.importers.bfcl.decoders.base import (
-    MAX_TEXT,
-    Calls,
-    Undecodable,
-    blocks,
-    check_bounds,
-    load_json,
-    well_formed,
-)
+from fcreview.importers.bfcl.decoders.base import MAX_TEXT, Calls, blocks, check_bounds, load_json, well_formed
 from fcreview.importers.bfcl.decoders.python_calls import parse_calls, prompt_text
+from fcreview.importers.common.records import Undecodable
 
 LITERAL_TYPES = {"array", "tuple", "object", "dict"}
 

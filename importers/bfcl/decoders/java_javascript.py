@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, Undecodable, WrongFormat, check_bounds
+from fcreview.importers.bfcl.decoders.base import Calls, WrongFormat, check_bounds
+from fcreview.importers.common.records import Undecodable
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

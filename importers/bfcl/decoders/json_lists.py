@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, How, Undecodable, WrongFormat, load_json, well_formed
+from fcreview.importers.bfcl.decoders.base import Calls, How, WrongFormat, load_json, well_formed
 from fcreview.importers.bfcl.decoders.code import text_of
 from fcreview.importers.bfcl.decoders.python_calls import expression
 from fcreview.importers.common.python_syntax import compute
+from fcreview.importers.common.records import Undecodable
 
 
 def call_in(found: Any, key: str = "arguments") -> tuple[Any, Any]:
@@ -27,6 +28,13 @@ def calls_in(found: Any, key: str = "arguments") -> Calls:
     return well_formed(call_in(one, key) for one in found)
 
 
+def _list(found: Any) -> list[Any]:
+    """Raises Undecodable for anything but a list."""
+    if type(found) is not list:
+        raise Undecodable("JSON, but not a list of calls")
+    return found
+
+
 def plain(result: Any, how: How) -> Calls:  # noqa: ARG001
     """A list or one object."""
     return calls_in(load_json(text_of(result)))
@@ -42,9 +50,7 @@ def hammer(result: Any, how: How) -> Calls:  # noqa: ARG001
         return []
     if found in ({}, ""):
         return []
-    if type(found) is not list:
-        raise Undecodable("JSON, but not a list of calls")
-    return calls_in(found)
+    return calls_in(_list(found))
 
 
 def xlam1(result: Any, how: How) -> Calls:  # noqa: ARG001
@@ -54,9 +60,7 @@ def xlam1(result: Any, how: How) -> Calls:  # noqa: ARG001
         found = load_json(text)
     except Undecodable as error:
         raise WrongFormat(str(error)) from None
-    listed = found.get("tool_calls", []) if type(found) is dict else found
-    if type(listed) is not list:
-        raise Undecodable("JSON, but not a list of calls")
+    listed = _list(found.get("tool_calls", []) if type(found) is dict else found)
     return well_formed((one.get("name", ""), one.get("arguments", {})) for one in listed if type(one) is dict)
 
 
@@ -76,9 +80,7 @@ def think(result: Any, how: How) -> Calls:  # noqa: ARG001
     if not tag:
         return []
     found = load_json(rest)
-    if type(found) is not list:
-        raise Undecodable("JSON, but not a list of calls")
-    return calls_in(found)
+    return calls_in(_list(found))
 
 
 def llama(result: Any, how: How) -> Calls:  # noqa: ARG001

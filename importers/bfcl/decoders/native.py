@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, How, Undecodable, WrongFormat, load_json, well_formed
+from fcreview.importers.bfcl.decoders.base import Calls, How, WrongFormat, load_json, well_formed
+from fcreview.importers.common.records import Undecodable
 
 TEXT = "text where calls were expected"
 

@@ -22,8 +22,10 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, Undecodable, WrongFormat, check_bounds
+from fcreview.importers.bfcl.decoders.base import Calls, WrongFormat, check_bounds
 from fcreview.importers.common.python_syntax import compute, dotted
+from fcreview.importers.common.records import Undecodable
+from fcreview.model.function_schema import declared_parameters
 
 RESERVED = frozenset(keyword.kwlist) | {"__debug__"}
 CONSTANTS: dict[str, Any] = {"True": True, "False": False, "None": None}
@@ -90,18 +92,11 @@ def _arguments(text: str, position: int, into: dict[str, Any]) -> int | None:
                 return None
             into[name] = elements
             position, end = closing.end(), closing[1]
-        elif single is not None:
-            into[name] = single
-        elif double is not None:
-            into[name] = double
-        elif whole is not None:
-            into[name] = int(whole) if fraction is None else float(whole + fraction)
-        elif word in CONSTANTS:
-            into[name] = CONSTANTS[word]
-        elif word in RESERVED:
-            return None
         else:
-            into[name] = word
+            value = _scalar(single, double, whole, fraction, word)
+            if value is RESERVED:
+                return None
+            into[name] = value
         if end == ")":
             return position
 
@@ -114,21 +109,26 @@ def _elements(text: str, position: int, into: list[Any]) -> int | None:
         if found is None:
             return None
         single, double, whole, fraction, word, end = found.groups()
-        if single is not None:
-            into.append(single)
-        elif double is not None:
-            into.append(double)
-        elif whole is not None:
-            into.append(int(whole) if fraction is None else float(whole + fraction))
-        elif word in CONSTANTS:
-            into.append(CONSTANTS[word])
-        elif word in RESERVED:
+        value = _scalar(single, double, whole, fraction, word)
+        if value is RESERVED:
             return None
-        else:
-            into.append(word)
+        into.append(value)
         position = found.end()
         if end == "]":
             return position
+
+
+def _scalar(single: str | None, double: str | None, whole: str | None, fraction: str | None, word: str) -> Any:
+    """The value of the groups of `SCALAR`; RESERVED for a keyword, which is no value."""
+    if single is not None:
+        return single
+    if double is not None:
+        return double
+    if whole is not None:
+        return int(whole) if fraction is None else float(whole + fraction)
+    if word in CONSTANTS:
+        return CONSTANTS[word]
+    return RESERVED if word in RESERVED else word
 
 
 WORD = "[A-Za-z_][A-Za-z_0-9]*"
@@ -241,12 +241,11 @@ def _value(node: ast.expr | None) -> Any:
             return "..." if value is ... else value
         case ast.Name(id=name):
             return name
-        case ast.List(elts=elts):
-            return [_value(element) for element in elts]
-        case ast.Tuple(elts=elts):
-            return tuple(_value(element) for element in elts)
-        case ast.Dict(keys=keys, values=values):
-            return {_value(key): _value(value) for key, value in zip(keys, values, strict=True)}
+        case ast.List(elts=elts) | ast.Tuple(elts=elts):
+            values = [_value(element) for element in elts]
+            return values if isinstance(node, ast.List) else tuple(values)
+        case ast.Dict(keys=keys, values=fields):
+            return {_value(key): _value(field) for key, field in zip(keys, fields, strict=True)}
         case ast.UnaryOp(operand=ast.Constant(value=value)):
             return -value  # type: ignore[operator]  # whichever the operator is; not every constant has one
         case ast.BinOp():
@@ -295,7 +294,5 @@ def parse_call_text(text: str, functions: Sequence[dict[str, Any]] = ()) -> tupl
 def _parameter_names(name: str, functions: Sequence[dict[str, Any]]) -> list[str]:
     for document in functions:
         if document.get("name") == name:
-            parameters = document.get("parameters")
-            properties = parameters.get("properties") if isinstance(parameters, dict) else None
-            return list(properties) if isinstance(properties, dict) else []
+            return list(declared_parameters(document).properties or ())
     return []

@@ -12,19 +12,11 @@ import re
 import warnings
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import (
-    Calls,
-    How,
-    Undecodable,
-    WrongFormat,
-    blocks,
-    check_bounds,
-    load_json,
-    well_formed,
-)
+from fcreview.importers.bfcl.decoders.base import Calls, How, WrongFormat, blocks, check_bounds, load_json, well_formed
 from fcreview.importers.bfcl.decoders.code import text_of
 from fcreview.importers.bfcl.decoders.json_lists import call_in
 from fcreview.importers.bfcl.decoders.python_calls import call_of
+from fcreview.importers.common.records import Undecodable
 
 KEY = re.compile(r"\s*([^:{},]+?)\s*:")
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from fcreview.importers.acebench import decode as acebench
-from fcreview.importers.bfcl.decoders.base import Undecodable
 from fcreview.importers.bfcl.decoders.registry import decode
+from fcreview.importers.common.records import Undecodable
 from fcreview.importers.complexfuncbench import log
 from fcreview.importers.hammerbench import dialogue as hammerbench
 from tests.faults.hostile.bombs import BOMBS

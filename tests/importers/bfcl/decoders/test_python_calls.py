@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.bfcl.decoders.base import How, Undecodable, WrongFormat
+from fcreview.importers.bfcl.decoders.base import How, WrongFormat
 from fcreview.importers.bfcl.decoders.python_calls import (
     call_of,
     expression,
@@ -19,6 +19,7 @@ from fcreview.importers.bfcl.decoders.python_calls import (
     parse_simple,
 )
 from fcreview.importers.bfcl.decoders.registry import decode, decoder_of
+from fcreview.importers.common.records import Undecodable
 from tests.examples import examples
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.decoders.base import How, Undecodable, WrongFormat
+from fcreview.importers.bfcl.decoders.base import How, WrongFormat
 from fcreview.importers.bfcl.decoders.registry import decode, decoder_of, early
+from fcreview.importers.common.records import Undecodable
 
 NAMED = '{"name": "f", "arguments": {"a": 1}}'
 ONE = [("f", {"a": 1})]

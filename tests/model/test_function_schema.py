@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fcreview.model.function_schema import (
+    MISSING,
+    MalformedSchema,
+    declared_parameters,
+    default_in,
+    read_function_schema,
+)
+
+
+@pytest.mark.parametrize(
+    ("description", "default"),
+    [
+        ("The unit. Default is 'km'.", "km"),
+        ("Default: 10", "10"),
+        ("defaults to True.", "True"),
+        ("Unit (default 'celsius')", "celsius"),
+        ("Traits, default is ['a', 'b'].", "['a', 'b']"),
+        ("The region. Default United States", "United States"),
+        ("default is 'Homo sapiens' (Humans).", "Homo sapiens"),
+        ("The significance level. Default is 0.05.", "0.05"),
+        ("Uses the default route.", MISSING),
+        ("Default is 8.99e9.", "8.99e9"),
+        ("Default is zero.", "0"),
+        ("Default value is approximately 9.81 m/s^2, earth's gravity.", "9.81"),
+        ("Default is 5 years.", "5"),
+        ("Defaults to square meters.", "square meters"),
+        ("Default to be 'brain'.", "brain"),
+        ("Default is latest year if not specified.", "latest year"),
+        ("Default to not use it if not specified.", MISSING),
+        ("If omitted, default to exchange rate of 1 unit source currency.", MISSING),
+        ("Default is empty array.", MISSING),
+        ("The unit.", MISSING),
+        ("Default is None.", MISSING),
+    ],
+)
+def test_defaults_are_read_from_descriptions(description: str, default: Any) -> None:
+    assert default_in(description) == default
+
+
+def test_documents_of_other_shapes_are_read_and_broken_ones_left_out() -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"properties": {"x": {"type": "integer"}}}}}
+    assert read_function_schema(tool).parameters["x"].kind == "integer"
+    schema = {"name": "f", "inputSchema": {"json": {"properties": {"x": {"type": ["a"]}, "y": 3}, "required": "x"}}}
+    assert list(read_function_schema(schema).parameters) == ["x"]
+    for broken in ({}, {"parameters": []}, {"name": 3, "parameters": {"properties": None}}):
+        assert not read_function_schema(broken).stated
+
+
+@pytest.mark.parametrize("parameters", [["x"], {"properties": ["x"]}, {"properties": {}, "required": "x"}])
+def test_checkers_refuse_malformed_documents(parameters: Any) -> None:
+    declared_parameters({"name": "f", "parameters": parameters})
+    with pytest.raises(MalformedSchema):
+        declared_parameters({"name": "f", "parameters": parameters}, strict=True)

@@ -124,7 +124,7 @@ def _resolve_action_id(name: str) -> str:
 
 
 def _suggest_actions(name: str) -> str:
-    """Return a hint for an unknown id: ids with a similar spelling, the actions of its group, or an id of each group."""
+    """Return a hint for an unknown id: ids spelled similarly, the actions of its group, or an id of each group."""
     if similar := get_close_matches(name, ACTIONS, n=3, cutoff=0.8):
         return f"Did you mean {' or '.join(similar)}?"
     groups: dict[str, list[str]] = {}

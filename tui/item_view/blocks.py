@@ -99,6 +99,13 @@ class Options:
         return UNLIMITED_ROWS if self.in_print and self.open_all else limit
 
 
+def nest_blocks(blocks: Sequence[Block], parent: str) -> Sequence[Block]:
+    """Set the parent of all blocks to the block with the key `parent`."""
+    for block in blocks:
+        block.parent = parent
+    return blocks
+
+
 class BlockSource:
     """Adapter that lets a `Layout` scroll through blocks."""
 
@@ -283,7 +290,7 @@ def _line_with_size(label: str, head: str, text: str, cells: int, style: str) ->
     return spread(((pad_label(label), "dim"), (clip(head, room), style)), ((size, "dim"),), cells)
 
 
-def snapshot_block(key: str, label: str, name: str, text: str, *, parent: str | None = None) -> Block:
+def snapshot_block(key: str, label: str, name: str, text: str) -> Block:
     """A snapshot of the environment's state: one line with its size, which opens in the pager."""
 
     def lines(cells: int) -> list[Line]:
@@ -297,16 +304,15 @@ def snapshot_block(key: str, label: str, name: str, text: str, *, parent: str | 
         foldable=True,
         folded=True,
         pages=True,
-        parent=parent,
         title=f"{label} {name}",
         full=lambda: text,
     )
 
 
-def note_block(key: str, label: str, text: str, *, parent: str | None = None) -> Block:
+def note_block(key: str, label: str, text: str) -> Block:
     """A note on one dim line, such as an entry of the benchmark's log."""
 
     def lines(cells: int) -> list[Line]:
         return [((pad_label(label), "dim"), (clip(visible(text[: cells * 2]), cells - LABEL_CELLS), "dim"))]
 
-    return Block(key, lines, parent=parent, title=label, full=lambda: text)
+    return Block(key, lines, title=label, full=lambda: text)

@@ -134,12 +134,15 @@ class Columns:
 
 
 def measure_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float = 0.25) -> Columns:
-    """Divide `cells` between the columns. Names get at most `name_share` of the width, and the values share the rest."""
+    """Divide `cells` between the columns. Names get at most `name_share` of the width; the values share the rest."""
     name = max([width(row_label(row)) for row in rows] + [len("argument")])
     name = min(name, max(int(cells * name_share), 8))
     rest = max(cells - name - 6, 16)
-    golden = max([width(visible(row.golden or missing_value_labels(row)[0])) for row in rows] + [len("golden")])
-    predicted = max([width(visible(row.predicted or missing_value_labels(row)[1])) for row in rows] + [len("predicted")])
+    missing = [missing_value_labels(row) for row in rows]
+    golden = max([len("golden"), *(width(visible(row.golden or no[0])) for row, no in zip(rows, missing, strict=True))])
+    predicted = max(
+        [len("predicted"), *(width(visible(row.predicted or no[1])) for row, no in zip(rows, missing, strict=True))]
+    )
     half = rest // 2
     if golden + predicted <= rest:  # Prefer fixed positions, so that columns do not move from item to item.
         left = half if golden <= half and predicted <= rest - half else (golden if golden > half else rest - predicted)
@@ -284,7 +287,7 @@ def window_around(text: str, position: int, cells: int) -> tuple[str, int]:
 
 
 def pair_heading(pair: Pair, number: int, count: int, cells: int, remarks: Sequence[str] = ()) -> Line:
-    """Heading of an unfolded pair: `── turn 1 · call 1 of 2 · get_weather · - missing ──`, with the remarks at its end."""
+    """Heading of an unfolded pair, with remarks at its end: `── turn 1 · call 1 of 2 · get_weather · - missing ──`."""
     place = f"turn {pair.turn + 1} · call {number} of {count} · "
     state: list[Part] = []
     if pair.state in ONE_SIDED_LABELS:

@@ -9,7 +9,7 @@ from typing import Any
 
 from fcreview.matching.diff import diff_call
 from fcreview.matching.first_difference import ArgumentRow, argument_rows
-from fcreview.model.address import argument_address, call_address, is_address, turn_address
+from fcreview.model.address import argument_address, call_address, turn_address
 from fcreview.model.item import Accept, Call, Fields, Pair
 from fcreview.model.sanitize import visible
 from fcreview.tui.item_view.blocks import Block, Options, Scene
@@ -41,8 +41,8 @@ def single_turn_pair_blocks(indexed: Scene, options: Options) -> list[Block]:
     pairs = indexed.pairs.get(0, [])
     if not pairs:
         has_other_answer = indexed.item.extra.golden_reply is not None or indexed.calls_without_golden(0)
-        return [] if has_other_answer else [no_calls_block(indexed, 0, None)]
-    return [block for at, pair in enumerate(pairs) for block in pair_blocks(indexed, pair, at, options, None)]
+        return [] if has_other_answer else [no_calls_block(indexed, 0)]
+    return [block for at, pair in enumerate(pairs) for block in pair_blocks(indexed, pair, at, options)]
 
 
 def is_folded_by_default(indexed: Scene, pair: Pair, address: str) -> bool:
@@ -54,7 +54,7 @@ def is_folded_by_default(indexed: Scene, pair: Pair, address: str) -> bool:
     return (pair.state in "=~" and has_neighbours) or (pair.state in "-+" and in_trajectory)
 
 
-def pair_blocks(indexed: Scene, pair: Pair, position: int, options: Options, parent: str | None) -> list[Block]:
+def pair_blocks(indexed: Scene, pair: Pair, position: int, options: Options) -> list[Block]:
     """Blocks of one pair: heading, arguments, verdicts, and the function docs if they are shown here.
 
     `position` is the index of the pair in its turn.
@@ -66,7 +66,7 @@ def pair_blocks(indexed: Scene, pair: Pair, position: int, options: Options, par
     has_step = predicted is not None and indexed.has_several_steps(pair.turn)
     step = [indexed.step_label(pair.turn, predicted.step)] if predicted is not None and has_step else []
     ending: Line = (*((f" · {remark}", "warn") for remark in remarks), *((f" · {label}", "dim") for label in step))
-    inside_turn = parent is not None and is_address(parent)
+    inside_turn = indexed.is_trajectory and not indexed.is_earlier_dialogue(pair.turn)
     head = Block(
         address,
         partial(folded_pair_lines, pair, position + 1, count, golden or predicted, ending, inside_turn),
@@ -76,11 +76,10 @@ def pair_blocks(indexed: Scene, pair: Pair, position: int, options: Options, par
         is_judged=indexed.only_last_turn_judged,
         foldable=True,
         folded=folded,
-        parent=parent,
         title=f"turn {pair.turn + 1} call {position + 1}",
         copy=lambda: {"golden": call_value(golden), "predicted": call_value(predicted)},
     )
-    docs = document_blocks(indexed, pair, address, options, parent)
+    docs = document_blocks(indexed, pair, address, options)
     if folded:
         return [head, *docs]
     table = _pair_table(indexed, pair, address, options)
@@ -100,10 +99,10 @@ def pair_blocks(indexed: Scene, pair: Pair, position: int, options: Options, par
         raw = table.undecoded.raw or ""
         head.full = lambda: raw
     rows, equal_rows = _split_equal_rows(table.rows, options.is_folded(f"{address}/equal", True))
-    blocks = [head, *(_argument_block(row, widths, pair, position, parent) for row in rows)]
+    blocks = [head, *(_argument_block(row, widths, pair, position) for row in rows)]
     if equal_rows:
-        blocks.append(_equal_rows_block(f"{address}/equal", equal_rows, parent))
-    return [*blocks, *target_verdict_blocks(indexed, address, parent), *docs]
+        blocks.append(_equal_rows_block(f"{address}/equal", equal_rows))
+    return [*blocks, *target_verdict_blocks(indexed, address), *docs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +178,7 @@ def _split_equal_rows(rows: list[ArgumentRow], fold: bool) -> tuple[list[Argumen
     return [row for row in rows if row.state != "="], equal
 
 
-def _argument_block(
-    row: ArgumentRow, widths: Callable[[int], Columns], pair: Pair, position: int, parent: str | None
-) -> Block:
+def _argument_block(row: ArgumentRow, widths: Callable[[int], Columns], pair: Pair, position: int) -> Block:
     address = argument_address(pair.turn, position, row.path)
     return Block(
         address,
@@ -189,7 +186,6 @@ def _argument_block(
         target=address,
         argument=True,
         differs=row.state in "!-+",
-        parent=parent,
         title=f"turn {pair.turn + 1} call {position + 1} · {visible(row.path)}",
         full=lambda: _full_values(row),
         copy=lambda: {"argument": row.path, "golden": row.golden, "predicted": row.predicted},
@@ -202,22 +198,21 @@ def _full_values(row: ArgumentRow) -> str:
     return "\n".join(["golden", golden, "", "predicted", predicted, "", *row_reasons(row)])
 
 
-def _equal_rows_block(key: str, rows: list[ArgumentRow], parent: str | None) -> Block:
+def _equal_rows_block(key: str, rows: list[ArgumentRow]) -> Block:
     def lines(cells: int) -> list[Line]:
         names = visible(", ".join(row.path for row in rows if row.depth == 0))
         pieces = wrap(f"{len(rows)} equal: {names}", cells - 2, 2)
         return [(("= " if at == 0 else "  ", "dim"), (piece, "dim")) for at, piece in enumerate(pieces)]
 
-    return Block(key, lines, is_stop=True, foldable=True, folded=True, parent=parent)
+    return Block(key, lines, is_stop=True, foldable=True, folded=True)
 
 
-def no_calls_block(indexed: Scene, turn: int, parent: str | None) -> Block:
+def no_calls_block(indexed: Scene, turn: int) -> Block:
     """A note that the turn has neither golden nor predicted calls."""
     text = f"turn {turn + 1} · no golden or predicted calls"
     return Block(
         f"{turn_address(turn)}/calls",
         lambda cells: [line(text, "dim") if indexed.is_trajectory else rule(((text, "dim"),), cells)],
-        parent=parent,
     )
 
 

@@ -1,16 +1,4 @@
-"""A function's document as readable lines, the parameter under the cursor marked.
-
-Which functions, and which parameter of them, the cursor is at.
-
-The documents of the functions under the cursor, for a column of their own beside the values.
-
-Documents of functions below the call under the cursor: golden's, predicted's. All of them stand with the offer.
-
-For lines at the bottom that are free: the document of the function under the cursor where all of it fits, else the
-parameter under the cursor.
-
-The functions that the model could choose from: names and parameters of all, golden's and predicted's marked.
-"""
+"""Function docs: for the call under the cursor, in a column or in the footer, and a list of the available functions."""
 
 from __future__ import annotations
 
@@ -28,111 +16,122 @@ from fcreview.model.json_value import steps
 from fcreview.model.sanitize import visible
 from fcreview.model.wording import count_of
 from fcreview.tui.item_view.blocks import Block, Options, Scene
-from fcreview.tui.text.lines import BLANK, Line, Part, fit, labelled, line, line_width, rule, wrap, wrap_text
+from fcreview.tui.text.lines import BLANK, Line, fit, labelled, line, line_width, rule, wrap, wrap_text
 from fcreview.tui.text.theme import STATE_STYLES, symbols
 
 DESCRIPTION_ROWS = 12
-MOST = 200
-"""Parameters that are shown, and the one under the cursor."""
+MAX_PARAMETERS = 200
+"""Number of parameters that are shown, besides the one under the cursor."""
 
 
-def function_named(functions: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:
-    """The document of a function; handlers that may not use dots in names have underscores for them."""
-    exact = next((each for each in functions if each.get("name") == name), None)
-    if exact is not None:
-        return exact
-    wanted = name.replace(".", "_")
-    return next((each for each in functions if str(each.get("name")).replace(".", "_") == wanted), None)
+def find_function(functions: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:
+    """Find the document of a called function. An exact name has precedence over one that differs in dots only."""
+    exact = (document for document in functions if document.get("name") == name)
+    similar = (document for document in functions if _plain_name(str(document.get("name"))) == _plain_name(name))
+    return next(exact, next(similar, None))
 
 
-def parameters_of(document: dict[str, Any] | None) -> tuple[list[str], list[str]]:
-    """Names of the required and of the other parameters, in the document's order."""
-    declared = declared_parameters(document or {})
-    needed = set(map(str, declared.required or ()))
+def _plain_name(name: str) -> str:
+    """The name without dots, which some model interfaces replace by underscores."""
+    return name.replace(".", "_")
+
+
+def _names(functions: Sequence[dict[str, Any]]) -> list[str]:
+    return [str(document.get("name")) for document in functions]
+
+
+def split_parameters(document: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """(required, optional) parameter names of a function, in the order of its document."""
+    declared = declared_parameters(document)
+    required = set(map(str, declared.required or ()))
     names = [str(name) for name in declared.properties or ()]
-    return [name for name in names if name in needed], [name for name in names if name not in needed]
-
-
-def schema_of(document: dict[str, Any] | None, name: str) -> Any:
-    """The schema of a parameter; None where the document has none."""
-    return (declared_parameters(document or {}).properties or {}).get(name)
+    return [name for name in names if name in required], [name for name in names if name not in required]
 
 
 def function_lines(
-    name: str, document: dict[str, Any] | None, argument: str | None, cells: int, known: Sequence[str] = ()
+    name: str, document: dict[str, Any] | None, argument: str | None, cells: int, available: Sequence[str] = ()
 ) -> list[Line]:
-    """Below a rule with its name."""
-    head = rule((("document of ", ""), (visible(name), "strong")), cells)
-    return [head, *(line for _, lines in function_parts(name, document, argument, cells, known) for line in lines)]
+    """Render the docs of a function below a heading. See `function_sections`."""
+    head = rule((("docs of ", ""), (visible(name), "strong")), cells)
+    sections = function_sections(name, document, argument, cells, available)
+    return [head, *(line for _, lines in sections for line in lines)]
 
 
-def function_parts(
-    name: str, document: dict[str, Any] | None, argument: str | None, cells: int, known: Sequence[str] = ()
+def function_sections(
+    name: str, document: dict[str, Any] | None, argument: str | None, cells: int, available: Sequence[str] = ()
 ) -> list[tuple[str | None, list[Line]]]:
-    """What it does, then `▸ city  string, required` and its description for each parameter, with the
-    parameter's name. Of a function without a document the nearest of the `known` ones is named.
+    """Render the docs of a function as (parameter, lines), where parameter is None for lines on the whole function.
 
-    `document` is a JSON Schema style object `{name, description, parameters: {properties, required}}`; anything else
-    is shown as JSON.
+    Args:
+        name: Name as in the call.
+        document: `{name, description, parameters: {properties, required}}`; other forms of `parameters` are shown as
+            JSON. None if the function is not available.
+        argument: Parameter to mark.
+        cells: Width in cells.
+        available: Names of the available functions, of which the most similar is suggested.
     """
     if document is None:
-        near = get_close_matches(name, known, n=1, cutoff=0.5)
-        also = f"; the nearest is {visible(near[0])}" if near else ""
-        return [(None, [fit((("  not among the functions on offer" + also, "warn"),), cells)])]
-    lines = _text("  ", document.get("description"), cells)
-    declared = declared_parameters(document)
-    properties = declared.properties
+        text = f"  not an available function{_closest_hint(name, available)}"
+        return [(None, [fit(((text, "warn"),), cells)])]
+    lines = _description_lines("  ", document.get("description"), cells)
+    properties = declared_parameters(document).properties
     if properties is None:
-        schema = document.get("parameters")
-        lines += _text("  ", json.dumps(schema, ensure_ascii=False, indent=2, default=str), cells)
+        lines += _description_lines("  ", _json_text(document.get("parameters"), indent=2), cells)
         return [(None, lines)]
-    needed = set(map(str, declared.required or ()))
+    required, _ = split_parameters(document)
     if not properties:
         lines.append(line("  no parameters", "dim"))
-    shown = dict(islice(properties.items(), MOST))
+    shown = dict(islice(properties.items(), MAX_PARAMETERS))
     if argument in properties:
         shown[argument] = properties[argument]
-    parts: list[tuple[str | None, list[Line]]] = [(None, lines)]
-    parts += [
-        (str(key), _parameter(str(key), schema, str(key) in needed, str(key) == argument, cells))
-        for key, schema in shown.items()
-    ]
+    sections: list[tuple[str | None, list[Line]]] = [(None, lines)]
+    for key, schema in shown.items():
+        parameter = str(key)
+        rendered = _parameter_lines(parameter, schema, parameter in required, parameter == argument, cells)
+        sections.append((parameter, rendered))
     if len(properties) > len(shown):
         more = f"  {symbols().ellipsis} {len(properties) - len(shown):,} more parameters"
-        parts.append((None, [line(more, "dim")]))
-    return parts
+        sections.append((None, [line(more, "dim")]))
+    return sections
 
 
-def _parameter(name: str, schema: Any, required: bool, here: bool, cells: int) -> list[Line]:
-    kind, described = kind_of(schema), schema.get("description") if isinstance(schema, dict) else None
-    mark = f"  {symbols().arrow if here else ' '} "
-    head: Line = ((mark, "strong"), (visible(name), "strong" if here else ""))
-    says: Line = ((f"  {visible(kind)}{', required' if required else ''}", "dim"),)
-    if line_width((*head, *says)) <= cells:
-        lines = [(*head, *says)]
+def _closest_hint(name: str, available: Sequence[str]) -> str:
+    closest = get_close_matches(name, available, n=1, cutoff=0.5)
+    return f" (closest: {visible(closest[0])})" if closest else ""
+
+
+def _json_text(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+
+
+def _parameter_lines(name: str, schema: Any, required: bool, marked: bool, cells: int) -> list[Line]:
+    """Render a parameter: `→ city  string, required`, its description, accepted values, default and fields."""
+    arrow = symbols().arrow if marked else " "
+    head: Line = ((f"  {arrow} ", "strong"), (visible(name), "strong" if marked else ""))
+    kind: Line = ((f"  {visible(type_name(schema))}{', required' if required else ''}", "dim"),)
+    if line_width((*head, *kind)) <= cells:
+        lines = [(*head, *kind)]
     else:
-        lines = [fit(head, cells), fit((("      ", ""), *says), cells)]
-    lines += _text("        ", described, cells)
-    for key in ("enum", "default"):
-        if isinstance(schema, dict) and key in schema:
-            lines += _text("        ", f"{key}: {json.dumps(schema[key], ensure_ascii=False, default=str)}", cells)
-    inner = schema.get("properties") if isinstance(schema, dict) else None
-    if isinstance(inner, dict):
-        lines += _text(
-            "        ", "fields: " + ", ".join(f"{key} {kind_of(each)}" for key, each in inner.items()), cells
-        )
-    return lines
+        lines = [fit(head, cells), fit((("      ", ""), *kind), cells)]
+    if not isinstance(schema, dict):
+        return lines
+    texts = [schema.get("description")]
+    texts += [f"{key}: {_json_text(schema[key])}" for key in ("enum", "default") if key in schema]
+    if isinstance(fields := schema.get("properties"), dict):
+        texts.append("fields: " + ", ".join(f"{key} {type_name(inner)}" for key, inner in fields.items()))
+    return lines + [row for text in texts for row in _description_lines("        ", text, cells)]
 
 
-def kind_of(schema: Any) -> str:
+def type_name(schema: Any) -> str:
+    """Type of a parameter, such as `string` or `array of string`; `any` if its schema has none."""
     if not isinstance(schema, dict):
         return str(schema)
     kind = str(schema.get("type", "any"))
     items = schema.get("items")
-    return f"{kind} of {kind_of(items)}" if isinstance(items, dict) and items.get("type") else kind
+    return f"{kind} of {type_name(items)}" if isinstance(items, dict) and items.get("type") else kind
 
 
-def _text(indent: str, text: Any, cells: int) -> list[Line]:
+def _description_lines(indent: str, text: Any, cells: int) -> list[Line]:
     if not text:
         return []
     return labelled(indent, wrap_text(str(text), max(cells - len(indent), 20), DESCRIPTION_ROWS), "dim")
@@ -140,53 +139,53 @@ def _text(indent: str, text: Any, cells: int) -> list[Line]:
 
 @dataclass(frozen=True, slots=True)
 class Under:
+    """The functions whose docs are relevant at the cursor. False if there are none."""
+
     functions: Sequence[str] = ()
-    """Names: golden's first, then predicted's if that is another one."""
+    """Names: the golden call's function, then the predicted call's if it differs."""
     argument: str | None = None
-    """Name of the parameter under the cursor; of a call the first that differs."""
+    """Parameter under the cursor; for a call, its first argument that differs."""
 
     def __bool__(self) -> bool:
         return bool(self.functions)
 
 
 NOTHING = Under()
-MOST_UNDER = 20
-"""Functions on offer whose documents are made without being asked for."""
+MAX_AVAILABLE_DOCS = 20
+"""Number of available functions whose docs are shown where there is no call."""
 
 
-def under(of: Scene, key: str) -> Under:
-    """`key` is that of a block, or an address: a call, or an argument; nothing for anything else."""
+def under(indexed: Scene, key: str) -> Under:
+    """Functions of the call or argument with the block key or address `key`. Empty for other blocks."""
     part = part_of(key)
     if part is None or part.call is None:
         return NOTHING
-    pairs = of.pairs.get(part.turn, [])
+    pairs = indexed.pairs.get(part.turn, [])
     if part.call < len(pairs):
         pair = pairs[part.call]
-        return Under(tuple(dict.fromkeys(named(of, pair).values())), _argument(pair, part.argument))
-    alone = of.alone(part.turn)
-    name = alone[part.call].name if part.call < len(alone) else None
-    return Under((name,), _first(part.argument)) if name else NOTHING
+        path = part.argument or next((place.path for place in pair.diff if place.path and place.state != "~"), None)
+        names = called_functions(indexed, pair).values()
+        return Under(tuple(dict.fromkeys(names)), _top_level_name(path))
+    calls = indexed.calls_without_golden(part.turn)
+    name = calls[part.call].name if part.call < len(calls) else None
+    return Under((name,), _top_level_name(part.argument)) if name else NOTHING
 
 
-def offered(of: Scene) -> Under:
-    """Where nothing was called, or to be called: what could have been."""
-    return Under(tuple(str(each.get("name")) for each in of.item.functions[:MOST_UNDER]))
+def offered(indexed: Scene) -> Under:
+    """The first available functions, for items without a call."""
+    return Under(tuple(_names(indexed.item.functions[:MAX_AVAILABLE_DOCS])))
 
 
-def named(of: Scene, pair: Pair) -> dict[str, str]:
-    """The function of each side; of a side that made no call, the other's."""
-    golden, predicted = of.sides(pair)
-    wanted = golden.name if golden else predicted.name if predicted else pair.name
-    made = predicted.name if predicted and predicted.name else wanted
-    return {"golden": wanted, "predicted": made}
+def called_functions(indexed: Scene, pair: Pair) -> dict[str, str]:
+    """Function name of the `golden` and the `predicted` call. A missing call has the name of the other one."""
+    golden, predicted = indexed.calls_of(pair)
+    golden_name = golden.name if golden else predicted.name if predicted else pair.name
+    predicted_name = predicted.name if predicted and predicted.name else golden_name
+    return {"golden": golden_name, "predicted": predicted_name}
 
 
-def _argument(pair: Pair, path: str | None) -> str | None:
-    """The argument that a place lies in."""
-    return _first(path or next((place.path for place in pair.diff if place.path and place.state != "~"), None))
-
-
-def _first(path: str | None) -> str | None:
+def _top_level_name(path: str | None) -> str | None:
+    """Name of the argument that contains a path such as `filter.price`."""
     return str(steps(path)[0]) if path else None
 
 
@@ -195,232 +194,215 @@ NAME_ROWS = 3
 
 @dataclass(slots=True)
 class Beside:
-    """A source for a document view: a block for each function's head, one for each parameter."""
+    """Source of a document view with the docs of functions: one block for a function, and one for each parameter."""
 
     functions: Sequence[dict[str, object]]
-    """Those on offer."""
+    """Documents of the available functions."""
     here: Under
     cells: int
-    """For which it is laid out first."""
-    _parts: list[tuple[str | None, list[Line]]] = field(init=False)
+    """Width in cells of the current layout."""
+    _sections: list[tuple[str | None, list[Line]]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._parts = self._laid_out(self.cells)
+        self._sections = self._layout(self.cells)
 
     def __len__(self) -> int:
-        return len(self._parts)
+        return len(self._sections)
 
     def lines(self, index: int, cells: int) -> Sequence[Line]:
+        """Render the block at `index`. Another width than before lays out all blocks again."""
         if cells != self.cells:
-            self.cells, self._parts = cells, self._laid_out(cells)
-        return self._parts[index][1]
+            self.cells, self._sections = cells, self._layout(cells)
+        return self._sections[index][1]
 
     @property
     def marked(self) -> int | None:
-        """The block of the parameter under the cursor."""
-        wanted = self.here.argument
-        return next((at for at, (name, _) in enumerate(self._parts) if name is not None and name == wanted), None)
+        """Index of the block with the parameter under the cursor."""
+        argument = self.here.argument
+        return next((at for at, (name, _) in enumerate(self._sections) if name is not None and name == argument), None)
 
-    def _laid_out(self, cells: int) -> list[tuple[str | None, list[Line]]]:
-        parts: list[tuple[str | None, list[Line]]] = []
-        known = [str(each.get("name")) for each in self.functions]
+    def _layout(self, cells: int) -> list[tuple[str | None, list[Line]]]:
+        sections: list[tuple[str | None, list[Line]]] = []
+        argument, available = self.here.argument, _names(self.functions)
         for name in self.here.functions:
-            parts += [(None, [BLANK])] if parts else []
-            document = function_named(self.functions, name)
-            parts.append((None, [((row, "strong"),) for row in wrap(visible(name), cells, NAME_ROWS)]))
-            parts += function_parts(name, document, self.here.argument, cells, known)
-        if self.here.argument and all(self.here.argument != name for name, _ in parts):
-            parts.append((self.here.argument, [_stranger(self.here.argument, cells)]))
-        return parts
+            sections += [(None, [BLANK])] if sections else []
+            sections.append((None, [((row, "strong"),) for row in wrap(visible(name), cells, NAME_ROWS)]))
+            sections += function_sections(name, find_function(self.functions, name), argument, cells, available)
+        if argument and all(argument != name for name, _ in sections):
+            head: Line = ((f"  {symbols().arrow} ", "strong"), (visible(argument), "strong"))
+            sections.append((argument, [fit((*head, ("  no such parameter", "warn")), cells)]))
+        return sections
 
 
-def _stranger(argument: str, cells: int) -> Line:
-    mark = f"  {symbols().arrow} "
-    return fit(((mark, "strong"), (visible(argument), "strong"), ("  no such parameter", "warn")), cells)
+DOCS_CHOICES = ("golden", "predicted", "all")
+"""Function docs that the key for function docs shows one after the other."""
 
 
-KINDS = ("golden", "predicted", "all")
-"""What `d` shows one after the other; of a call whose two sides are of one function, the first and the last."""
-
-
-def document_blocks(of: Scene, pair: Pair, address: str, options: Options, parent: str | None) -> list[Block]:
-    """The document of this call's function, if it is the one to be shown."""
+def document_blocks(indexed: Scene, pair: Pair, address: str, options: Options) -> list[Block]:
+    """The function docs below a call, if the reader chose to see those of its golden or predicted function."""
     if options.open_all or options.documented != address or options.documents not in ("golden", "predicted"):
         return []
-    name = named(of, pair)[options.documents]
-    return [document_block(of, f"{address}/document", name, options, parent)]
+    name = called_functions(indexed, pair)[options.documents]
+    return [_docs_block(indexed, f"{address}/document", name, options)]
 
 
-def document_block(of: Scene, key: str, name: str, options: Options, parent: str | None) -> Block:
-    document = function_named(of.item.functions, name)
-    known = [str(each.get("name")) for each in of.item.functions]
+def _docs_block(indexed: Scene, key: str, name: str, options: Options) -> Block:
+    document = find_function(indexed.item.functions, name)
+    available = _names(indexed.item.functions)
     return Block(
         key,
-        lambda cells: function_lines(name, document, options.argument, cells, known),
-        stop=True,
+        lambda cells: function_lines(name, document, options.argument, cells, available),
+        is_stop=True,
         foldable=True,
-        parent=parent,
-        title=f"document of {visible(name)}",
-        full=lambda: json.dumps(document, ensure_ascii=False, default=str),
+        title=f"docs of {visible(name)}",
+        full=lambda: _json_text(document),
         copy=lambda: document,
     )
 
 
-def kinds(of: Scene, address: str | None) -> Sequence[str]:
-    """What there is to show for a call, one after the other; only all where there is no call, and not all where there
-    is but one."""
+def kinds(indexed: Scene, address: str | None) -> Sequence[str]:
+    """The `DOCS_CHOICES` that differ for a call. Only `all` without a call, and no `all` with one function."""
     part = part_of(address) if address else None
-    pairs = of.pairs.get(part.turn, []) if part is not None else []
+    pairs = indexed.pairs.get(part.turn, []) if part is not None else []
     if part is None or part.call is None or part.call >= len(pairs):
-        return KINDS[-1:]
-    names = named(of, pairs[part.call])
-    own = KINDS[:2] if names["golden"] != names["predicted"] else KINDS[:1]
-    return (*own, KINDS[-1]) if len(of.item.functions) > 1 else own
+        return DOCS_CHOICES[-1:]
+    names = called_functions(indexed, pairs[part.call])
+    of_call = DOCS_CHOICES[:2] if names["golden"] != names["predicted"] else DOCS_CHOICES[:1]
+    return (*of_call, DOCS_CHOICES[-1]) if len(indexed.item.functions) > 1 else of_call
 
 
-def after(kinds: Sequence[str], shown: str) -> str:
-    """What `d` shows next; empty for nothing."""
-    if shown not in kinds:
-        return kinds[0] if shown == "" or shown not in KINDS else kinds[-1]
-    at = kinds.index(shown) + 1
-    return kinds[at] if at < len(kinds) else ""
+def after(choices: Sequence[str], current: str) -> str:
+    """The choice after `current`: the first after none, empty after the last, the last if the call lacks `current`."""
+    if current in choices:
+        at = choices.index(current) + 1
+        return choices[at] if at < len(choices) else ""
+    return choices[-1] if current in DOCS_CHOICES else choices[0]
 
 
-ROWS = 2
-"""Rows of the description."""
-VALUES = 200
-"""Characters of an enumeration."""
+FOOTER_DESCRIPTION_ROWS = 2
+MAX_VALUE_CHARS = 200
 
 
-def foot_lines(of: Scene, key: str, cells: int, free: int, *, whole: bool = True) -> list[Line]:
-    """`key` is that of the block under the cursor; `free`: how many lines there are. `whole`: the document too, not
-    only its parameter."""
-    here = under(of, key)
-    document = function_named(of.item.functions, here.functions[0]) if here else None
+def foot_lines(indexed: Scene, key: str, cells: int, free: int, *, whole: bool = True) -> list[Line]:
+    """Render the footer for the block with the given key, in at most `free` unused rows at the bottom of the screen.
+
+    The footer shows the docs of the function if all of them fit and `whole` is set, else those of the parameter under
+    the cursor.
+    """
+    here = under(indexed, key)
+    document = find_function(indexed.item.functions, here.functions[0]) if here else None
     if document is None:
         return []
     name = here.functions[0]
-    if whole and sum(map(len, parameters_of(document))) < free:
+    if whole and sum(map(len, split_parameters(document))) < free:
         lines = function_lines(name, document, here.argument, cells)
-        if len(lines) < free:  # one stays blank
+        if len(lines) < free:  # One row stays blank.
             return lines
-    return _parameter_lines(name, document, here.argument, cells) if here.argument and "/arg:" in key else []
+    return _footer_parameter_lines(name, document, here.argument, cells) if here.argument and "/arg:" in key else []
 
 
-def _parameter_lines(name: str, document: dict[str, Any], argument: str, cells: int) -> list[Line]:
-    """`── city · string, required · enum: ["a", "b"] · default: "a" ──` and its description."""
-    schema = schema_of(document, argument)
+def _footer_parameter_lines(name: str, document: dict[str, Any], argument: str, cells: int) -> list[Line]:
+    """`── city · string, required ──`, then `enum: ["a", "b"] · default: "a"` and the description."""
+    schema = (declared_parameters(document).properties or {}).get(argument)
     if schema is None:
-        stranger = f" · no parameter of {visible(name)}"
-        return [rule(((visible(argument), "strong"), (stranger, "warn")), cells)]
-    required = argument in parameters_of(document)[0]
-    head = f" · {visible(kind_of(schema))}, {'required' if required else 'optional'}"
+        warning = f" · not a parameter of {visible(name)}"
+        return [rule(((visible(argument), "strong"), (warning, "warn")), cells)]
+    required, _ = split_parameters(document)
+    head = f" · {visible(type_name(schema))}, {'required' if argument in required else 'optional'}"
     lines = [rule(((visible(argument), "strong"), (head, "")), cells)]
     if isinstance(schema, dict):
-        said = [f"{name}: {_foot_text(schema[name])}" for name in ("enum", "default") if name in schema]
-        lines += [fit((("  " + visible(" · ".join(said)), "dim"),), cells)] if said else []
-        described = schema.get("description")
-        lines += labelled("  ", wrap_text(str(described), cells - 2, ROWS), "dim") if described else []
+        values = [f"{key}: {_json_text(schema[key])[:MAX_VALUE_CHARS]}" for key in ("enum", "default") if key in schema]
+        lines += [fit((("  " + visible(" · ".join(values)), "dim"),), cells)] if values else []
+        text = schema.get("description")
+        lines += labelled("  ", wrap_text(str(text), cells - 2, FOOTER_DESCRIPTION_ROWS), "dim") if text else []
     return lines
 
 
-def _foot_text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)[:VALUES]
+MAX_LISTED_FUNCTIONS = 8
+"""Number of available functions up to which each has a line. Of more, only the called ones have a line by default."""
+OTHER_FUNCTIONS_KEY = "offer/others"
 
 
-FEW = 8
-"""As many functions are listed one a line; of more only those that were called, the others by name."""
-OTHERS = "offer/others"
+def available_function_blocks(indexed: Scene, options: Options) -> list[Block]:
+    """Signatures of the available functions, the called ones first, and the names of unavailable predicted functions.
 
-
-def offer_blocks(of: Scene, options: Options) -> list[Block]:
-    functions = of.item.functions
+    Each signature is followed by the docs of its function if the reader chose to see all docs.
+    """
+    functions = indexed.item.functions
     if not functions:
         return []
-    called = _called(of)
-    known = {_plain(str(each.get("name"))) for each in functions}
-    strangers = [name for name in _predicted(of) if _plain(name) not in known]
-    first = sorted(functions, key=lambda each: _plain(str(each.get("name"))) not in called)
-    open_ = len(functions) <= FEW or not options.folded(OTHERS, True) or options.documents == "all"
-    shown = first if open_ else [each for each in first if _plain(str(each.get("name"))) in called]
-    rest = [] if open_ else [str(each.get("name")) for each in first[len(shown) :]]
-    many = len(functions) > FEW
+    states = _call_states(indexed)
+    known = set(map(_plain_name, _names(functions)))
+    predicted = dict.fromkeys(call.name for call in indexed.item.predicted if call.name)
+    unavailable = [name for name in predicted if _plain_name(name) not in known]
+    called_first = sorted(functions, key=lambda document: _state(document, states) == "")
+    many, all_docs = len(functions) > MAX_LISTED_FUNCTIONS, options.documents == "all"
+    folded = many and not all_docs and options.is_folded(OTHER_FUNCTIONS_KEY, True)
+    shown = [document for document in called_first if _state(document, states)] if folded else called_first
 
-    def heading(cells: int) -> list[Line]:
-        count = count_of(len(functions), "function")
-        head: list[Part] = [(f"{count} on offer", "strong"), (" · name(required, [optional])", "dim")]
-        lines = [rule(tuple(head), cells)]
-        for name in strangers:
-            near = get_close_matches(name, [str(each.get("name")) for each in functions], n=1, cutoff=0.5)
-            also = f" (nearest: {visible(near[0])})" if near else ""
-            lines.append(
-                fit(
-                    (
-                        ("! ", STATE_STYLES["!"]),
-                        (visible(name), "predicted"),
-                        (f"  predicted, not on offer{also}", "dim"),
-                    ),
-                    cells,
-                )
-            )
+    def heading_lines(cells: int) -> list[Line]:
+        count = count_of(len(functions), "available function")
+        lines = [rule(((count, "strong"), (" · name(required, [optional])", "dim")), cells)]
+        for name in unavailable:
+            remark = f"  predicted but not available{_closest_hint(name, _names(functions))}"
+            parts: Line = (("! ", STATE_STYLES["!"]), (visible(name), "predicted"), (remark, "dim"))
+            lines.append(fit(parts, cells))
         return lines
 
-    blocks = [Block("offer", heading, stop=True, title="functions on offer", copy=lambda: functions)]
+    blocks = [Block("offer", heading_lines, is_stop=True, title="available functions", copy=lambda: functions)]
     for at, document in enumerate(shown):
-        name = str(document.get("name"))
-        blocks.append(_signature(f"offer/{at}", document, called.get(_plain(name), "")))
-        if options.documents == "all":
-            blocks.append(document_block(of, f"offer/{at}/document", name, options, None))
-    if many and options.documents != "all":
-        blocks.append(_others(rest, options, folded=not open_))
+        blocks.append(_signature_block(f"offer/{at}", document, _state(document, states)))
+        if all_docs:
+            name = str(document.get("name"))
+            blocks.append(_docs_block(indexed, f"offer/{at}/document", name, options))
+    if many and not all_docs:
+        blocks.append(_other_functions_block(_names(called_first[len(shown) :]), options, folded=folded))
     return blocks
 
 
-def _plain(name: str) -> str:
-    """Handlers that may not use dots in names have underscores for them."""
-    return name.replace(".", "_")
-
-
-def _predicted(of: Scene) -> list[str]:
-    return list(dict.fromkeys(call.name for call in of.item.predicted if call.name))
-
-
-def _called(of: Scene) -> dict[str, str]:
-    """Names to `=` called and to be called, `-` to be called only, `+` called only."""
-    golden = {_plain(call.name) for call in of.item.golden}
-    predicted = {_plain(name) for name in _predicted(of)}
+def _call_states(indexed: Scene) -> dict[str, str]:
+    """Plain function name -> `=` golden and predicted, `-` golden only, `+` predicted only."""
+    golden = {_plain_name(call.name) for call in indexed.item.golden}
+    predicted = {_plain_name(call.name) for call in indexed.item.predicted if call.name}
     return {name: "=" if name in golden & predicted else "-" if name in golden else "+" for name in golden | predicted}
 
 
-SAYS = {"=": "golden, predicted", "-": "golden", "+": "predicted"}
+def _state(document: dict[str, Any], states: dict[str, str]) -> str:
+    """State of a function as in `_call_states`; empty if it was not called."""
+    return states.get(_plain_name(str(document.get("name"))), "")
 
 
-def _signature(key: str, document: dict[str, Any], state: str) -> Block:
-    name, (needed, optional) = str(document.get("name")), parameters_of(document)
+CALLERS = {"=": "golden, predicted", "-": "golden", "+": "predicted"}
+
+
+def _signature_block(key: str, document: dict[str, Any], state: str) -> Block:
+    """`- get_weather(day, [city])  golden`: signature of a function, and which calls use it."""
+    name, (required, optional) = str(document.get("name")), split_parameters(document)
 
     def lines(cells: int) -> list[Line]:
         style = {"=": "strong", "-": "golden", "+": "predicted"}.get(state, "")
-        inside = [", ".join(needed)] if needed else []
+        inside = [", ".join(required)] if required else []
         inside += [f"[{', '.join(optional)}]"] if optional else []
-        says = f"  {SAYS[state]}" if state else ""
-        head: Line = (
+        callers = f"  {CALLERS[state]}" if state else ""
+        signature: Line = (
             (f"{state or ' '} ", STATE_STYLES[state] if state else ""),
             (visible(name), style),
             (visible(f"({', '.join(inside)})"), "dim"),
         )
-        return [(*fit(head, max(cells - len(says), 20)), (says, "dim"))]
+        return [(*fit(signature, max(cells - len(callers), 20)), (callers, "dim"))]
 
-    return Block(key, lines, title=f"document of {visible(name)}", copy=lambda: document)
+    return Block(key, lines, title=f"docs of {visible(name)}", copy=lambda: document)
 
 
-def _others(names: Sequence[str], options: Options, *, folded: bool) -> Block:
+def _other_functions_block(names: Sequence[str], options: Options, *, folded: bool) -> Block:
+    """Names of the functions without a line if folded; else a hint how to fold them again."""
+
     def lines(cells: int) -> list[Line]:
         if not folded:
-            return [(("  … enter folds them", "dim"),)] if not options.in_print else []
-        text = f"and {len(names)} more: {', '.join(map(visible, names))}"
-        rows = wrap(text, cells - 2, NAME_ROWS + 1)
+            return [] if options.in_print else [((f"  … {options.opener} to fold", "dim"),)]
+        rows = wrap(f"and {len(names)} more: {', '.join(map(visible, names))}", cells - 2, NAME_ROWS + 1)
         if len(rows) > NAME_ROWS:
             rows = [*rows[: NAME_ROWS - 1], rows[NAME_ROWS - 1][: cells - 4].rstrip() + " …"]
         return [(("  ", ""), (row, "dim")) for row in rows]
 
-    return Block(OTHERS, lines, stop=True, foldable=True, folded=folded, title="functions on offer")
+    return Block(OTHER_FUNCTIONS_KEY, lines, is_stop=True, foldable=True, folded=folded, title="available functions")

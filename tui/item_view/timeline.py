@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from fcreview.matching.first_difference import ArgumentRow
@@ -108,9 +108,9 @@ def _step_events(
     *,
     is_context: bool,
 ) -> list[TimelineEvent]:
-    """Events of one step. The calls replace the first message that is no assistant message, or come last.
+    """Events of one step. The calls come before the first message of another role than assistant, else at the end.
 
-    Missing calls that follow a call of this step are removed from `missing`.
+    Removes from `missing` the golden calls that follow a call of this step.
     """
     pairs = indexed.pairs.get(turn, [])
     positions = {pair.predicted: at for at, pair in enumerate(pairs) if pair.predicted is not None}
@@ -187,18 +187,16 @@ REPLY_LABEL_CELLS = 6
 """Width, in cells, of the labels `labels` and `reply` before the two columns."""
 
 
-def reply_blocks(
-    indexed: Scene, reply: str | None, options: Options, parent: str | None, step_label: str
-) -> list[Block]:
+def reply_blocks(indexed: Scene, reply: str | None, options: Options, step_label: str = "") -> list[Block]:
     """The model's reply next to the golden reply, if there is one, with its labels, judge verdicts and reviews.
 
     `reply` is None if the model made a call instead.
     """
     golden = indexed.item.extra.golden_reply
     if golden is None:
-        body = [_reply_block(reply or "", options, parent)]
+        body = [_reply_block(reply or "", options)]
     else:
-        body = [*_label_blocks(indexed, parent), _two_replies_block(golden, reply, options, parent)]
+        body = [*_label_blocks(indexed), _two_replies_block(golden, reply, options)]
     judged = " · judged" if indexed.is_trajectory and golden is not None else ""
     step = f" · {step_label}" if step_label else ""
 
@@ -212,12 +210,11 @@ def reply_blocks(
         target=RESPONSE,
         is_stop=True,
         is_judged=golden is not None,
-        parent=parent,
         title="response",
         copy=lambda: reply,
     )
-    reviews = target_verdict_blocks(indexed, RESPONSE, parent, sources=())
-    return [head, *body, *judge_blocks(indexed, RESPONSE, parent), *reviews]
+    reviews = target_verdict_blocks(indexed, RESPONSE, sources=())
+    return [head, *body, *judge_blocks(indexed, RESPONSE), *reviews]
 
 
 def _reply_columns(cells: int) -> Columns:
@@ -226,14 +223,13 @@ def _reply_columns(cells: int) -> Columns:
     return Columns(REPLY_LABEL_CELLS, half, half)
 
 
-def _reply_block(reply: str, options: Options, parent: str | None) -> Block:
+def _reply_block(reply: str, options: Options) -> Block:
     if not reply:
-        return Block("response/text", lambda _: [line("  (empty)", "dim")], parent=parent)
-    block = text_block("response/text", "", reply, options, rows=REPLY_ROWS, title=RESPONSE, style="predicted")
-    return replace(block, parent=parent)
+        return Block("response/text", lambda _: [line("  (empty)", "dim")])
+    return text_block("response/text", "", reply, options, rows=REPLY_ROWS, title=RESPONSE, style="predicted")
 
 
-def _label_blocks(indexed: Scene, parent: str | None) -> list[Block]:
+def _label_blocks(indexed: Scene) -> list[Block]:
     """The golden labels next to those that a judge gave the reply, as a row of an argument table."""
     golden = indexed.item.extra.golden_labels
     if golden is None:
@@ -256,7 +252,6 @@ def _label_blocks(indexed: Scene, parent: str | None) -> list[Block]:
             target=RESPONSE,
             argument=True,
             differs=row is not None and row.state == "!",
-            parent=parent,
             title="labels",
             full=lambda: f"golden\n{', '.join(golden)}\n\npredicted\n{row.predicted if row else no_labels}",
             copy=lambda: {"golden": golden, "predicted": row.predicted if row else None},
@@ -273,7 +268,7 @@ def _label_row(indexed: Scene, golden: list[str], verdict: Verdict) -> ArgumentR
     return ArgumentRow("labels", 0, state, ", ".join(golden), ", ".join(predicted) or "(none)", reason)
 
 
-def _two_replies_block(golden: str, reply: str | None, options: Options, parent: str | None) -> Block:
+def _two_replies_block(golden: str, reply: str | None, options: Options) -> Block:
     """Golden and predicted reply in two columns."""
     predicted = NO_REPLY if reply is None else reply or "(empty)"
     key = "response/text"
@@ -309,7 +304,6 @@ def _two_replies_block(golden: str, reply: str | None, options: Options, parent:
         foldable=long,
         folded=folded,
         pages=exceeds_inline,
-        parent=parent,
         title="reply",
         full=lambda: f"golden\n{golden}\n\npredicted\n{predicted}",
     )
@@ -321,21 +315,21 @@ BRIEF_RESULT_ROWS = 1
 """Number of rows of a call's result if the call is equal to the golden one, repeated, or in supplied dialogue."""
 
 
-def event_blocks(indexed: Scene, turn: int, options: Options, parent: str) -> list[Block]:
-    """Blocks of the events of a turn, under the block with the key `parent`."""
+def event_blocks(indexed: Scene, turn: int, options: Options) -> list[Block]:
+    """Blocks of the events of a turn."""
     events = [event for event in turn_events(indexed, turn) if _is_shown(indexed, turn, event, options)]
     final_reply = _final_reply(indexed, turn, events)
     blocks: list[Block] = []
     for event in group_repeats(events):
         if isinstance(event, RepeatedEvents):
-            blocks += _repeat_blocks(indexed, turn, event, options, parent)
+            blocks += _repeat_blocks(indexed, turn, event, options)
         elif event is final_reply and event.message is not None:
             step_label = indexed.step_label(turn, event.step)
-            blocks += reply_blocks(indexed, event.message.content, options, parent, step_label)
+            blocks += reply_blocks(indexed, event.message.content, options, step_label)
         else:
-            blocks += _single_event_blocks(indexed, turn, event, options, parent)
+            blocks += _single_event_blocks(indexed, turn, event, options)
     if final_reply is None and turn == indexed.n_turns - 1 and indexed.item.extra.golden_reply is not None:
-        blocks += reply_blocks(indexed, None, options, parent, "")
+        blocks += reply_blocks(indexed, None, options)
     return blocks
 
 
@@ -351,25 +345,21 @@ def _final_reply(indexed: Scene, turn: int, events: Sequence[TimelineEvent]) -> 
     return next((e for e in last_events if e.message and e.message.role == "assistant" and not e.message.name), None)
 
 
-def _single_event_blocks(
-    indexed: Scene, turn: int, event: TimelineEvent, options: Options, parent: str
-) -> list[Block]:
+def _single_event_blocks(indexed: Scene, turn: int, event: TimelineEvent, options: Options) -> list[Block]:
     if event.message is not None:
-        return [_message_block(indexed, turn, event, event.message, options, parent)]
+        return [_message_block(indexed, turn, event, event.message, options)]
     if event.pair is None:
         step_label = indexed.step_label(turn, event.step)
-        return [] if event.call is None else [_unpaired_call_block(turn, event, event.call, step_label, parent)]
-    blocks = pair_blocks(indexed, event.pair, event.position, options, parent)
+        return [] if event.call is None else [_unpaired_call_block(turn, event, event.call, step_label)]
+    blocks = pair_blocks(indexed, event.pair, event.position, options)
     if event.observation is not None:
         brief = event.pair.state in "=~"
-        blocks.append(_result_block(turn, event, event.observation, options, parent, brief=brief))
+        blocks.append(_result_block(turn, event, event.observation, options, brief=brief))
     return blocks
 
 
-def _repeat_blocks(
-    indexed: Scene, turn: int, repeated: RepeatedEvents, options: Options, parent: str
-) -> list[Block]:
-    """One line for repeated events, such as `+ calls 3-21 · 19x diff(...)`, and their result; each event if unfolded."""
+def _repeat_blocks(indexed: Scene, turn: int, repeated: RepeatedEvents, options: Options) -> list[Block]:
+    """One line and the result of repeated events, `+ calls 3-21 · 19x diff(...)`, and each event if unfolded."""
     first, last = repeated.events[0], repeated.events[-1]
     is_call = first.kind == "call"
     start, end = (first.position, last.position) if is_call else (first.step, last.step)
@@ -394,16 +384,15 @@ def _repeat_blocks(
         differs=is_call,
         foldable=True,
         folded=folded,
-        parent=parent,
         title=f"turn {turn + 1} {name}",
     )
     if not folded:
-        single = (_single_event_blocks(indexed, turn, event, options, parent) for event in repeated.events)
+        single = (_single_event_blocks(indexed, turn, event, options) for event in repeated.events)
         return [head, *(block for blocks in single for block in blocks)]
     if first.observation is None:
         return [head]
     label = "all" if repeated.has_equal_results else "first"
-    return [head, _result_block(turn, first, first.observation, options, parent, brief=True, label=label)]
+    return [head, _result_block(turn, first, first.observation, options, brief=True, label=label)]
 
 
 def _is_shown(indexed: Scene, turn: int, event: TimelineEvent, options: Options) -> bool:
@@ -428,45 +417,42 @@ def _is_shown(indexed: Scene, turn: int, event: TimelineEvent, options: Options)
     return message.role != "log" or not any(m.role == "assistant" and m.content.strip() for m in messages)
 
 
-def _message_block(
-    indexed: Scene, turn: int, event: TimelineEvent, message: Message, options: Options, parent: str
-) -> Block:
+def _message_block(indexed: Scene, turn: int, event: TimelineEvent, message: Message, options: Options) -> Block:
     key, step_label = f"{turn_address(turn)}/{event.key}", indexed.step_label(turn, event.step)
     if message.role == "tool":
-        return _result_block(turn, event, message, options, parent, brief=event.is_context)
+        return _result_block(turn, event, message, options, brief=event.is_context)
     if message.role == "state":
-        return snapshot_block(key, "state", message.name or "", message.content, parent=parent)
+        return snapshot_block(key, "state", message.name or "", message.content)
     if message.role in ("log", "system"):
-        return note_block(key, message.role, message.content, parent=parent)
+        return note_block(key, message.role, message.content)
     if message.role == "user":
-        return replace(text_block(key, "user", message.content, options, rows=USER_ROWS), parent=parent)
+        return text_block(key, "user", message.content, options, rows=USER_ROWS)
     if message.name == GOLDEN_CALL and (calls := calls_told(message.content)):
         text = ", ".join(call_text(call.name, call) for call in calls)
         suffix = f" · {step_label}" if indexed.has_several_steps(turn) else ""
-        return _earlier_golden_block(key, text, suffix, message.content, parent)
+        return _earlier_golden_block(key, text, suffix, message.content)
     title, style = f"turn {turn + 1} {step_label}", "dim" if message.name else ""
-    block = text_block(key, message.name or step_label, message.content, options, title=title, style=style)
-    return replace(block, parent=parent)
+    return text_block(key, message.name or step_label, message.content, options, title=title, style=style)
 
 
-def _earlier_golden_block(key: str, text: str, suffix: str, raw: str, parent: str) -> Block:
+def _earlier_golden_block(key: str, text: str, suffix: str, raw: str) -> Block:
     """A golden call of the supplied dialogue, on one line that ends with `suffix`."""
 
     def lines(cells: int) -> list[Line]:
         shown = clip(visible(text), cells - LABEL_CELLS - width(suffix))
         return [((pad_label("golden"), "dim"), (shown, "golden"), (suffix, "dim"))]
 
-    return Block(key, lines, parent=parent, title="earlier golden call", full=lambda: raw)
+    return Block(key, lines, title="earlier golden call", full=lambda: raw)
 
 
-def _unpaired_call_block(turn: int, event: TimelineEvent, call: Call, step_label: str, parent: str) -> Block:
+def _unpaired_call_block(turn: int, event: TimelineEvent, call: Call, step_label: str) -> Block:
     """A predicted call on one line, in a turn without golden calls."""
 
     def lines(cells: int) -> list[Line]:
         text = clip(call_text(call.name, call), cells - LABEL_CELLS)
         return [((pad_label(step_label), "dim"), (text, "predicted"))]
 
-    return Block(f"{turn_address(turn)}/{event.key}/call", lines, parent=parent)
+    return Block(f"{turn_address(turn)}/{event.key}/call", lines)
 
 
 def _result_block(
@@ -474,14 +460,13 @@ def _result_block(
     event: TimelineEvent,
     result: Message,
     options: Options,
-    parent: str,
     *,
     brief: bool,
     label: str = "result",
 ) -> Block:
     is_error = result.content.lstrip()[:9].lower() in ('{"error":', "error dur")
     name = result.name or (event.call.name if event.call is not None else "")
-    block = text_block(
+    return text_block(
         f"{turn_address(turn)}/{event.key}",
         label,
         result.content,
@@ -490,4 +475,3 @@ def _result_block(
         style="bad" if is_error else "dim",
         title=f"result {visible(name)}",
     )
-    return replace(block, parent=parent)

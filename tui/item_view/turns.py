@@ -1,18 +1,11 @@
-"""The trajectory as blocks: per turn what opened it, what happened in its order, and where the environment ended up.
+"""Blocks of an item's turns: overview, opening messages, events and final state; and the other items of a conversation.
 
-All turns of a trajectory on a line, with what came of each; and the items of a conversation beside each other.
-
-What was said before the model's first step of a turn: the request, and what the model or its user was told.
-
-What was said before the turn that is judged: whole if it is short, else one line with its length.
-
-Where the environment ended up otherwise than with the golden calls: a row an attribute, golden beside predicted.
+An item that is no trajectory has a single turn without a heading.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 
 from fcreview.matching.first_difference import ArgumentRow
@@ -22,318 +15,348 @@ from fcreview.model.json_value import to_json_text
 from fcreview.model.sanitize import clip, visible
 from fcreview.model.wording import count_of
 from fcreview.store.rows import Sibling
-from fcreview.tui.item_view.blocks import LABEL, Block, Options, Scene, label, note_block, snapshot_block, text_block
-from fcreview.tui.item_view.call_diff import Columns, argument_lines, columns, heading_row
-from fcreview.tui.item_view.call_pairs import no_calls, pair_blocks
-from fcreview.tui.item_view.timeline import happened, reply_blocks
-from fcreview.tui.item_view.verdicts import mark_of, opinions_on, said_block
+from fcreview.tui.item_view.blocks import (
+    LABEL_CELLS,
+    Block,
+    Options,
+    Scene,
+    nest_blocks,
+    note_block,
+    pad_label,
+    snapshot_block,
+    text_block,
+)
+from fcreview.tui.item_view.call_diff import Columns, argument_lines, column_headings, measure_columns
+from fcreview.tui.item_view.call_pairs import no_calls_block, single_turn_pair_blocks
+from fcreview.tui.item_view.timeline import USER_ROWS, event_blocks, reply_blocks
+from fcreview.tui.item_view.verdicts import review_marks, target_verdict_blocks
 from fcreview.tui.text.lines import Line, Part, line_width, rule, size_text
 from fcreview.tui.text.theme import STATE_STYLES, symbols, verdict_style
 
-WORST = "!-+~="
-ROWS = 3
-"""Rows of the map at most: of very many turns those around the first that fails are left."""
+STATES_BY_SEVERITY = "!-+~="
+OVERVIEW_ROWS = 3
 
 
-def turn_map(of: Scene) -> list[Block]:
-    """` turns  1 =  2 =  3 -+ fails here`: nothing where only one turn is judged."""
-    if of.turns < 2 or of.snapshot:
+def turn_overview_blocks(indexed: Scene) -> list[Block]:
+    """The outcome of every turn: `turns  1 =  2 =  3 -+ fails here`. Empty if only one turn is judged."""
+    if indexed.n_turns < 2 or indexed.only_last_turn_judged:
         return []
-    entries = [_turn(of, turn) for turn in range(of.turns)]
-    return [Block("turns", lambda cells: flow("turns  ", entries, cells)[:ROWS], title="turns")]
+    entries = [_turn_outcome(indexed, turn) for turn in range(indexed.n_turns)]
+    return [Block("turns", lambda cells: wrap_entries("turns  ", entries, cells)[:OVERVIEW_ROWS], title="turns")]
 
 
-def _turn(of: Scene, turn: int) -> Line:
-    states = {pair.state for pair in of.pairs.get(turn, [])}
-    wrong = [state for state in WORST if state in states and state in "!-+"]
-    marks = wrong or [state for state in WORST if state in states][:1]
-    fails = turn == of.failing
+def _turn_outcome(indexed: Scene, turn: int) -> Line:
+    states = {pair.state for pair in indexed.pairs.get(turn, [])}
+    by_severity = [state for state in STATES_BY_SEVERITY if state in states]
+    differing = [state for state in by_severity if state in "!-+"]
+    fails = turn == indexed.failing_turn
     parts: list[Part] = [(f"{turn + 1} ", "bad" if fails else "dim")]
-    parts += [(state, STATE_STYLES[state]) for state in marks] or [(symbols().none, "dim")]
+    parts += [(state, STATE_STYLES[state]) for state in differing or by_severity[:1]] or [(symbols().none, "dim")]
     parts += [(" fails here", "bad")] if fails else []
-    parts += [(mark_of(of, turn_address(turn)), "strong")] if opinions_on(of, turn_address(turn)) else []
-    return tuple(parts)
+    marks = review_marks(indexed, turn_address(turn))
+    return (*parts, *([(marks, "strong")] if marks else []))
 
 
-def flow(head: str, entries: Sequence[Line], cells: int) -> list[Line]:
-    """The entries behind each other, with two blanks between, over as many rows as they need."""
+def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
+    """Lay out entries behind a label, separated by two blanks, on as many rows as they need."""
     rows: list[Line] = []
-    row: Line = ((head, "dim"),)
+    row: Line = ((label, "dim"),)
     for entry in entries:
-        if line_width(row) + line_width(entry) + 2 > cells and line_width(row) > len(head):
+        if line_width(row) + line_width(entry) + 2 > cells and line_width(row) > len(label):
             rows.append(row)
-            row = ((" " * len(head), ""),)
+            row = ((" " * len(label), ""),)
         row = (*row, *entry, ("  ", ""))
     return [*rows, row]
 
 
-def group_strip(siblings: Sequence[Sibling], item: int, keys: str) -> list[Block]:
-    """`group  1 ✓  2 ✗  [3 ✗]  4 ·`: the items of the conversation, this one in brackets; `keys` lead to the others."""
+def conversation_blocks(siblings: Sequence[Sibling], item: int, keys: str) -> list[Block]:
+    """The items of the conversation: `group  1 ✓  2 ✗  [3 ✗]  4 ·`, with `item` (a row number) in brackets.
+
+    `keys` names the keys that lead to the others.
+    """
     if len(siblings) < 2:
         return []
-    at = next((n for n, one in enumerate(siblings) if one.item == item), 0)
-    return [Block("group", lambda cells: [_strip(siblings, at, keys, cells)], title="group")]
+    at = next((n for n, sibling in enumerate(siblings) if sibling.item == item), 0)
+    return [Block("group", lambda cells: [_conversation_line(siblings, at, keys, cells)], title="group")]
 
 
-def _strip(siblings: Sequence[Sibling], at: int, keys: str, cells: int) -> Line:
+def _conversation_line(siblings: Sequence[Sibling], at: int, keys: str, cells: int) -> Line:
     ending: Line = ((f" {keys}", "dim"),) if keys else ()
     room = cells - line_width(ending) - 8
     first = last = at
-    while True:  # as many as there is room for, this one in the middle
+    while True:  # Add neighbours on both sides, so that the current item stays in the middle.
         wider = [(a, b) for a, b in ((first - 1, last), (first, last + 1)) if a >= 0 and b < len(siblings)]
-        fits = [(a, b) for a, b in wider if line_width(_members(siblings, a, b, at)) <= room]
-        if not fits:
+        fitting = [(a, b) for a, b in wider if line_width(_sibling_marks(siblings, a, b, at)) <= room]
+        if not fitting:
             break
-        first, last = min(fits, key=lambda ends: abs((at - ends[0]) - (ends[1] - at)))
-    return (("group  ", "dim"), *_members(siblings, first, last, at), *ending)
+        first, last = min(fitting, key=lambda ends: abs((at - ends[0]) - (ends[1] - at)))
+    return (("group  ", "dim"), *_sibling_marks(siblings, first, last, at), *ending)
 
 
-def _members(siblings: Sequence[Sibling], first: int, last: int, at: int) -> Line:
+def _sibling_marks(siblings: Sequence[Sibling], first: int, last: int, at: int) -> Line:
+    """Number and verdict of the items from `first` to `last`, with `…` where others are left out."""
     parts: list[Part] = [("… ", "dim")] if first > 0 else []
     for n in range(first, last + 1):
-        one = siblings[n]
-        mark: Part = (symbols().verdict(one.mark), verdict_style(one.mark))
-        here: list[Part] = [(f"[{n + 1} ", "strong"), mark, ("]", "strong")]
-        parts += here if n == at else [(f"{n + 1} ", "dim"), mark]
+        verdict = siblings[n].mark
+        mark: Part = (symbols().verdict(verdict), verdict_style(verdict))
+        parts += [(f"[{n + 1} ", "strong"), mark, ("]", "strong")] if n == at else [(f"{n + 1} ", "dim"), mark]
         parts.append(("  ", ""))
     return (*parts, *([("…", "dim")] if last < len(siblings) - 1 else []))
 
 
-UNKNOWN = "the question is not known: no dataset has it"
-USER_ROWS = 6
-TOLD_ROWS = 1
-"""Rows of what has a name of its own: a profile, the instruction to a simulated user."""
+UNKNOWN_QUESTION = "question unknown: not found in any dataset"
+NAMED_MESSAGE_ROWS = 1
+"""Number of rows of a named message, such as a user profile or the instruction to a simulated user."""
+UNNAMED_MESSAGE_ROWS = 4
+FULL_DIALOGUE_ROWS = 40
 
 
-def opening_blocks(of: Scene, turn: int, options: Options, parent: str | None) -> list[Block]:
-    """Nameless system messages only in the full dialogue."""
+def opening_blocks(indexed: Scene, turn: int, options: Options) -> list[Block]:
+    """The messages before the model's first step of a turn: the request, and instructions to the model or user."""
     blocks: list[Block] = []
-    unknown = turn == 0 and not is_known(of.item)
+    unknown = turn == 0 and not has_question(indexed.item)
     if unknown:
-        blocks.append(note_block(f"{turn_address(turn)}/opening", "user", UNKNOWN, parent=parent))
-    for at, message in enumerate(of.messages.get(turn, [])):
-        if message.step >= 0 or not _shown(of, turn, at, message, options):
+        blocks.append(note_block(f"{turn_address(turn)}/opening", "user", UNKNOWN_QUESTION))
+    for at, message in enumerate(indexed.messages.get(turn, [])):
+        if message.step >= 0 or not _is_opening_shown(indexed, turn, at, message, options):
             continue
         if unknown and not message.content.strip():
             continue
         key = f"{turn_address(turn)}/opening:{at}"
         if message.role == "state":
-            blocks.append(snapshot_block(key, "state", message.name or "", message.content, parent=parent))
+            blocks.append(snapshot_block(key, "state", message.name or "", message.content))
             continue
-        rows = 40 if options.dialogue else USER_ROWS if message.role == "user" else TOLD_ROWS if message.name else 4
-        word = _word(message)
+        if options.dialogue:
+            rows = FULL_DIALOGUE_ROWS
+        elif message.role == "user":
+            rows = USER_ROWS
+        else:
+            rows = NAMED_MESSAGE_ROWS if message.name else UNNAMED_MESSAGE_ROWS
         style = "" if message.role == "user" else "dim"
         title = f"turn {turn + 1} {message.name or message.role}"
-        made = text_block(key, word, message.content, options, rows=rows, title=title, style=style)
-        blocks.append(replace(made, parent=parent))
+        label = _sender_label(message)
+        blocks.append(text_block(key, label, message.content, options, rows=rows, title=title, style=style))
     return blocks
 
 
-def is_known(item: Item) -> bool:
-    """Whether anything is there of what the model was asked."""
+def has_question(item: Item) -> bool:
+    """Whether the item contains the question, or any message before the model's first step."""
     return bool(item.question) or any(
         message.content.strip() for message in item.messages if message.step < 0 and message.role != "state"
     )
 
 
-def _word(message: Message) -> str:
-    """What stands in front of it; a name that has no room there is left to the title."""
-    named = message.name or message.role
-    return named if len(named) < 8 or message.role == "user" else message.role
+def _sender_label(message: Message) -> str:
+    """Name of a message's sender, or its role if the name does not fit the label column."""
+    name = message.name or message.role
+    return name if len(name) < LABEL_CELLS or message.role == "user" else message.role
 
 
-def _shown(of: Scene, turn: int, at: int, message: Message, options: Options) -> bool:
+def _is_opening_shown(indexed: Scene, turn: int, at: int, message: Message, options: Options) -> bool:
+    """Whether an opening message is part of the short dialogue."""
     if options.dialogue or message.role == "user":
         return True
-    if message.role == "state":  # one line; several are for the full dialogue
-        return sum(m.role == "state" and m.step < 0 for m in of.item.messages) == 1
+    if message.role == "state":  # Several snapshots are shown in the full dialogue only.
+        return sum(m.role == "state" and m.step < 0 for m in indexed.item.messages) == 1
     if message.role == "assistant":
-        return of.long or was_asked(of, turn, at)
+        return indexed.is_trajectory or belongs_to_question(indexed, turn, at)
     return message.role == "system" and bool(message.name)
 
 
-def was_asked(of: Scene, turn: int, at: int) -> bool:
-    """Whether an assistant's message belongs to the question (a user speaks after it)."""
-    return any(m.role == "user" and m.step < 0 for m in of.messages[turn][at + 1 :])
+def belongs_to_question(indexed: Scene, turn: int, at: int) -> bool:
+    """Whether a user message follows the message at index `at` before the model's first step."""
+    return any(m.role == "user" and m.step < 0 for m in indexed.messages[turn][at + 1 :])
 
 
-KEY = "before"
-SHORT = 400
-"""Characters of a dialogue that is shown unfolded."""
-FEW = 5
-"""Messages of one."""
+EARLIER_DIALOGUE_KEY = "before"
+MAX_UNFOLDED_CHARS = 400
+MAX_UNFOLDED_MESSAGES = 5
 
 
-def before_blocks(of: Scene, options: Options) -> list[Block]:
-    last = of.turns - 1
-    messages = [m for turn in range(last) for m in of.messages.get(turn, []) if m.role != "log"]
+def earlier_dialogue_blocks(indexed: Scene, options: Options) -> list[Block]:
+    """The turns before the judged one. If they are long, they are folded to one line with their size."""
+    last = indexed.n_turns - 1
+    messages = [m for turn in range(last) for m in indexed.messages.get(turn, []) if m.role != "log"]
     if not messages:
         return []
     text = "".join(message.content for message in messages)
-    folded = options.folded(KEY, len(text) > SHORT or len(messages) > FEW)
+    long = len(text) > MAX_UNFOLDED_CHARS or len(messages) > MAX_UNFOLDED_MESSAGES
+    folded = options.is_folded(EARLIER_DIALOGUE_KEY, long)
 
-    def heading(cells: int) -> list[Line]:
+    def heading_lines(cells: int) -> list[Line]:
         turns = "turn 1" if last == 1 else f"turns 1-{last}"
-        said = f" · {turns} · {count_of(len(messages), 'message')}, {size_text(text)}"
-        parts: list[Part] = [("said before", "strong"), (said, "")]
-        parts += [(f" · folded, {options.opens('to read it')}", "dim")] if folded else []
+        size = f" · {turns} · {count_of(len(messages), 'message')}, {size_text(text)}"
+        parts: list[Part] = [("earlier dialogue", "strong"), (size, "")]
+        parts += [(f" · folded, {options.unfold_hint}", "dim")] if folded else []
         return [rule(tuple(parts), cells)]
 
-    head = Block(KEY, heading, stop=True, foldable=True, folded=folded, title="said before", full=lambda: text)
-    if folded:
-        return [head]
-    blocks = [head]
-    for turn in range(last):
-        blocks += opening_blocks(of, turn, options, KEY)
-        blocks += happened(of, turn, options, KEY)
-    return blocks
+    head = Block(
+        EARLIER_DIALOGUE_KEY,
+        heading_lines,
+        is_stop=True,
+        foldable=True,
+        folded=folded,
+        title="earlier dialogue",
+        full=lambda: text,
+    )
+    content: list[Block] = []
+    for turn in range(0 if folded else last):
+        content += opening_blocks(indexed, turn, options)
+        content += event_blocks(indexed, turn, options)
+    return [head, *nest_blocks(content, EARLIER_DIALOGUE_KEY)]
 
 
-NAMES = 0.5
-"""Share of the width that the fields' paths may take: they say where it is."""
+FIELD_PATH_SHARE = 0.5
+"""Share of the width that the paths of state fields may take. Paths are longer than names of arguments."""
 
 
-def state_blocks(of: Scene, turn: int) -> list[Block]:
-    """A heading and a row each for the attributes that differ after the failing turn, or after the last one if none is
-    named; nothing for other turns, nor while verdicts are hidden."""
-    ends = of.turns - 1 if of.failing is None else of.failing
-    rows = state_rows(of.item.extra.state_differences or {}) if turn == ends and not of.hidden else []
-    if not rows:
+def state_blocks(indexed: Scene, turn: int) -> list[Block]:
+    """The fields of the environment's state that differ after the failing turn, or after the last turn by default.
+
+    Empty for other turns and for blind annotators.
+    """
+    end_turn = indexed.n_turns - 1 if indexed.failing_turn is None else indexed.failing_turn
+    differences = indexed.item.extra.state_differences or {}
+    if not differences or turn != end_turn or indexed.hidden:
         return []
-    parent = turn_address(turn)
-    title = f"turn {turn + 1} · state after the turn" if of.turns > 1 else "state at the end"
+    rows = [_state_row(path, difference) for path, difference in differences.items()]
+    key = f"{turn_address(turn)}/end"
+    title = f"turn {turn + 1} · state after the turn" if indexed.n_turns > 1 else "final state"
+    widths = cache(partial(measure_columns, rows, name_share=FIELD_PATH_SHARE))
 
-    widths = cache(partial(columns, rows, names=NAMES))
+    def heading_lines(cells: int) -> list[Line]:
+        return [rule(((title, ""),), cells), column_headings(widths(cells), "field")]
 
-    def heading(cells: int) -> list[Line]:
-        return [rule(((title, ""),), cells), heading_row(widths(cells), "field")]
-
-    head = Block(f"{parent}/end", heading, stop=True, differs=True, parent=parent, title=title)
-    return [head, *(_attribute(row, widths, parent, title) for row in rows)]
-
-
-def state_rows(differences: Mapping[str, StateDifference]) -> list[ArgumentRow]:
-    return [_row(name, both) for name, both in differences.items()]
+    head = Block(key, heading_lines, is_stop=True, differs=True, title=title)
+    return [head, *(_state_row_block(f"{key}/arg:{row.path}", row, widths, title) for row in rows)]
 
 
-def _row(name: str, both: StateDifference) -> ArgumentRow:
-    """`-` where only the golden state has it, `+` where only the predicted one does."""
-    state: State = "-" if both.predicted == ABSENT else "+" if both.golden == ABSENT else "!"
-    return ArgumentRow(name, 0, state, _text(both.golden), _text(both.predicted), None)
+def _state_row(path: str, difference: StateDifference) -> ArgumentRow:
+    """Table row of a field: `-` if only the golden state has it, `+` if only the predicted state has it."""
+    state: State = "-" if difference.predicted == ABSENT else "+" if difference.golden == ABSENT else "!"
+    golden, predicted = (
+        value if isinstance(value, str) else to_json_text(value) for value in (difference.golden, difference.predicted)
+    )
+    return ArgumentRow(path, 0, state, golden, predicted, None)
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else to_json_text(value)
-
-
-def _attribute(row: ArgumentRow, widths: Callable[[int], Columns], parent: str, title: str) -> Block:
+def _state_row_block(key: str, row: ArgumentRow, widths: Callable[[int], Columns], title: str) -> Block:
     return Block(
-        f"{parent}/end/arg:{row.path}",
+        key,
         lambda cells: argument_lines(row, widths(cells)),
         argument=True,
         differs=True,
-        parent=parent,
         title=f"{title} · {row.path}",
         full=lambda: f"golden\n{row.golden}\n\npredicted\n{row.predicted}",
         copy=lambda: {"attribute": row.path, "golden": row.golden, "predicted": row.predicted},
     )
 
 
-FEW_MESSAGES = 12
-"""A trajectory with no more messages than this is shown unfolded."""
+MAX_OPEN_MESSAGES = 12
+"""Number of messages up to which all turns of a trajectory are unfolded."""
 
 
-def turn_blocks(of: Scene, options: Options) -> list[Block]:
-    if not of.long:
-        return [*opening_blocks(of, 0, options, None), *pair_blocks(of, 0, options), *_response(of, options)]
-    if of.snapshot:
-        return [*before_blocks(of, options), *_turns_turn(of, of.turns - 1, options, shown=True)]
-    shown = _open_by_default(of)
-    return [block for turn in range(of.turns) for block in _turns_turn(of, turn, options, shown=turn in shown)]
+def dialogue_blocks(indexed: Scene, options: Options) -> list[Block]:
+    """All turns of an item, with their calls and replies."""
+    if not indexed.is_trajectory:
+        return [
+            *opening_blocks(indexed, 0, options),
+            *single_turn_pair_blocks(indexed, options),
+            *_single_turn_reply_blocks(indexed, options),
+        ]
+    if indexed.only_last_turn_judged:
+        last_turn = turn_blocks(indexed, indexed.n_turns - 1, options, unfolded=True)
+        return [*earlier_dialogue_blocks(indexed, options), *last_turn]
+    unfolded = _turns_unfolded_by_default(indexed)
+    turns = (turn_blocks(indexed, turn, options, unfolded=turn in unfolded) for turn in range(indexed.n_turns))
+    return [block for blocks in turns for block in blocks]
 
 
-def _open_by_default(of: Scene) -> set[int]:
-    if sum(len(each) for each in of.messages.values()) <= FEW_MESSAGES:
-        return set(range(of.turns))
-    if of.failing is not None:
-        return {of.failing}
-    differing = of.differing()
+def _turns_unfolded_by_default(indexed: Scene) -> set[int]:
+    """All turns of a short trajectory, else the failing one, else the first that differs, else the one with calls."""
+    if sum(len(messages) for messages in indexed.messages.values()) <= MAX_OPEN_MESSAGES:
+        return set(range(indexed.n_turns))
+    if indexed.failing_turn is not None:
+        return {indexed.failing_turn}
+    differing = indexed.turns_with_differences()
     if differing:
         return {differing[0]}
-    busy = of.busy()
-    return {0} if len(busy) > 1 else {busy[0] if busy else of.turns - 1}
+    with_calls = indexed.turns_with_calls()
+    return {0} if len(with_calls) > 1 else {with_calls[0] if with_calls else indexed.n_turns - 1}
 
 
-def _turns_turn(of: Scene, turn: int, options: Options, *, shown: bool) -> list[Block]:
+def turn_blocks(indexed: Scene, turn: int, options: Options, *, unfolded: bool) -> list[Block]:
+    """Heading of a turn and, if unfolded, its content. `unfolded` is the state that the reader can change."""
     key = turn_address(turn)
-    folded = options.folded(key, not shown)
+    folded = options.is_folded(key, not unfolded)
     head = Block(
         key,
-        lambda cells: turn_heading(of, turn, folded, cells),
+        lambda cells: turn_heading_lines(indexed, turn, folded, cells),
         target=key,
-        stop=True,
-        differs=turn == of.failing,
+        is_stop=True,
+        differs=turn == indexed.failing_turn,
         foldable=True,
         folded=folded,
         title=f"turn {turn + 1}",
     )
     if folded:
         return [head]
-    idle = not of.pairs.get(turn) and of.item.extra.golden_reply is None and not of.alone(turn)
-    return [
-        head,
-        *opening_blocks(of, turn, options, key),
-        *([no_calls(of, turn, key)] if idle else []),
-        *happened(of, turn, options, key),
-        *state_blocks(of, turn),
-        *said_block(of, key, key, spoken=("judge",)),
+    has_calls = indexed.pairs.get(turn) or indexed.calls_without_golden(turn)
+    has_no_content = not has_calls and indexed.item.extra.golden_reply is None
+    content = [
+        *opening_blocks(indexed, turn, options),
+        *([no_calls_block(indexed, turn)] if has_no_content else []),
+        *event_blocks(indexed, turn, options),
+        *state_blocks(indexed, turn),
+        *target_verdict_blocks(indexed, key, sources=("judge",)),
     ]
+    return [head, *nest_blocks(content, key)]
 
 
-def turn_heading(of: Scene, turn: int, folded: bool, cells: int) -> list[Line]:
-    """`── turn 2 of 4 · calls: 2 golden, 3 predicted · =1 !1 · FAILS HERE ──`, and the user's words if folded."""
-    pairs = of.pairs.get(turn, [])
-    golden = sum(pair.golden is not None for pair in pairs)
-    predicted = sum(pair.predicted is not None for pair in pairs)
-    parts: list[Part] = [(f"turn {turn + 1} of {of.turns}", "strong")]
-    parts += [(" · judged", "strong")] if of.snapshot else []
-    alone = of.alone(turn)
-    if alone:
-        steps = len({call.step for call in alone})
-        parts.append((f" · {count_of(len(alone), 'call')} in {count_of(steps, 'step')}", ""))
-    elif pairs or of.item.extra.golden_reply is None:
+def turn_heading_lines(indexed: Scene, turn: int, folded: bool, cells: int) -> list[Line]:
+    """`── turn 2 of 4 · calls: 2 golden, 3 predicted · =1 !1 · FAILS HERE ──`, and the user's message if folded."""
+    pairs = indexed.pairs.get(turn, [])
+    parts: list[Part] = [(f"turn {turn + 1} of {indexed.n_turns}", "strong")]
+    parts += [(" · judged", "strong")] if indexed.only_last_turn_judged else []
+    calls = indexed.calls_without_golden(turn)
+    if calls:
+        steps = len({call.step for call in calls})
+        parts.append((f" · {count_of(len(calls), 'call')} in {count_of(steps, 'step')}", ""))
+    elif pairs or indexed.item.extra.golden_reply is None:
+        golden = sum(pair.golden is not None for pair in pairs)
+        predicted = sum(pair.predicted is not None for pair in pairs)
         parts.append((f" · calls: {golden} golden, {predicted} predicted", ""))
     counts = [f"{state}{n}" for state in "=~!-+" if (n := sum(pair.state == state for pair in pairs))]
     parts.append((f" · {' '.join(counts)}" if counts else "", "dim"))
-    if turn == of.failing:
+    if turn == indexed.failing_turn:
         parts.append((" · FAILS HERE", "bad"))
     if folded:
         parts.append((" · folded", "dim"))
     lines = [rule(tuple(parts), cells)]
-    said = next((m.content for m in of.messages.get(turn, []) if m.role == "user"), None)
-    if folded and said is not None:
-        lines.append(((label("user"), "dim"), (clip(visible(said[: cells * 2]), cells - LABEL), "")))
+    request = next((m.content for m in indexed.messages.get(turn, []) if m.role == "user"), None)
+    if folded and request is not None:
+        text = clip(visible(request[: cells * 2]), cells - LABEL_CELLS)
+        lines.append(((pad_label("user"), "dim"), (text, "")))
     return lines
 
 
-def _response(of: Scene, options: Options) -> list[Block]:
-    """What the model answered where it made no call, or could not be decoded; its raw reply in the full dialogue."""
-    replies = [m for m in of.messages.get(0, []) if m.role == "assistant" and (m.step >= 0 or not _asked(of, m))]
-    called, golden = bool(of.predicted), of.item.extra.golden_reply
+def _single_turn_reply_blocks(indexed: Scene, options: Options) -> list[Block]:
+    """The model's reply if it made no call or the call could not be decoded; in the full dialogue always."""
+    messages = indexed.messages.get(0, [])
+    replies = [
+        message.content
+        for at, message in enumerate(messages)
+        if message.role == "assistant" and (message.step >= 0 or not belongs_to_question(indexed, 0, at))
+    ]
+    called, golden_reply = bool(indexed.predicted_calls), indexed.item.extra.golden_reply
     if not replies:
-        return reply_blocks(of, None, options, None, "") if golden is not None else []
-    if called and golden is None and not options.dialogue and not _came_to_nothing(of):
+        return reply_blocks(indexed, None, options) if golden_reply is not None else []
+    if called and golden_reply is None and not options.dialogue and not _has_lost_arguments(indexed):
         return []
-    text = "\n".join(m.content for m in replies)
-    return reply_blocks(of, text, options, None, "raw" if called else "")
+    return reply_blocks(indexed, "\n".join(replies), options, "raw" if called else "")
 
 
-def _came_to_nothing(of: Scene) -> bool:
-    """Whether a call was left without the arguments it may have had: only the raw reply shows what was meant."""
-    sides = [of.sides(pair) for pair in of.pairs.get(0, [])]
-    return any(golden and golden.arguments and predicted and predicted.arguments == {} for golden, predicted in sides)
-
-
-def _asked(of: Scene, message: Message) -> bool:
-    at = next(n for n, each in enumerate(of.messages[0]) if each is message)
-    return was_asked(of, 0, at)
+def _has_lost_arguments(indexed: Scene) -> bool:
+    """Whether a call was decoded without arguments where golden has some, so that only the raw reply explains it."""
+    calls = [indexed.calls_of(pair) for pair in indexed.pairs.get(0, [])]
+    return any(golden and golden.arguments and predicted and predicted.arguments == {} for golden, predicted in calls)

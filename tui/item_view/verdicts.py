@@ -1,4 +1,4 @@
-"""Verdicts on an item and its parts: official, recomputed, judges and annotators, with reasons, errata and import issues.
+"""Verdicts on an item and its parts (official, recomputed, judges, annotators) with reasons, errata and import issues.
 
 Blind annotators see only their own reviews.
 """
@@ -251,7 +251,7 @@ VERDICT_WORDS = ("true", "false", "yes", "no", "1", "0", "correct", "incorrect",
 """Rationales that only repeat the verdict, in lower case."""
 
 
-def judge_blocks(indexed: Scene, target: str = ITEM, parent: str | None = None) -> list[Block]:
+def judge_blocks(indexed: Scene, target: str = ITEM) -> list[Block]:
     """Judge verdicts on the item or the response: those without a rationale on one line, the others one block each."""
     if indexed.hidden:
         return []
@@ -262,9 +262,9 @@ def judge_blocks(indexed: Scene, target: str = ITEM, parent: str | None = None) 
     blocks = []
     if unexplained:
         render = partial(_unexplained_judge_lines, unexplained)
-        blocks.append(Block(f"judge:{target}", render, parent=parent, title="judge"))
+        blocks.append(Block(f"judge:{target}", render, title="judge"))
     for at, verdict in enumerate(filter(_has_rationale, verdicts)):
-        blocks.append(_explained_judge_block(f"judge:{target}:{at}", verdict, parent))
+        blocks.append(_explained_judge_block(f"judge:{target}:{at}", verdict))
     return blocks
 
 
@@ -304,11 +304,9 @@ def _unexplained_judge_lines(verdicts: Sequence[Verdict], cells: int) -> list[Li
     return [*lines, rule(tuple(parts), cells)]
 
 
-def _explained_judge_block(key: str, verdict: Verdict, parent: str | None) -> Block:
+def _explained_judge_block(key: str, verdict: Verdict) -> Block:
     rationale = verdict.rationale or ""
-    long = (
-        len(rationale) > 70 * RATIONALE_ROWS or len(wrap_text(rationale, 70, RATIONALE_ROWS + 1)) > RATIONALE_ROWS
-    )
+    long = len(rationale) > 70 * RATIONALE_ROWS or len(wrap_text(rationale, 70, RATIONALE_ROWS + 1)) > RATIONALE_ROWS
     return Block(
         key,
         partial(_explained_judge_lines, verdict),
@@ -316,7 +314,6 @@ def _explained_judge_block(key: str, verdict: Verdict, parent: str | None) -> Bl
         foldable=long,
         folded=long,
         pages=long,
-        parent=parent,
         title=f"judge {visible(verdict.by or '')}",
         full=lambda: rationale,
     )
@@ -341,9 +338,7 @@ ARGUMENT_FLAGS = ("hallucinated",)
 """Criteria on arguments that are shown below the call: the flag and the argument's name, without a reason."""
 
 
-def target_verdict_blocks(
-    indexed: Scene, target: str, parent: str | None, sources: Sequence[str] = AUTOMATIC_SOURCES
-) -> list[Block]:
+def target_verdict_blocks(indexed: Scene, target: str, sources: Sequence[str] = AUTOMATIC_SOURCES) -> list[Block]:
     """One block with the automatic verdicts of `sources` and the reviews on a target; empty without any."""
     verdicts = [] if indexed.hidden else [v for v in _target_verdicts(indexed, target) if v.source in sources]
     opinions = indexed.opinions_by_target.get(target, [])
@@ -356,7 +351,7 @@ def target_verdict_blocks(
             rendered += _target_review_lines(opinion, indexed.annotator, cells)
         return rendered
 
-    return [Block(f"{target}/said", lines, target=target, parent=parent, title=f"verdicts on {words(target)}")]
+    return [Block(f"{target}/said", lines, target=target, title=f"verdicts on {words(target)}")]
 
 
 def _target_verdicts(indexed: Scene, target: str) -> list[Verdict]:

@@ -1,4 +1,7 @@
-"""Copying out of the terminal: OSC 52 for the clipboard, and always a file: no terminal says whether it obeyed."""
+"""Copying text out of the terminal: to the clipboard with the OSC 52 sequence, and always to a file as well.
+
+The file is needed because no terminal reports whether it set the clipboard.
+"""
 
 from __future__ import annotations
 
@@ -12,28 +15,28 @@ from typing import Protocol
 from fcreview.model.sanitize import visible
 
 CLIPBOARD_LIMIT = 74_994
-"""Bytes of base64 that common terminals take."""
+"""Longest base64 text, in bytes, that common terminals accept."""
 FILE = "copied.txt"
 
 
 class Terminal(Protocol):
-    """What takes sequences for the terminal: Textual's driver."""
+    """Object that writes escape sequences to the terminal, such as Textual's driver."""
 
     def write(self, data: str) -> None: ...
 
 
 def copied(text: str, folder: Path | None, terminal: Terminal | None) -> str:
-    """Copies to the clipboard, as far as the terminal allows, and to a file; says where."""
+    """Copy the text to a file and, if it is short enough, to the clipboard. Return a message with the file's path."""
     path = visible(shortest(write_copy(text, folder)))
     sequence = osc52(text, os.environ)
     if sequence is None or terminal is None:
-        return f"too long for the clipboard: in {path}"
+        return f"too long for the clipboard; written to {path}"
     terminal.write(sequence)
-    return f"copied, also to {path}"
+    return f"copied to the clipboard and to {path}"
 
 
 def shortest(path: Path) -> str:
-    """The path as it is shortest to type from here: from the current folder, from home, or whole."""
+    """Return the shortest spelling of the path: absolute, relative to the current folder or relative to `~`."""
     names = [str(path), os.path.relpath(path)]
     if path.is_relative_to(Path.home()):
         names.append(f"~/{path.relative_to(Path.home())}")
@@ -41,10 +44,10 @@ def shortest(path: Path) -> str:
 
 
 def osc52(text: str, env: Mapping[str, str]) -> str | None:
-    """The sequence that sets the clipboard; None if the text is too long for it.
+    """Return the escape sequence that sets the clipboard, or None if the text is too long.
 
-    tmux hands it on in one of two ways, depending on its settings (`set-clipboard on`, or `allow-passthrough on`),
-    so it is given both; GNU screen needs it wrapped, too.
+    tmux accepts either the plain or the wrapped form, depending on its settings (`set-clipboard on` or
+    `allow-passthrough on`), so both are sent. GNU screen needs the wrapped form.
     """
     encoded = base64.b64encode(text.encode("utf-8", "replace")).decode("ascii")
     if len(encoded) > CLIPBOARD_LIMIT:
@@ -58,7 +61,7 @@ def osc52(text: str, env: Mapping[str, str]) -> str | None:
 
 
 def write_copy(text: str, folder: Path | None) -> Path:
-    """Writes the text to `copied.txt` in the workspace folder, or to a new temporary file if that is not possible."""
+    """Write the text to `copied.txt` in the workspace folder, or to a new temporary file if that is not possible."""
     data = text.encode("utf-8", "surrogatepass")
     if folder is not None:
         path = folder / FILE

@@ -1,9 +1,8 @@
-"""Which rows of a long document are on screen. Blocks are laid out when they come into view and at no other time. Pure.
+"""Layout of long documents: which rows are on screen, and texts as sources of lines. Does no I/O and no drawing.
 
-The place on screen is kept as (block, row) of the top line rather than as a line number from the start: nothing above
-has to be measured, and the place is not lost when the width changes or something above unfolds.
-
-A text of any size as a source of lines for the document view: cut into pieces, laid out as they come into view.
+A document is a list of blocks, each laid out only when it comes into view. The scroll position is the (block, row) of
+the top line instead of a line number, so nothing above it has to be measured, and the position is not lost when the
+width changes or a block above unfolds.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from typing import NamedTuple, Protocol
 from fcreview.tui.text.lines import Line, wrap_text
 
 KEPT = 400
-"""Laid out blocks that are kept."""
+"""Number of blocks whose layout is cached."""
 
 
 class Spot(NamedTuple):
-    """A row of the document; both from 0."""
+    """Position of a row in a document: block index and row within the block, both from 0."""
 
     block: int
     row: int
@@ -31,15 +30,17 @@ START = Spot(0, 0)
 
 
 class Source(Protocol):
-    """What a document is made of. `lines` is only asked for blocks that come into view."""
+    """Document as a sequence of blocks. `lines` is called only for blocks that come into view."""
 
     def __len__(self) -> int: ...
 
-    def lines(self, index: int, cells: int) -> Sequence[Line]: ...
+    def lines(self, index: int, cells: int) -> Sequence[Line]:
+        """Return the lines of a block, each at most `cells` wide."""
+        ...
 
 
 class Layout:
-    """A window of `height` rows over a source, `cells` wide."""
+    """Scrollable window over a document, `height` rows high and `cells` wide."""
 
     def __init__(self, source: Source, cells: int = 80, height: int = 24) -> None:
         self.source = source
@@ -48,23 +49,25 @@ class Layout:
         self._lines: OrderedDict[int, Sequence[Line]] = OrderedDict()
 
     def resize(self, cells: int, height: int) -> None:
+        """Change the size of the window. The top row stays if possible."""
         if cells != self.cells:
             self._lines.clear()
         self.cells, self.height = cells, height
         self.top = self.settle(self.top)
 
     def lines(self, index: int) -> Sequence[Line]:
-        known = self._lines.get(index)
-        if known is None:
-            known = self._lines[index] = self.source.lines(index, self.cells)
+        """Return the lines of a block at the window's width, from the cache if possible."""
+        cached = self._lines.get(index)
+        if cached is None:
+            cached = self._lines[index] = self.source.lines(index, self.cells)
             if len(self._lines) > KEPT:
                 self._lines.popitem(last=False)
         else:
             self._lines.move_to_end(index)
-        return known
+        return cached
 
     def visible(self) -> list[Spot]:
-        """The rows on screen, from the top; fewer than `height` if the document ends."""
+        """Return the rows on screen from top to bottom, fewer than `height` at the end of the document."""
         rows: list[Spot] = []
         index, row = self.top
         while index < len(self.source) and len(rows) < self.height:
@@ -74,7 +77,7 @@ class Layout:
         return rows
 
     def move(self, place: Spot, rows: int) -> Spot:
-        """The place `rows` further down (or up, if negative), not beyond either end."""
+        """Return the position `rows` below `place` (above it if negative), limited to the document."""
         index, row = place
         row += rows
         while row < 0 and index > 0:
@@ -90,59 +93,59 @@ class Layout:
         return Spot(index, row)
 
     def last_top(self) -> Spot:
-        """The top with which the document's end is at the bottom of the screen."""
+        """Return the top position that puts the end of the document at the bottom of the window."""
         return self.move(Spot(len(self.source), 0), -self.height)
 
     def settle(self, place: Spot) -> Spot:
-        """The place as a top: existing, and not so far down that the screen is left empty below."""
+        """Return the closest valid top position: in the document, and no lower than `last_top`."""
         if not len(self.source):
             return START
-        wanted, row = place
-        index = min(wanted, len(self.source) - 1)
-        row = min(row, max(len(self.lines(index)) - 1, 0)) if index == wanted else 0
+        block, row = place
+        index = min(block, len(self.source) - 1)
+        row = min(row, max(len(self.lines(index)) - 1, 0)) if index == block else 0
         return min(Spot(index, row), self.last_top())
 
     def scroll(self, rows: int) -> None:
+        """Scroll down by `rows`, or up if negative."""
         self.top = self.settle(self.move(self.top, rows))
 
     def go(self, place: Spot) -> None:
+        """Scroll so that `place` is the top row, unless the document ends before the window is full."""
         self.top = self.settle(place)
 
     def reveal(self, index: int, row: int = 0, *, whole: bool = True) -> None:
-        """Bring a row on screen with as little movement as can be; all of its block, if it fits and `whole`."""
-        shown = self.visible()
-        size = len(self.lines(index))
-        until = min(size - 1, row + self.height - 2) if whole else row
-        until = max(until, row)
-        if (index, row) in shown and (index, until) in shown:
+        """Scroll as little as possible to show a row and, if `whole`, the rest of its block as far as it fits."""
+        rows = self.visible()
+        last_row = max(row, min(len(self.lines(index)) - 1, row + self.height - 2) if whole else row)
+        if (index, row) in rows and (index, last_row) in rows:
             return
-        if shown and (index, row) < shown[0]:
+        if rows and (index, row) < rows[0]:
             self.go(Spot(index, row))
             return
-        wanted = self.move(Spot(index, until), 1 - self.height)
-        self.go(min(wanted, Spot(index, row)))
+        top = self.move(Spot(index, last_row), 1 - self.height)
+        self.go(min(top, Spot(index, row)))
 
     @property
     def share(self) -> int:
-        """Per cent of the blocks that lie above the bottom of the screen; 100 at the end."""
-        if not len(self.source):
+        """Percentage of the document above the bottom of the window, counted in blocks. 100 at the end."""
+        rows = self.visible()
+        if not rows:
             return 100
-        shown = self.visible()
-        if not shown:
-            return 100
-        index, row = shown[-1]
+        index, row = rows[-1]
         size = max(len(self.lines(index)), 1)
         return min(100, int(100 * (index + (row + 1) / size) / len(self.source)))
 
 
 PIECE = 4096
-"""Characters laid out at a time. A longer line is cut, behind a blank or comma if there is one near."""
+"""Characters in a chunk. A longer line is split, after a blank or comma if there is one near the limit."""
 INDENT = 2
 PRETTY_LIMIT = 3_000_000
-"""Characters up to which JSON is indented."""
+"""Longest JSON text, in characters, that is indented or folded."""
 
 
 class TextSource:
+    """Text of any size as a document. Its blocks are chunks of at most `PIECE` characters, split at line ends."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.starts = piece_starts(text)
@@ -151,32 +154,32 @@ class TextSource:
         return len(self.starts)
 
     def piece(self, index: int) -> str:
+        """Return the text of a chunk without its line end."""
         end = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.text)
-        piece = self.text[self.starts[index] : end]
-        return piece[:-1] if piece.endswith("\n") else piece
+        return self.text[self.starts[index] : end].removesuffix("\n")
 
     def lines(self, index: int, cells: int) -> Sequence[Line]:
+        """Return the lines of a chunk, wrapped to `cells`."""
         return [((row, ""),) for row in wrap_text(self.piece(index), cells)]
 
-    def index_at(self, offset: int) -> int:
-        """The piece a character of the text lies in."""
-        return max(bisect_right(self.starts, offset) - 1, 0)
-
     def row_at(self, offset: int, cells: int) -> tuple[int, int]:
-        """(piece, row) a character is shown in: exact unless pictures of controls made the row longer."""
-        index = self.index_at(offset)
+        """Return (chunk, row) of the character at `offset`.
+
+        The row can be off where control characters before the character are drawn wider than one cell.
+        """
+        index = max(bisect_right(self.starts, offset) - 1, 0)
         before = self.text[self.starts[index] : offset]
         rows = wrap_text(self.piece(index), cells)
-        shown = len("".join(wrap_text(before, cells)))
+        remaining = len("".join(wrap_text(before, cells)))
         for row, text in enumerate(rows):
-            if shown < len(text):
+            if remaining < len(text):
                 return index, row
-            shown -= len(text)
+            remaining -= len(text)
         return index, max(len(rows) - 1, 0)
 
 
 def piece_starts(text: str) -> list[int]:
-    """Where the pieces begin: at each line, and within lines longer than `PIECE`."""
+    """Return the offsets at which chunks begin: at every line, and within lines longer than `PIECE`."""
     starts: list[int] = []
     start = 0
     while True:
@@ -185,24 +188,25 @@ def piece_starts(text: str) -> list[int]:
         starts.append(start)
         at = start
         while stop - at > PIECE:
-            at = _cut(text, at)
+            at = _split_offset(text, at)
             starts.append(at)
         if end < 0:
             return starts
         start = end + 1
 
 
-def _cut(text: str, at: int) -> int:
-    near = at + PIECE
-    for mark in (" ", ","):
-        found = text.rfind(mark, near - 200, near)
-        if found > 0:
-            return found + 1
-    return near
+def _split_offset(text: str, start: int) -> int:
+    """Return where to split a long line that begins at `start`."""
+    limit = start + PIECE
+    for separator in (" ", ","):
+        at = text.rfind(separator, limit - 200, limit)
+        if at > 0:
+            return at + 1
+    return limit
 
 
 def pretty(text: str) -> str:
-    """JSON indented, several JSON texts one after another likewise; any other text as it is."""
+    """Indent a JSON text. Return any other text unchanged."""
     if len(text) > PRETTY_LIMIT or text.lstrip()[:1] not in ("{", "["):
         return text
     try:
@@ -212,34 +216,35 @@ def pretty(text: str) -> str:
 
 
 def deepest(text: str) -> int:
-    """How many levels an indented text has below its first; 0 for other texts."""
-    return max((_level(line) for line in text.split("\n")), default=0) if len(text) <= PRETTY_LIMIT else 0
+    """Return the highest indentation level of a text, 0 if no line is indented."""
+    return max((_indent_level(line) for line in text.split("\n")), default=0) if len(text) <= PRETTY_LIMIT else 0
 
 
 def folded_at(text: str, depth: int) -> str:
-    """An indented text without the lines that lie deeper than `depth`; how many there are stands where they were."""
-    shown: list[str] = []
+    """Replace lines that are indented deeper than `depth` levels by `… 4 lines …`."""
+    rows: list[str] = []
     hidden = 0
     for line in text.split("\n"):
-        if _level(line) > depth:
+        if _indent_level(line) > depth:
             hidden += 1
             continue
         if hidden:
-            shown[-1] += f" … {hidden} {'line' if hidden == 1 else 'lines'} … {line.lstrip()}"
+            rows[-1] += f" … {hidden} {'line' if hidden == 1 else 'lines'} … {line.lstrip()}"
             hidden = 0
         else:
-            shown.append(line)
-    return "\n".join(shown)
+            rows.append(line)
+    return "\n".join(rows)
 
 
-def _level(line: str) -> int:
+def _indent_level(line: str) -> int:
     return (len(line) - len(line.lstrip(" "))) // INDENT
 
 
 def find_from(text: str, needle: str, hit: int, step: int) -> int | None:
-    """The next place of `needle` behind (or, for step -1, before) the place `hit`, going round; -1 is no place yet.
+    """Return the offset of the next (`step` 1) or previous (`step` -1) match of `needle`, wrapping around at the end.
 
-    Case does not matter unless the needle has a capital letter: large texts are then searched as they are.
+    `hit` is the offset of the current match, or -1 before the first search. The search ignores case unless `needle`
+    contains an upper-case letter, which also avoids lowering a large text.
     """
     if needle == needle.lower():
         lowered = text.lower()

@@ -1,21 +1,7 @@
-"""Styled lines as plain data, and the wrapping that all screens of text share. Pure: no app, no terminal.
+"""Styled lines as plain data, and the formatting that all screens share: wrapping, truncation, tables, JSON, panes.
 
-A style is a name of `theme.style` (`dim`, `strong`, `bad`, `diff`); what it looks like is decided where it is drawn.
-Widths are display cells. Text that comes from data has been through `fcreview.model.sanitize` before it gets here.
-
-JSON as people read it: what fits stands on one line. Pure.
-
-Text cut to the room there is for it, rates, and key hints. Pure: visible text in, visible text out.
-
-Names (ids, models, error types) are cut in the middle, since what tells them
-apart mostly stands at the end; sentences are cut at the end.
-
-Two panes side by side, and a function's document beside its values: from which width on, how wide each is, and what
-stands above them. Pure.
-
-Short tables: cells to lines whose columns fit the width. Pure.
-
-What a list to choose from holds. Pure.
+A style is a name that `theme.style` knows (`dim`, `strong`, `bad`, `diff`); its look is decided when it is drawn.
+Widths are display cells. Text from data has been sanitized with `fcreview.model.sanitize` unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -33,12 +19,15 @@ from fcreview.tui.text.theme import symbols
 
 CELLS = 76
 LONGEST = 200_000
-"""Characters up to which a text is laid out so: it is measured once for each level."""
+"""Longest text, in characters, that is formatted as JSON. A value is serialized once for each nesting level."""
 
 
 def laid_out(value: Any, cells: int = CELLS, indent: int = 0) -> str:
-    """Objects and lists that do not fit into `cells` characters are broken, a line each part, others are not. Raises
-    as `json.dumps` does; recursion is as deep as the value."""
+    """Format a JSON value. An object or list is split, one member a line, only if it does not fit into `cells`.
+
+    Raises:
+        ValueError, TypeError, RecursionError: As `json.dumps`.
+    """
     text = json.dumps(value, ensure_ascii=False)
     if len(text) + indent <= cells or not isinstance(value, (dict, list)) or not value:
         return text
@@ -54,7 +43,7 @@ def laid_out(value: Any, cells: int = CELLS, indent: int = 0) -> str:
 
 
 def laid_out_text(text: str) -> str:
-    """JSON text laid out; any other text as it is."""
+    """Format a JSON text. Return any other text unchanged."""
     if len(text) > LONGEST:
         return text
     try:
@@ -64,28 +53,31 @@ def laid_out_text(text: str) -> str:
 
 
 Part = tuple[str, str]
-"""(text, style name)"""
+"""Text and the name of its style."""
 Line = tuple[Part, ...]
 
 BLANK: Line = ()
 RULE = 6
-"""Cells of a rule that its text never takes."""
+"""Cells of a rule that its text cannot use."""
 
 
 def line(text: str, style: str = "") -> Line:
+    """Return a line with a single style."""
     return ((text, style),)
 
 
 def plain(of: Line) -> str:
+    """Return the text of a line without styles."""
     return "".join(text for text, _ in of)
 
 
 def line_width(of: Line) -> int:
+    """Return the width of a line in cells."""
     return sum(width(text) for text, _ in of)
 
 
-def _reach(text: str, start: int, cells: int) -> int:
-    """The end of the longest piece from `start` that is at most `cells` wide; at least one character."""
+def _row_end(text: str, start: int, cells: int) -> int:
+    """Return the end of the longest slice from `start` that fits into `cells`, at least one character long."""
     end, used = start, 0
     while end < len(text):
         used += width(text[end])
@@ -97,21 +89,24 @@ def _reach(text: str, start: int, cells: int) -> int:
     return end
 
 
-def _head(text: str, cells: int, limit: int) -> str:
-    """Enough of a text to fill `limit` rows and tell that there is more: a cell may hold a character and its marks."""
+def _head_of_rows(text: str, cells: int, limit: int) -> str:
+    """Return enough of a text to fill more than `limit` rows. A cell may hold a character and its combining marks."""
     return text[: (limit + 1) * (cells + 1) * (1 if text.isascii() else 1 + MAX_MARKS)]
 
 
 def wrap(text: str, cells: int, limit: int | None = None) -> list[str]:
-    """Rows of at most `cells` cells that joined are `text`. Breaks behind a blank if one lies in the row's second half,
-    else inside the word. Stops after `limit` rows, so that the cost does not depend on what lies behind."""
+    """Split visible text into rows of at most `cells` cells. The joined rows are the text.
+
+    A row ends after a blank if there is one in its second half, otherwise inside the word. With `limit`, at most that
+    many rows are made, and the cost does not depend on the rest of the text.
+    """
     cells = max(cells, 1)
     if limit is not None:
-        text = _head(text, cells, limit)
+        text = _head_of_rows(text, cells, limit)
     rows: list[str] = []
-    start, size, simple = 0, len(text), text.isascii()
+    start, size, is_ascii = 0, len(text), text.isascii()
     while start < size and (limit is None or len(rows) < limit):
-        end = min(start + cells, size) if simple else _reach(text, start, cells)
+        end = min(start + cells, size) if is_ascii else _row_end(text, start, cells)
         if end < size:
             blank = text.rfind(" ", start + max(1, (end - start) // 2), end)
             if blank > 0:
@@ -122,28 +117,26 @@ def wrap(text: str, cells: int, limit: int | None = None) -> list[str]:
 
 
 def wrap_text(text: str, cells: int, limit: int | None = None) -> list[str]:
-    """Rows of a text from data: made visible, its own line breaks kept. With `limit`, only the head is looked at."""
+    """Sanitize text from data and wrap it, keeping its line breaks. With `limit`, return at most that many rows."""
     if limit is not None:
-        text = _head(text, max(cells, 1), limit)
+        text = _head_of_rows(text, max(cells, 1), limit)
     rows: list[str] = []
     for part in visible_lines(text):
-        left = None if limit is None else limit - len(rows)
-        if left is not None and left <= 0:
+        remaining = None if limit is None else limit - len(rows)
+        if remaining is not None and remaining <= 0:
             break
-        rows.extend(wrap(part, cells, left))
+        rows.extend(wrap(part, cells, remaining))
     return rows
 
 
 def fold_text(text: str, cells: int, limit: int) -> tuple[list[str], bool]:
-    """The first `limit` rows of a text and whether there is more."""
+    """Return the first `limit` rows of a text from data, and whether there are more."""
     rows = wrap_text(text, cells, limit + 1)
-    if len(rows) > limit:
-        return rows[:limit], True
-    return rows, False
+    return rows[:limit], len(rows) > limit
 
 
 def size_text(text: str) -> str:
-    """`12 KB`: size in UTF-8, as people read it. Lone surrogates count three bytes, as they would be stored."""
+    """Format the size of a text in UTF-8: `12 KB`. A lone surrogate counts as three bytes."""
     n = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     if n < 1000:
         return f"{n} B"
@@ -151,13 +144,13 @@ def size_text(text: str) -> str:
 
 
 def labelled(label: str, rows: Sequence[str], style: str = "", label_style: str = "dim") -> list[Line]:
-    """Rows behind a label that stands in the first line only."""
+    """Return the rows as lines, with the label before the first row and blanks of its width before the others."""
     indent = " " * width(label)
     return [((label if at == 0 else indent, label_style), (row, style)) for at, row in enumerate(rows)]
 
 
 def rule(parts: Line, cells: int, dash: str = "") -> Line:
-    """`── text ─────────` over the whole width; the text is clipped so that two dashes remain at its end."""
+    """Return `── text ─────────` over the whole width. The text is clipped so that two dashes remain after it."""
     dash = dash or symbols().rule
     fitted = fit(parts, max(cells - RULE, 1))
     rest = max(cells - 4 - line_width(fitted), 0)
@@ -165,26 +158,26 @@ def rule(parts: Line, cells: int, dash: str = "") -> Line:
 
 
 def fit(parts: Line, cells: int) -> Line:
-    """The parts cut to `cells`, with `…` where something was cut; blanks at the end are nothing to cut."""
+    """Clip a line to `cells`, with `…` at the cut. Trailing blanks are removed first, without `…`."""
     if line_width(parts) <= cells:
         return parts
-    short = list(parts)
-    while short and not short[-1][0].strip(" "):
-        short.pop()
-    short[-1:] = [(text.rstrip(" "), style) for text, style in short[-1:]]
+    stripped = list(parts)
+    while stripped and not stripped[-1][0].strip(" "):
+        stripped.pop()
+    stripped[-1:] = [(text.rstrip(" "), style) for text, style in stripped[-1:]]
     fitted: list[Part] = []
-    left = cells - (1 if line_width(tuple(short)) > cells else 0)
-    for text, style in short:
-        if (w := width(text)) > left:
-            fitted += [(clip(text + "  ", left + 1), style)] if left >= 0 else []
+    room = cells - (1 if line_width(tuple(stripped)) > cells else 0)
+    for text, style in stripped:
+        if (w := width(text)) > room:
+            fitted += [(clip(text + "  ", room + 1), style)] if room >= 0 else []
             break
         fitted.append((text, style))
-        left -= w
+        room -= w
     return tuple(fitted)
 
 
 def spread(left: Line, right: Line, cells: int) -> Line:
-    """One line with `left` at its start and `right` at its end; where both do not fit, the left is cut."""
+    """Return a line with `left` at its start and `right` at its end. If both do not fit, `left` is clipped."""
     right = fit(right, cells)
     room = cells - line_width(right)
     left = fit(left, max(room - 1, 0))
@@ -192,51 +185,57 @@ def spread(left: Line, right: Line, cells: int) -> Line:
 
 
 def column(text: str, cells: int, style: str = "") -> Part:
-    return (pad(clip(text, cells), cells), style)
+    """Return visible text clipped or padded to exactly `cells`."""
+    return (pad(text, cells), style)
 
 
 LEAST_HEAD = 4
-"""Fewer letters of a name's beginning say nothing."""
-_DOTTED = re.compile(r"(^|\(golden )(?:[^\W\d]\w*\.)+(?=[^\W\d])")
+"""Fewest characters of the beginning of a name that are worth showing."""
+_QUALIFIER = re.compile(r"(^|\(golden )(?:[^\W\d]\w*\.)+(?=[^\W\d])")
 
 
 def cut(text: str, cells: int) -> str:
-    """The beginning of visible text, with the ellipsis of the symbol set if something was left out."""
+    """Clip visible text to `cells`, with the ellipsis of the active symbol set at the cut."""
     clipped = clip(text, cells)
     return clipped if clipped == text else clipped[:-1] + symbols().ellipsis
 
 
 def cut_middle(text: str, cells: int, share: float = 1 / 3) -> str:
-    """Beginning and end of a visible name, `share` of the room for the beginning: `live_…le_23-20-0`."""
+    """Shorten a visible name in the middle, since names mostly differ at the end: `live_…le_23-20-0`.
+
+    `share` is the fraction of the room that the beginning gets.
+    """
     if width(text) <= cells:
         return text
     if cells < 4:
         return cut(text, cells)
-    head = _format_reach(text, int((cells - 1) * share))
-    tail = _format_reach(text[::-1], cells - 1 - width(head))[::-1]
+    head = _prefix_that_fits(text, int((cells - 1) * share))
+    tail = _prefix_that_fits(text[::-1], cells - 1 - width(head))[::-1]
     return head + symbols().ellipsis + tail
 
 
 def cut_type(text: str, cells: int) -> str:
-    """An error type such as `simple_function_checker:wrong_count`: what stands behind its last colon tells it from the
-    others and is kept whole if it fits, behind as much of the rest as says something: `…:decoder_failed`."""
+    """Shorten an error type such as `simple_function_checker:wrong_count`: `…:wrong_count`.
+
+    The part after the last colon is kept if it fits, because it distinguishes the types.
+    """
     if width(text) <= cells:
         return text
     kind = text.rpartition(":")[2]
     room = cells - 2 - width(kind)
     if kind != text and room >= 0:
-        return (_format_reach(text, room) if room >= LEAST_HEAD else "") + symbols().ellipsis + ":" + kind
+        return (_prefix_that_fits(text, room) if room >= LEAST_HEAD else "") + symbols().ellipsis + ":" + kind
     return kind if width(kind) <= cells else cut_middle(kind, cells, 1 / 2)
 
 
 def cut_difference(text: str, cells: int) -> str:
-    """A first difference: what it names stands behind the last dot, as in `…queryViolation not called`."""
+    """Shorten a first difference. Dotted names lose their qualifier: `…queryViolation not called`."""
     if width(text) > cells:
-        text = _DOTTED.sub(lambda found: found[1] + symbols().ellipsis, text)
+        text = _QUALIFIER.sub(lambda match: match[1] + symbols().ellipsis, text)
     return cut(text, cells)
 
 
-def _format_reach(text: str, cells: int) -> str:
+def _prefix_that_fits(text: str, cells: int) -> str:
     used = 0
     for at, char in enumerate(text):
         used += width(char)
@@ -246,105 +245,107 @@ def _format_reach(text: str, cells: int) -> str:
 
 
 def centre(text: str, cells: int) -> str:
+    """Pad a visible text on both sides to `cells`."""
     left = (cells - width(text)) // 2
     return " " * left + filled(text, cells - left)
 
 
 def rate_of(passes: int, known: int, items: int) -> str:
-    """`71.3 %`, `71.3 % of 998` where not all items are known, or a dash where nothing is."""
+    """Format a pass rate: `71.3 %`, `71.3 % of 998` if not all items have a verdict, a dash if no item has one."""
     return wording.rate_of(passes, known, items) if known or symbols().rule == wording.NOTHING else "–"
 
 
 def recomputed(passes: int, known: int, items: int) -> str:
-    """As `words.recomputed`, in symbols that the terminal has."""
+    """Format the rate of recomputed verdicts as `wording.recomputed` does, with the active symbol set."""
     return wording.recomputed(passes, known, items, symbols().none)
 
 
 def hints_line(hints: Sequence[tuple[str, str]], cells: int, always: int = 2) -> Line:
-    """The key line: as many hints as fit, the last `always` of them in any case (help and quit)."""
+    """Return the key line from (key, label) hints. Hints that do not fit are omitted, but never the last `always`."""
     kept = list(hints)
-    gap = _gap(kept, cells)
+    gap = _hint_gap(kept, cells)
     while gap < 1 and len(kept) > always:
         kept.pop(-always - 1)
-        gap = _gap(kept, cells)
+        gap = _hint_gap(kept, cells)
     parts: list[Part] = []
-    for at, (key, says) in enumerate(kept):
-        parts += [(" " * (max(gap, 1) if at else 1), ""), (key, "key"), (" " + says, "")]
+    for at, (key, label) in enumerate(kept):
+        parts += [(" " * (max(gap, 1) if at else 1), ""), (key, "key"), (" " + label, "")]
     return tuple(parts)
 
 
-def _gap(hints: Sequence[tuple[str, str]], cells: int) -> int:
-    """Blanks between hints that fit, at most 3; less than 1 if they do not fit at all."""
+def _hint_gap(hints: Sequence[tuple[str, str]], cells: int) -> int:
+    """Return the blanks between hints, at most 3, or less than 1 if the hints do not fit."""
     if len(hints) < 2:
         return 3
-    return min(3, (cells - 1 - sum(width(key) + 1 + width(says) for key, says in hints)) // (len(hints) - 1))
+    return min(3, (cells - 1 - sum(width(key) + 1 + width(label) for key, label in hints)) // (len(hints) - 1))
 
 
 def waiting_words(what: str, seconds: float, leave: str = "") -> str:
-    """`counting failures · 2 s · Esc leaves them`; `leave`: the key that does."""
-    parts = [what, f"{seconds:.0f} s" if seconds >= 1 else "", f"{leave} leaves them" if leave else ""]
+    """Return `counting failures · 2 s · Esc cancels`. `leave` is the name of the key that cancels, if any."""
+    parts = [what, f"{seconds:.0f} s" if seconds >= 1 else "", f"{leave} cancels" if leave else ""]
     return f" {symbols().between} ".join(filter(None, parts))
 
 
 TWO_FROM = 140
-"""Columns of the screen."""
+"""Screen width from which list and item are shown side by side."""
 LEAST_LIST = 59
 MOST_LIST = 100
 ITEM = 100
-"""Columns an item gets before the list gets more than its least."""
+"""Width that the item pane gets before the list pane grows beyond its minimum."""
 VALUES = 90
-"""Columns an item keeps for itself when the document stands beside it: names, and some forty for each side."""
+"""Width that the item text keeps beside function docs: names, and about 40 cells for each of the two values."""
 LEAST_DOCUMENT = 38
 MOST_DOCUMENT = 70
 THREE_FROM = LEAST_LIST + 1 + VALUES + 1 + LEAST_DOCUMENT
-"""Columns of the screen, from which on list, item and document stand side by side."""
+"""Screen width from which list, item and function docs are shown side by side."""
 
 
 def list_cells(cells: int) -> int:
-    """Of a screen of so many columns; one is the line between the panes, the rest is the item's. What is there beyond
-    the least of the one and the due of the other is shared."""
+    """Return the width of the list pane on a screen of `cells`. The item pane gets the rest, except a divider of 1."""
     spare = (cells - THREE_FROM) // 3 if cells >= THREE_FROM else max(cells - 1 - LEAST_LIST - ITEM, 0) // 2
     return min(LEAST_LIST + spare, MOST_LIST)
 
 
 def document_cells(cells: int) -> int:
-    """Of an item's pane of so many columns; 0 where there is no room for a document. One more is the line before it."""
+    """Return the width of the function docs in an item pane of `cells`, 0 if they do not fit. Excludes the divider."""
     spare = cells - VALUES - 1 - LEAST_DOCUMENT
     return min(LEAST_DOCUMENT + spare // 2, MOST_DOCUMENT) if spare >= 0 else 0
 
 
 def title_line(name: str, cells: int, *, focused: bool) -> Line:
-    """`━━▸ item ━━━━━` above the pane with the focus, `─── list ─────` above the other: told apart without colour."""
+    """Return a pane title: `━━▸ item ━━━━━` with the focus, `─── list ─────` without, distinct without colour."""
     sign = symbols()
-    line, mark = (sign.heavy, sign.cursor) if focused else (sign.rule, sign.rule)
-    head = f"{line * 2}{mark} {name} "
-    return ((head + line * max(cells - width(head), 0), "strong" if focused else "dim"),)
+    dash, mark = (sign.heavy, sign.cursor) if focused else (sign.rule, sign.rule)
+    head = f"{dash * 2}{mark} {name} "
+    return ((head + dash * max(cells - width(head), 0), "strong" if focused else "dim"),)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
+    """Column of a text table."""
+
     title: str
     right: bool = False
-    """Numbers."""
+    """Whether the column is aligned right, as numbers are."""
     cut: Callable[[str, int], str] = cut
-    """How text that is too long is shortened."""
+    """Function that shortens text to a number of cells."""
     least: int = 6
-    """Cells it is not squeezed below while another column can give."""
+    """Width in cells below which the column shrinks only if no other column can."""
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Part]], cells: int) -> tuple[Line, list[Line]]:
-    """(heading, lines); cells hold visible text. The last column is not filled up."""
+    """Lay out rows of visible text in columns that fit into `cells`. Return the heading and the lines."""
     texts = [[text for text, _ in row] for row in rows]
     least = [column.least for column in columns]
     sizes = column_sizes([column.title for column in columns], texts, cells=cells, least=least)
-    heading = _line(columns, [(column.title, "dim") for column in columns], sizes)
-    return heading, [_line(columns, row, sizes) for row in rows]
+    heading = _table_line(columns, [(column.title, "dim") for column in columns], sizes)
+    return heading, [_table_line(columns, row, sizes) for row in rows]
 
 
-def _line(columns: Sequence[Column], row: Sequence[Part], sizes: Sequence[int]) -> Line:
+def _table_line(columns: Sequence[Column], row: Sequence[Part], sizes: Sequence[int]) -> Line:
     texts = [column.cut(text, size) for column, (text, _), size in zip(columns, row, sizes, strict=True)]
-    shown = align_row(texts, sizes, [at for at, column in enumerate(columns) if column.right])
-    return tuple((text, style) for text, (_, style) in zip(shown, row, strict=True))
+    aligned = align_row(texts, sizes, [at for at, column in enumerate(columns) if column.right])
+    return tuple((text, style) for text, (_, style) in zip(aligned, row, strict=True))
 
 
 T = TypeVar("T")
@@ -352,22 +353,25 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Choices(Generic[T]):
-    """A table (cells hold visible text) and what each row stands for."""
+    """Table to choose a row from: visible text for each row, and the value that the row selects."""
 
     title: str
     noun: str
+    """Singular noun for a row, such as `run`."""
     columns: Sequence[Column]
     rows: Sequence[Sequence[Part]]
     values: Sequence[T]
     cursor: int = 0
-    empty: str = "nothing here"
+    empty: str = "no entries"
+    """Message shown instead of rows if there are none."""
     note: str = ""
-    """Shown at the right of the title."""
+    """Text at the right end of the title line."""
     small: bool = False
-    """Needs few lines: what lies behind stays visible."""
+    """Whether the list takes only the lines that it needs, so that the screen behind it stays visible."""
     amount: int | None = None
-    """How many to say there are, where that is not the number of rows."""
+    """Number of entries for the title, if it differs from the number of rows."""
 
     def lines(self, cells: int) -> tuple[Line, list[Line]]:
+        """Return the heading and the lines of the table, `cells` wide."""
         heading, lines = table(self.columns, self.rows, cells - 3)
         return (("  ", ""), *heading), [((" ", ""), *line) for line in lines]

@@ -1,14 +1,12 @@
-"""How things look: symbols and styles by meaning, chosen once from the environment.
+"""Symbols and styles by meaning, chosen from the environment. No meaning is expressed by colour alone.
 
-Nothing is told by colour alone. Read from the environment: `NO_COLOR` (not empty: bold, reverse and underline only),
-`FCREVIEW_COLOURS` (a set of `colours`), `FCREVIEW_ASCII` (`1` or `0` overrides the guess), `TERM`, and the locale's
-encoding (`LC_ALL`, `LC_CTYPE`, `LANG`).
+Environment variables: `NO_COLOR` (if not empty, only bold, reverse and underline are used), `FCREVIEW_COLOURS` (the
+name of a colour set), `FCREVIEW_ASCII` (`1` or `0` selects the symbol set), `TERM`, and the encoding of the locale
+(`LC_ALL`, `LC_CTYPE`, `LANG`).
 
-Colours by meaning, in four sets, and how each thing looks in them.
-
-`terminal` takes the terminal's own sixteen: they suit its background and cost the fewest bytes. The others are of the
-256 that nearly every terminal has: `dark` and `light` for backgrounds on which a terminal's own are hard to read,
-`safe` for eyes that do not tell red from green (blue and orange instead), on either background.
+The colour set `terminal` uses the terminal's own 16 colours, which suit its background and need the fewest bytes. The
+other sets use the 256-colour palette: `dark` and `light` for backgrounds on which the terminal's colours are hard to
+read, and `safe` with blue and orange instead of red and green, for colour-blind readers, on either background.
 """
 
 from __future__ import annotations
@@ -24,11 +22,13 @@ from rich.style import Style
 
 @dataclass(frozen=True, slots=True)
 class Colours:
+    """Colours by meaning, as Rich names them."""
+
     good: str
     bad: str
     doubt: str
     odd: str
-    """Disputed; missing."""
+    """Colour of disagreements and of missing calls or arguments."""
     accent: str
 
 
@@ -42,9 +42,11 @@ COLOURS = {
 
 
 def coloured(name: str) -> Mapping[str, Style]:
-    """How things look in one of `COLOURS`."""
-    of = COLOURS[name]
-    good, bad, doubt, odd, accent = (Style(color=each) for each in (of.good, of.bad, of.doubt, of.odd, of.accent))
+    """Return the style of each meaning in the colour set `name`, a key of `COLOURS`."""
+    colours = COLOURS[name]
+    good, bad, doubt, odd, accent = (
+        Style(color=colour) for colour in (colours.good, colours.bad, colours.doubt, colours.odd, colours.accent)
+    )
     return {
         "equal": DIM,
         "normalised": accent,
@@ -63,43 +65,43 @@ def coloured(name: str) -> Mapping[str, Style]:
         "good": good,
         "bad": bad,
         "warn": doubt,
-        "diff": bad + BOLD + LINED,
-        "near": accent + LINED,
+        "diff": bad + BOLD + UNDERLINE,
+        "near": accent + UNDERLINE,
         "key": accent + BOLD,
-        "match": BOLD + LINED,
+        "match": BOLD + UNDERLINE,
         "cursor": Style(reverse=True),
     }
 
 
-DIM, BOLD, LINED = Style(dim=True), Style(bold=True), Style(underline=True)
+DIM, BOLD, UNDERLINE = Style(dim=True), Style(bold=True), Style(underline=True)
 PLAIN: Mapping[str, Style] = {
     "differs": BOLD,
     "missing": BOLD,
     "extra": BOLD,
     "fail": BOLD,
-    "unsure": LINED,
-    "disputed": BOLD + LINED,
+    "unsure": UNDERLINE,
+    "disputed": BOLD + UNDERLINE,
     "strong": BOLD,
     "head": BOLD,
     "bad": BOLD,
-    "warn": LINED,
-    "diff": BOLD + LINED,
-    "near": LINED,
+    "warn": UNDERLINE,
+    "diff": BOLD + UNDERLINE,
+    "near": UNDERLINE,
     "key": BOLD,
-    "match": BOLD + LINED,
+    "match": BOLD + UNDERLINE,
     "cursor": Style(reverse=True),
 }
-"""How things look without colour; what is absent is drawn plainly."""
+"""Styles by meaning without colour. A meaning that is not listed has no style."""
 
 
 POOR_TERMINALS = ("linux", "vt100", "vt102", "vt220", "ansi", "cons25", "dumb")
-"""Their fonts lack check marks and triangles."""
+"""Terminals whose fonts lack check marks and triangles."""
 COLOURLESS_TERMINALS = ("dumb", "vt100", "vt102", "vt220")
 
 
 @dataclass(frozen=True, slots=True)
 class Symbols:
-    """Every symbol is one cell wide in both sets."""
+    """Set of symbols, each one cell wide."""
 
     passed: str = "✓"
     failed: str = "✗"
@@ -121,11 +123,11 @@ class Symbols:
     blank: str = "␣"
 
     def yours(self, value: Any, parts: int) -> str:
-        """As `verdict`, of an annotator; of an item of which only parts were judged, that."""
+        """Return the symbol of an annotator's verdict, or `part` if only parts of the item were reviewed."""
         return self.part if value is None and parts else self.verdict(value)
 
     def verdict(self, value: Any) -> str:
-        """The symbol of a verdict: true, false, "unsure", "disputed", 0-2, or None for none given."""
+        """Return the symbol of a verdict: True, False, "unsure", "disputed", a score, or None for no verdict."""
         if value is True:
             return self.passed
         if value is False:
@@ -161,14 +163,17 @@ ASCII = Symbols(
 )
 UNICODE = Symbols()
 
-_NULL = Style()
+_NO_STYLE = Style()
 
 
 def wants_ascii(env: Mapping[str, str]) -> bool:
-    """Whether the ASCII set is safer. A locale that is not set says nothing; one that names another encoding does."""
-    asked = env.get("FCREVIEW_ASCII", "").strip().lower()
-    if asked:
-        return asked not in ("0", "false", "no", "off")
+    """Return whether to use the ASCII symbols: on request, on a terminal with a poor font, or in a non-UTF-8 locale.
+
+    An unset locale does not count as non-UTF-8.
+    """
+    setting = env.get("FCREVIEW_ASCII", "").strip().lower()
+    if setting:
+        return setting not in ("0", "false", "no", "off")
     if env.get("TERM", "") in POOR_TERMINALS:
         return True
     locale = next((env[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if env.get(name)), "")
@@ -179,21 +184,23 @@ def wants_ascii(env: Mapping[str, str]) -> bool:
 
 
 def wants_colour(env: Mapping[str, str]) -> bool:
+    """Return whether to use colours."""
     return not env.get("NO_COLOR") and env.get("TERM", "") not in COLOURLESS_TERMINALS
 
 
-_chosen: str = TERMINAL
+_configured_colours: str = TERMINAL
 
 
 def choose(colours: str) -> None:
-    """The set of colours that the person configured; the environment goes before it."""
-    global _chosen
-    _chosen = colours
+    """Use the colour set that the configuration file names. `FCREVIEW_COLOURS` takes precedence."""
+    global _configured_colours
+    _configured_colours = colours
     _styles.cache_clear()
 
 
 @lru_cache(maxsize=1)
 def symbols() -> Symbols:
+    """Return the active symbol set."""
     return ASCII if wants_ascii(os.environ) else UNICODE
 
 
@@ -201,17 +208,17 @@ def symbols() -> Symbols:
 def _styles() -> Mapping[str, Style]:
     if not wants_colour(os.environ):
         return PLAIN
-    asked = os.environ.get("FCREVIEW_COLOURS", "").strip().lower()
-    return coloured(asked if asked in COLOURS else _chosen)
+    setting = os.environ.get("FCREVIEW_COLOURS", "").strip().lower()
+    return coloured(setting if setting in COLOURS else _configured_colours)
 
 
 def style(name: str) -> Style:
-    """The look of a meaning, such as `fail` or `dim`. An unknown or empty name is drawn plainly."""
-    return _styles().get(name, _NULL)
+    """Return the Rich style of a meaning such as `fail` or `dim`, or no style for an unknown or empty name."""
+    return _styles().get(name, _NO_STYLE)
 
 
 def verdict_style(value: Any) -> str:
-    """Name of the style a verdict is drawn in."""
+    """Return the name of the style of a verdict."""
     if value is True:
         return "pass"
     if value is False:
@@ -222,10 +229,10 @@ def verdict_style(value: Any) -> str:
 
 
 STATE_STYLES = {"=": "equal", "~": "normalised", "!": "differs", "-": "missing", "+": "extra"}
-"""Argument states to names of styles."""
+"""Style names by the state of an argument: equal, equivalent, different, missing or unexpected."""
 
 
 def forget() -> None:
-    """Looks at the environment again: tests change it."""
+    """Clear the cached symbols and styles, so that a changed environment takes effect (used by tests)."""
     symbols.cache_clear()
     _styles.cache_clear()

@@ -1,9 +1,4 @@
-"""A widget that looks the same with and without the focus: Textual would draw all of it anew each time it moves.
-
-How long what is asked for takes: told every half second until it is there.
-
-Work of a screen that waits for the store: what comes when the screen is being taken down is for nobody.
-"""
+"""Base classes and helpers of widgets: focus without redrawing, progress reports, and workers that outlive a screen."""
 
 from __future__ import annotations
 
@@ -23,6 +18,8 @@ from textual.worker import Worker
 
 
 class Still(Widget):
+    """Widget that looks the same with and without the focus. Textual would redraw all of it when the focus changes."""
+
     def on_focus(self, event: events.Focus) -> None:
         event.prevent_default()
         self.has_focus = True
@@ -37,50 +34,52 @@ class Still(Widget):
 
 
 LATE = 0.5
-"""Seconds after which, and how often, is said what is waited for."""
+"""Seconds between two progress reports, and before the first one."""
 
 
 class Waiting:
+    """Timer that reports how long an operation has been running."""
+
     def __init__(self, owner: MessagePump, tell: Callable[[float], None]) -> None:
-        """`tell` is given seconds."""
+        """Create a stopped timer. `tell` receives the elapsed seconds."""
         self._owner, self._tell = owner, tell
         self._timer: Timer | None = None
-        self._since = 0.0
+        self._started = 0.0
 
     def begin(self) -> None:
+        """Start the timer from zero."""
         self.end()
-        self._since = monotonic()
-        self._timer = self._owner.set_interval(LATE, self._say)
+        self._started = monotonic()
+        self._timer = self._owner.set_interval(LATE, lambda: self._tell(monotonic() - self._started))
 
     def end(self) -> None:
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
 
-    def _say(self) -> None:
-        self._tell(monotonic() - self._since)
-
 
 Node = TypeVar("Node", bound=DOMNode)
-Given = ParamSpec("Given")
-Made = TypeVar("Made")
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
 
 
 def work(
     *, group: str = "default", exclusive: bool = False
 ) -> Callable[
-    [Callable[Concatenate[Node, Given], Awaitable[Made]]], Callable[Concatenate[Node, Given], Worker[Made | None]]
+    [Callable[Concatenate[Node, Params], Awaitable[Result]]], Callable[Concatenate[Node, Params], Worker[Result | None]]
 ]:
-    """Textual's `work`, which raises where a screen's widgets are taken down before what was waited for has come.
+    """Run a method as a Textual worker that ends quietly if the screen is removed while the method waits.
 
-    A screen's workers are cancelled last, after its widgets have gone: one that ends in between finds none.
+    Textual cancels the workers of a screen after it has removed the widgets, so a worker that continues in between
+    finds none. Textual's own `work` would raise `NoMatches` then.
     """
 
     def decorate(
-        method: Callable[Concatenate[Node, Given], Awaitable[Made]],
-    ) -> Callable[Concatenate[Node, Given], Worker[Made | None]]:
+        method: Callable[Concatenate[Node, Params], Awaitable[Result]],
+    ) -> Callable[Concatenate[Node, Params], Worker[Result | None]]:
         @wraps(method)
-        async def run(self: Node, *args: Given.args, **kwargs: Given.kwargs) -> Made | None:
+        async def run(self: Node, *args: Params.args, **kwargs: Params.kwargs) -> Result | None:
             try:
                 return await method(self, *args, **kwargs)
             except NoMatches:
@@ -94,7 +93,7 @@ def work(
 
 
 def stands(node: DOMNode) -> bool:
-    """Its screen is there and not being taken down."""
+    """Return whether the node's screen exists and is not being removed."""
     try:
         return bool(node.screen.display)
     except NoScreen:

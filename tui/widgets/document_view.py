@@ -1,11 +1,4 @@
-"""The document view: draws a layout line by line, and redraws only lines that have changed.
-
-What stands around two panes: a line between them, and above each whether it has the focus.
-
-A few lines of text above or below what scrolls: as high as they are many.
-
-The lines around a list: the key line, made from the bindings that are in force.
-"""
+"""Widgets that draw styled lines: a scrollable document, bars and blocks of lines, pane titles and the key line."""
 
 from __future__ import annotations
 
@@ -28,21 +21,22 @@ from fcreview.tui.text.theme import style, symbols
 from fcreview.tui.widgets.base import Still
 
 GUTTER = 1
-"""Cells at the left where the cursor stands."""
+"""Width of the cursor column at the left, in cells."""
 WHEEL = 3
-ASCII = str.maketrans("·…–", ".>-")
-"""What texts of ours hold beyond the symbols, for terminals that lack it."""
+"""Rows scrolled by one step of the mouse wheel."""
+ASCII_REPLACEMENTS = str.maketrans("·…–", ".>-")
+"""Replacements for the punctuation of fcreview's own messages when only ASCII symbols are used."""
 
 
 def strip_of(line: Line, cells: int, base: Style, *, gutter: str = "", find: str = "") -> Strip:
-    """A line as Textual draws it: styled, exactly `cells` wide, occurrences of `find` (casefolded) marked."""
+    """Render a line as a Textual strip of exactly `cells`, with the matches of `find` (casefolded) highlighted."""
     segments = [Segment(gutter, base + style("cursor") if gutter.strip() else base)] if gutter else []
-    poor = symbols().rule.isascii()
+    ascii_only = symbols().rule.isascii()
     for text, name in line:
-        if poor and not text.isascii():
-            text = text.translate(ASCII)
-        look = base + style(name)
-        segments += _found(text, look, find) if find else [Segment(text, look)]
+        if ascii_only and not text.isascii():
+            text = text.translate(ASCII_REPLACEMENTS)
+        text_style = base + style(name)
+        segments += _highlight_matches(text, text_style, find) if find else [Segment(text, text_style)]
     used = sum(width(segment.text) for segment in segments)
     if used < cells:
         segments.append(Segment(" " * (cells - used), base))
@@ -50,21 +44,22 @@ def strip_of(line: Line, cells: int, base: Style, *, gutter: str = "", find: str
     return Strip(segments).adjust_cell_length(cells, base) if used > cells else Strip(segments, cells)
 
 
-def _found(text: str, look: Style, find: str) -> list[Segment]:
+def _highlight_matches(text: str, text_style: Style, find: str) -> list[Segment]:
     folded = text.casefold()
     if find not in folded or len(folded) != len(text):
-        return [Segment(text, look)]
+        return [Segment(text, text_style)]
     segments: list[Segment] = []
     start = 0
     while (at := folded.find(find, start)) >= 0:
-        segments += [Segment(text[start:at], look), Segment(text[at : at + len(find)], look + style("match"))]
-        start = at + len(find)
-    segments.append(Segment(text[start:], look))
+        end = at + len(find)
+        segments += [Segment(text[start:at], text_style), Segment(text[at:end], text_style + style("match"))]
+        start = end
+    segments.append(Segment(text[start:], text_style))
     return [segment for segment in segments if segment.text]
 
 
 class LineBar(Widget):
-    """One line of text at an edge of the screen."""
+    """Widget that shows one line of text, such as a title or a status line."""
 
     DEFAULT_CSS = "LineBar { height: 1; width: 1fr; }"
 
@@ -74,9 +69,11 @@ class LineBar(Widget):
 
     @property
     def line(self) -> Line:
+        """Line on display."""
         return self._line
 
     def show(self, line: Line) -> None:
+        """Show another line."""
         if line != self._line:
             self._line = line
             self.refresh()
@@ -86,105 +83,115 @@ class LineBar(Widget):
 
 
 class DocumentView(Still, can_focus=True):
-    """Shows a source through a `Layout`. The screen that owns it decides what keys do."""
+    """Widget that shows a document through a `Layout` and redraws only the rows that changed.
+
+    The screen that owns the widget binds the keys.
+    """
 
     DEFAULT_CSS = "DocumentView { height: 1fr; width: 1fr; }"
 
     @dataclass
     class Scrolled(Message):
-        """The mouse wheel moved the text."""
+        """Posted when the mouse wheel scrolled the document."""
 
     def __init__(self, *, gutter: bool = True, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.layout_: Layout | None = None
         self.cursor: int | None = None
         self.find = ""
+        """Casefolded text whose matches are highlighted."""
         self.foot: Callable[[int], Sequence[Line]] = lambda _: ()
-        """What is drawn at the bottom where the document leaves so many lines free; cut if it is more."""
+        """Function that returns lines for the bottom of the view, given the number of rows that the document leaves
+        free. Lines that do not fit are omitted."""
         self._gutter = gutter
-        self._rows: list[Strip] = []
-        self._fitted = Size(0, 0)
-        self._wanted: list[tuple[int, int, bool]] = []
-        """What was revealed last, and what with it; while there is no size, all that was."""
+        self._strips: list[Strip] = []
+        self._drawn_size = Size(0, 0)
+        self._revealed: list[tuple[int, int, bool]] = []
+        """Arguments of the last calls of `reveal`, repeated when the size changes: up to two calls, or all calls made
+        before the view had a size."""
 
     @property
     def cells(self) -> int:
+        """Width of the document in cells, without the gutter."""
         return max(self.size.width - (GUTTER if self._gutter else 0), 1)
 
     def show(self, source: Source, *, top: Spot = START, cursor: int | None = None) -> None:
-        """Another source, or the same one built anew; `top` and `cursor` refer to it. May be called before there is a
-        size: the first frame then has it all."""
+        """Show a document from row `top` with the cursor on block `cursor`.
+
+        The method may be called before the view has a size. The document then appears with the first frame.
+        """
         self.layout_ = Layout(source, self.cells, max(self.size.height, 1))
         self.layout_.top = self.layout_.settle(top) if self.size else top
-        if not self.size:  # it may come back as large as it was
-            self._fitted = self.size
-        self.cursor, self._wanted = cursor, []
+        if not self.size:  # a hidden view may return with its old size, and must be laid out then
+            self._drawn_size = self.size
+        self.cursor, self._revealed = cursor, []
         self.redraw()
 
     def reveal(self, index: int, row: int = 0, *, whole: bool = True, also: bool = False) -> None:
-        """Brings a row on screen; it stays there when the size changes, and with `also` so does what was revealed just
-        before, as far as both fit. See `Layout.reveal`."""
-        self._wanted = [*(self._wanted if not self.size else self._wanted[-1:] if also else []), (index, row, whole)]
+        """Scroll to a row as `Layout.reveal` does, and keep it visible when the size changes.
+
+        With `also`, the row that was revealed before stays visible too, if both fit.
+        """
+        previous = self._revealed if not self.size else self._revealed[-1:] if also else []
+        self._revealed = [*previous, (index, row, whole)]
         if self.size and self.layout_ is not None:
             self.layout_.reveal(index, row, whole=whole)
             self.redraw()
 
     def redraw(self) -> None:
-        """Draw anew what differs from what is on screen."""
+        """Draw the rows that differ from the screen."""
         if not self.size:
             return
-        if self._fitted != self.size:
-            self._fit()
+        if self._drawn_size != self.size:
+            self._fit_to_size()
             self.refresh()
             return
-        before, self._rows = self._rows, self._draw()
-        changed = [y for y, (old, new) in enumerate(zip(before, self._rows, strict=True)) if old != new]
+        before, self._strips = self._strips, self._render_strips()
+        changed = [y for y, (old, new) in enumerate(zip(before, self._strips, strict=True)) if old != new]
         if changed:
             self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
 
-    def _fit(self) -> None:
-        """Lays out for the size there is now."""
-        self._fitted = self.size
+    def _fit_to_size(self) -> None:
+        self._drawn_size = self.size
         if self.layout_ is not None:
             self.layout_.resize(self.cells, max(self.size.height, 1))
-            for index, row, whole in self._wanted:
+            for index, row, whole in self._revealed:
                 self.layout_.reveal(index, row, whole=whole)
-            self._wanted = self._wanted[-2:]
-        self._rows = self._draw()
+            self._revealed = self._revealed[-2:]
+        self._strips = self._render_strips()
 
-    def _draw(self) -> list[Strip]:
+    def _render_strips(self) -> list[Strip]:
         layout, base, cells = self.layout_, self.rich_style, self.size.width
-        rows: list[Strip] = []
-        if layout is not None:
-            for index, row in layout.visible():
-                mark = (symbols().cursor if index == self.cursor and row == 0 else " ") if self._gutter else ""
-                rows.append(strip_of(layout.lines(index)[row], cells, base, gutter=mark, find=self.find))
-        blank = Strip.blank(cells, base)
-        free = self.size.height - len(rows)
+        strips: list[Strip] = []
+        for index, row in layout.visible() if layout is not None else ():
+            mark = (symbols().cursor if index == self.cursor and row == 0 else " ") if self._gutter else ""
+            strips.append(strip_of(layout.lines(index)[row], cells, base, gutter=mark, find=self.find))
+        free = self.size.height - len(strips)
         mark = " " if self._gutter else ""
         lines = self.foot(free)[:free] if free > 0 else ()
         foot = [strip_of(line, cells, base, gutter=mark) for line in lines]
-        return rows + [blank] * (free - len(foot)) + foot
+        return strips + [Strip.blank(cells, base)] * (free - len(foot)) + foot
 
     def render_line(self, y: int) -> Strip:
-        if self._fitted != self.size:
-            self._fit()
-        if y < len(self._rows):
-            return self._rows[y]
+        if self._drawn_size != self.size:
+            self._fit_to_size()
+        if y < len(self._strips):
+            return self._strips[y]
         return Strip.blank(self.size.width, self.rich_style)
 
     def on_resize(self) -> None:
         self.redraw()
 
     def scroll_rows(self, rows: int) -> None:
-        self._wanted = []
+        """Scroll down by `rows`, or up if negative."""
+        self._revealed = []
         if self.layout_ is not None:
             self.layout_.scroll(rows)
             self.redraw()
 
     def scroll_edge(self, side: int) -> None:
-        """To the end (1) or the beginning (-1)."""
-        self._wanted = []
+        """Scroll to the end (1) or the beginning (-1) of the document."""
+        self._revealed = []
         if self.layout_ is not None:
             self.layout_.go(START if side < 0 else self.layout_.last_top())
             self.redraw()
@@ -201,29 +208,33 @@ class DocumentView(Still, can_focus=True):
 
 
 class PaneTitle(LineBar):
+    """Title line of a pane, which shows whether the pane has the focus."""
+
     def __init__(self, title: str, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
         self._title, self._focused = title, False
 
     def set_focused(self, focused: bool) -> None:
+        """Draw the title as that of the pane with or without the focus."""
         self._focused = focused
-        self._draw()
+        self.on_resize()
 
     def on_resize(self) -> None:
-        self._draw()
-
-    def _draw(self) -> None:
         self.show(title_line(self._title, self.size.width, focused=self._focused))
 
 
 class Divider(Widget):
+    """Vertical line between two panes."""
+
     DEFAULT_CSS = "Divider { width: 1; height: 1fr; }"
 
-    def render_line(self, y: int) -> Strip:  # noqa: ARG002 - every line of it is alike
+    def render_line(self, y: int) -> Strip:  # noqa: ARG002 - all its lines are the same
         return strip_of(((symbols().bar, "dim"),), 1, self.rich_style)
 
 
 class LineBlock(Widget):
+    """Widget that is as high as the number of its lines."""
+
     DEFAULT_CSS = "LineBlock { height: 1; width: 1fr; }"
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
@@ -231,6 +242,7 @@ class LineBlock(Widget):
         self.lines: Sequence[Line] = ()
 
     def show(self, lines: Sequence[Line]) -> None:
+        """Show other lines and change the height to fit them."""
         if lines != self.lines:
             self.lines = lines
             self.styles.height = max(len(lines), 1)
@@ -241,26 +253,28 @@ class LineBlock(Widget):
 
 
 LAST = ("quit", "palette", "help")
+"""Labels that come last in the key line, in this order."""
 
 
 class KeyLine(LineBar):
-    """The last hints (`always` of them) are shown however little room there is."""
+    """Key line of a screen, made from its active bindings. The last `always` hints are never omitted."""
 
     def __init__(self, *, always: int = 2, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
         self._always = always
-        self._offered: list[tuple[str, str]] = []
+        self._priority_hints: list[tuple[str, str]] = []
 
     def update(self) -> None:
-        hints = [*self._offered, *key_hints(self.screen)]
+        """Show the hints of the bindings that are active now."""
+        hints = [*self._priority_hints, *key_hints(self.screen)]
         hints.sort(key=lambda hint: LAST.index(hint[1]) if hint[1] in LAST else -1)
-        always = self._always + any(says == "palette" for _, says in hints)
+        always = self._always + any(label == "palette" for _, label in hints)
         self.show(hints_line(hints, self.size.width, always))
 
     def offer(self, hints: list[tuple[str, str]]) -> None:
-        """(key, what it says) of keys that matter now: they stand first."""
-        if hints != self._offered:
-            self._offered = hints
+        """Show these (key, label) hints before all others."""
+        if hints != self._priority_hints:
+            self._priority_hints = hints
             self.update()
 
     def on_mount(self) -> None:

@@ -39,7 +39,7 @@ def test_the_file_is_named_as_it_is_shortest_from_here(tmp_path: Path, monkeypat
     deep = tmp_path / ("a-long-name-" * 8) / ".fcreview"
     deep.mkdir(parents=True)
     monkeypatch.chdir(deep.parent)
-    assert copied("text", deep, None) == "too long for the clipboard: in .fcreview/copied.txt"
+    assert copied("text", deep, None) == "too long for the clipboard; written to .fcreview/copied.txt"
     monkeypatch.chdir("/")
     monkeypatch.setenv("HOME", str(deep.parent))
-    assert copied("text", deep, None).endswith("in ~/.fcreview/copied.txt")
+    assert copied("text", deep, None).endswith("to ~/.fcreview/copied.txt")

@@ -279,7 +279,6 @@ class FcreviewApp(App[int]):
         queue = self.screen_stack[0]
         if isinstance(queue, QueueScreen):
             self.session.keep_position(self._state, queue.position)
-            queue.keep_glance()
 
     def on_unmount(self) -> None:
         if self._ending is not None:

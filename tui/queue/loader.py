@@ -1,31 +1,21 @@
 """What the queue asks of the store: a view's rows in windows, the runs, an item by its name.
 
-What the queue showed when it was last read, kept in the workspace: it stands on the screen while the store opens.
-
-`first`: {"made": [...], "total", "cursor", "window", "rows": [a row's fields], "extent": {...}, "done", "bars":
-{name: [[text, style]]}, "cells"}. It is shown only if nothing it was made of has changed since, and what the store says
-then takes its place.
-
 Walking a queue item by item, over windows of the query and never over the whole list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
-from fcreview import __version__
 from fcreview.matching.clusters import VALUE
-from fcreview.model.sanitize import visible
 from fcreview.store.filters.build import FAILING, narrowed
 from fcreview.store.rows import Extent, QueueRow, RunRow, View
-from fcreview.store.workspace import Own, Stamp
 from fcreview.tui.queue.choices import Facets
 from fcreview.tui.queue.state import Counted, Standing
-from fcreview.tui.text.lines import Line
 
 if TYPE_CHECKING:
     from fcreview.stats.estimation import Share
@@ -78,13 +68,8 @@ class Loading:
 
     async def view(self, request: Request) -> Loaded:
         """FilterError if the view's filter is not understood, SessionError if there is no store."""
-
-        def renew(store: Store) -> None:
-            self._session.stamp_anew()
-            store.refresh_reviews()
-
         if request.anew:
-            await self._session.ask(renew)
+            await self._session.ask(lambda store: store.refresh_reviews())
         return await self._session.ask(partial(load_rows, request), leavable=True)
 
     def forget(self) -> None:
@@ -171,85 +156,6 @@ def _warnings(store: Store) -> list[str]:
     """In blind mode of the annotator's own journal: others' names are none of theirs."""
     every = store.reviews.warnings
     return [each for each in every if each.startswith(f"{store.annotator}.jsonl ")] if store.blind else every
-
-
-T = TypeVar("T")
-FOLDER = "first"
-KINDS = {
-    "int": (int,),
-    "str": (str,),
-    "bool": (bool,),
-    "str | None": (str, type(None)),
-    "bool | None": (bool, type(None)),
-    "Any": (str, bool, type(None)),
-}
-"""What a field of a row may hold, by how it is declared."""
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What a queue that was read depends on."""
-
-    stamp: Stamp
-    """Of the workspace, from before it was read."""
-    view: View
-    annotator: str
-    blind: bool
-
-    def as_json(self) -> list[Any]:
-        view = [list(value) if isinstance(value, tuple) else value for value in asdict(self.view).values()]
-        return [__version__, self.stamp, view, self.annotator, self.blind]
-
-
-@dataclass(frozen=True, slots=True)
-class Glance:
-    loaded: Loaded
-    bars: Mapping[str, Line]
-    """The header's lines by name."""
-    cells: int
-    """That they were drawn for."""
-
-
-def keep(own: Own, made: Made, glance: Glance) -> None:
-    if not made.stamp:
-        return
-    kept = asdict(glance.loaded) | {"made": made.as_json(), "bars": dict(glance.bars), "cells": glance.cells}
-    own.keep(FOLDER, kept)
-
-
-def kept(own: Own, made: Made, standing: Standing) -> Glance | None:
-    """What was kept, if it is of the same and the cursor is to stand where it stood then."""
-    found = own.read(FOLDER)
-    if not made.stamp or found.pop("made", None) != made.as_json():
-        return None
-    try:
-        bars = {
-            str(name): tuple((visible(text), str(style)) for text, style in bar) for name, bar in found["bars"].items()
-        }
-        rows = [_of(QueueRow, each) for each in found["rows"]]
-        total, cursor, window = (int(found[name]) for name in ("total", "cursor", "window"))
-        loaded = Loaded(total, cursor, window, rows, _of(Extent, found["extent"]), visible(found["done"]))
-        glance = Glance(loaded, bars, int(found["cells"]))
-    except (TypeError, ValueError, LookupError, AttributeError):
-        return None
-    return glance if _stands(loaded, standing) else None
-
-
-def _stands(loaded: Loaded, standing: Standing) -> bool:
-    row = loaded.row
-    if standing.item is not None or (row is None) != (loaded.total == 0):
-        return False
-    if standing.name is not None:
-        return row is not None and standing.name == (row.id, row.run)
-    return loaded.cursor == standing.line
-
-
-def _of(kind: type[T], found: Mapping[str, Any]) -> T:
-    """TypeError for what such a thing cannot hold."""
-    for each in fields(kind):  # type: ignore[arg-type]
-        if each.name in found and type(found[each.name]) not in KINDS[str(each.type)]:
-            raise TypeError(each.name)
-    return kind(**found)
 
 
 NEIGHBOURS_WINDOW = 50

@@ -203,10 +203,6 @@ class QueueScreen(Screen[None]):
     def position(self) -> Position:
         return Position(self.state.setting, self._pane.here, self._levels.above)
 
-    def keep_glance(self) -> None:
-        """So that the next start shows at once what stands here."""
-        self._pane.keep_glance()
-
     @property
     def idle_keys(self) -> frozenset[str]:
         """Of actions that would only say why there is nothing to do."""

@@ -15,7 +15,7 @@ from textual.message import Message
 from fcreview.store.filters.parser import FilterError
 from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading
-from fcreview.tui.queue.loader import WINDOW, Glance, Loaded, Loading, Request
+from fcreview.tui.queue.loader import Loaded, Loading, Request
 from fcreview.tui.queue.state import QueueState, Standing
 from fcreview.tui.screens.queue_choices import Choosing
 from fcreview.tui.session import Session, SessionError
@@ -26,9 +26,6 @@ from fcreview.tui.widgets.lists import QueueList
 
 if TYPE_CHECKING:
     from fcreview.stats.estimation import Share
-
-RATES = ("runs", "rates")
-"""Bars of what only the store knows."""
 
 
 class QueuePane(Vertical):
@@ -56,14 +53,10 @@ class QueuePane(Vertical):
         self._message = ""
         self._wanted: Standing | None = None
         """Where the cursor is going to stand; None when it stands there."""
-        self._glance: Glance | None = None
-        """What is kept for the next start, and shown there until the store is open."""
         self._read = False
         """What is shown is what the store says."""
         self._waiting = Waiting(self, self._say_how_long)
         self._leave = ""
-        self._whole = False
-        """The header, too, is of what was loaded last."""
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="runs")
@@ -81,9 +74,6 @@ class QueuePane(Vertical):
     def begin(self, standing: Standing, named: int | str | None, message: str) -> None:
         """The first rows; `named`: an item to open then, by its id or number."""
         self._wanted, self._named = standing, named
-        self._glance = self._session.glance(self._state.view, standing) if named is None else None
-        if self._glance is not None:
-            self._show_list(self._glance.loaded)
         # opening the store imports much: the frame is painted before
         self.call_after_refresh(lambda: self.load(standing, message))
 
@@ -119,7 +109,7 @@ class QueuePane(Vertical):
         self._loading.forget()
         self._show_list(loaded)
         self.list.put_cursor(row)
-        self._message, self._whole = says or self._message, False
+        self._message = says or self._message
         self._draw_header()
         self.post_message(self.Rows(anew=False))
         self.load_runs()
@@ -140,12 +130,8 @@ class QueuePane(Vertical):
 
     def _draw_header(self) -> None:
         cells, runs = self.size.width, self._choosing.shown_runs
-        if runs is None and self._glance is not None and self._glance.cells == cells:
-            for name in RATES:
-                self._bar(name).show(self._glance.bars.get(name, ()))
-        else:
-            self._bar("runs").show(header.run_line(runs, self._session.annotator, cells, blind=self._state.blind))
-            self._bar("rates").show(header.rates_line(runs, cells, blind=self._state.blind, share=self._share))
+        self._bar("runs").show(header.run_line(runs, self._session.annotator, cells, blind=self._state.blind))
+        self._bar("rates").show(header.rates_line(runs, cells, blind=self._state.blind, share=self._share))
         self._bar("rule").show(header.message_line(self._message, cells))
         self._bar("heading").show(queue_heading(self.list.columns))
         self._draw_place()
@@ -163,15 +149,6 @@ class QueuePane(Vertical):
 
     on_queue_list_widened = on_resize
 
-    def keep_glance(self) -> None:
-        """For the next start; not while what stands here is of two states."""
-        rows = self.list.rows_about(self.list.cursor)
-        if self._shown is not None and self._whole and rows is not None:
-            cursor = self.list.cursor
-            shown = replace(self._shown, cursor=cursor, window=cursor // WINDOW, rows=rows)
-            self._glance = Glance(shown, {name: self._bar(name).line for name in RATES}, self.size.width)
-            self._session.keep_glance(self._state.view, self._glance)
-
     # -- what is loaded
 
     def load(self, standing: Standing, message: str = "", *, leave: str = "") -> None:
@@ -186,7 +163,7 @@ class QueuePane(Vertical):
             return
         if self._read:
             self.say(header.looking(self._choosing.shown_runs, seconds, self._leave))
-        elif self._glance is None:
+        else:
             self._bar("rates").show(header.reading_line(seconds))
 
     @work(exclusive=True, group="view")
@@ -216,11 +193,8 @@ class QueuePane(Vertical):
     def _show_rows(self, loaded: Loaded, message: str) -> None:
         self._message, self._wanted = message, None
         self._waiting.end()
-        if not self._read and self._glance is not None and self._glance.loaded != loaded:
-            self._glance = None
-        if self._read or self._glance is None:
-            self._show_list(loaded)
-        self._read, self._whole = True, False
+        self._show_list(loaded)
+        self._read = True
         self._draw_header()
         self.post_message(self.Rows(anew=True))
         self.load_runs()
@@ -236,9 +210,6 @@ class QueuePane(Vertical):
         scope = self._state.scope
         self._choosing.runs = [run for run in await self._loading.runs() if not scope or run.run in scope]
         self._draw_header()
-        self._whole = True
-        if self._glance is None:
-            self.keep_glance()
         self._load_share()
 
     @work(exclusive=True, group="share")

@@ -227,10 +227,6 @@ class QueueList(LineList):
             self._windows.popitem(last=False)
         self.refresh()
 
-    def rows_about(self, index: int) -> Sequence[QueueRow] | None:
-        """Those of its window, if they are there."""
-        return self._windows.get(index // WINDOW)
-
     def row_at(self, index: int) -> QueueRow | None:
         window, at = divmod(index, WINDOW)
         rows = self._windows.get(window)

@@ -41,7 +41,7 @@ from fcreview.tui.text.lines import fit
 from fcreview.tui.widgets.document_view import LineBar
 
 if TYPE_CHECKING:
-    from fcreview.tui.live_reload import Follower, Source
+    from fcreview.tui.live_reload import LiveReload, RunWatcher
 
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -163,7 +163,7 @@ class FcreviewApp(App[int]):
         key_names: Mapping[str, str] | None = None,
         adjudicate: bool = False,
         resume: bool = False,
-        follow: Source | None = None,
+        follow: RunWatcher | None = None,
     ) -> None:
         super().__init__(ansi_color=True)  # said here, too: NO_COLOR picks its filter before there is a theme
         self.animation_level = "none"
@@ -181,7 +181,7 @@ class FcreviewApp(App[int]):
         self._ending: Ending | None = None
         self._waking: Waking | None = None
         self._follow = follow
-        self._follower: Follower | None = None
+        self._live_reload: LiveReload | None = None
         try:
             self.set_keymap(in_force(keymap(key_names or {})))
         except KeymapError as error:
@@ -202,10 +202,10 @@ class FcreviewApp(App[int]):
         if self._adjudicate:
             self.call_after_refresh(self._show_disputes)
         elif self._follow is not None:
-            from fcreview.tui.live_reload import Follower
+            from fcreview.tui.live_reload import LiveReload
 
-            self._follower = Follower(self, self.session, self._follow)
-            self._follower.begin()
+            self._live_reload = LiveReload(self, self.session, self._follow)
+            self._live_reload.start()
 
     def _show_disputes(self) -> None:
         from fcreview.tui.screens.adjudication import AdjudicationScreen
@@ -285,6 +285,6 @@ class FcreviewApp(App[int]):
             self._ending.over()
         if self._waking is not None:
             self._waking.over()
-        if self._follower is not None:
-            self._follower.end()
+        if self._live_reload is not None:
+            self._live_reload.stop()
         self.session.close()

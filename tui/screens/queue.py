@@ -57,8 +57,8 @@ class QueueScreen(Screen[None]):
         self.state = state
         self._levels = Levels(state, position.levels if position else ())
         self._choosing = Choosing(session, state, self._levels)
-        self._pane = QueuePane(session, state, self._choosing)
-        self._panes = Panes(session, state, self._pane)
+        self.pane = QueuePane(session, state, self._choosing)
+        self._panes = Panes(session, state, self.pane)
         self._imported = False
         self._beginning = (position.standing if position else Standing(), open_item, message)
 
@@ -68,15 +68,15 @@ class QueueScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.list.focus()
-        self._pane.begin(*self._beginning)
+        self.pane.begin(*self._beginning)
 
     @property
     def list(self) -> QueueList:
-        return self._pane.list
+        return self.pane.list
 
     @property
     def _filter_line(self) -> FilterLine:
-        return self._pane.filter_line
+        return self.pane.filter_line
 
     # -- items
 
@@ -87,7 +87,7 @@ class QueueScreen(Screen[None]):
 
     def action_to_item(self) -> None:
         if not self._panes.to_item():
-            self._pane.say("there is no item")
+            self.pane.say("there is no item")
 
     def on_line_list_chosen(self) -> None:
         self.action_open()
@@ -117,14 +117,14 @@ class QueueScreen(Screen[None]):
 
     def action_adjudicate(self) -> None:
         if self.state.blind:
-            self._pane.say("adjudication is hidden in blind mode: it shows what others said")
+            self.pane.say("adjudication is hidden in blind mode: it shows what others said")
             return
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
         self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._back)
 
     def _back(self, item: int | None) -> None:  # reviews may have changed what the view holds, and its order
-        self._pane.load(Standing(item, self.list.cursor))
+        self.pane.load(Standing(item, self.list.cursor))
 
     # -- what is set
 
@@ -136,7 +136,7 @@ class QueueScreen(Screen[None]):
         self._filter_line.open("search", self.state.search, FilterLine.SEARCH)
 
     def on_filter_line_submitted(self, typed: FilterLine.Submitted) -> None:
-        here, before = self._pane.here, self.state.setting
+        here, before = self.pane.here, self.state.setting
         if typed.kind == "search":
             self.state.search = typed.text
         else:
@@ -144,7 +144,7 @@ class QueueScreen(Screen[None]):
         self._levels.go_in(before, here)
         self._filter_line.close()
         self.list.focus()
-        self._pane.load(Standing(here.item), leave=key_names(self.app).get("queue.back", ""))
+        self.pane.load(Standing(here.item), leave=key_names(self.app).get("queue.back", ""))
 
     def on_filter_line_cancelled(self) -> None:
         self.list.focus()
@@ -156,34 +156,34 @@ class QueueScreen(Screen[None]):
 
     def action_clear_filter(self) -> None:
         if not self.state.narrowed:
-            self._pane.say("all items are shown already")
+            self.pane.say("all items are shown already")
             return
-        here = self._pane.here
+        here = self.pane.here
         self._levels.clear()
-        self._pane.load(Standing(here.item))
+        self.pane.load(Standing(here.item))
 
     def action_choose(self, what: str) -> None:
         choice = self._choosing.choices[what]
         why = choice.why_not()
         if why:
-            self._pane.say(why)
+            self.pane.say(why)
         elif choice.ask is not None:
             self.app.push_screen(choice.ask(), partial(self._chosen, what))
 
     def _chosen(self, what: str, answer: Any) -> None:
         if answer is not None:
-            self._pane.load(self._choosing.take(what, answer, self._pane.here))
+            self.pane.load(self._choosing.take(what, answer, self.pane.here))
 
     def go(self, what: str, answer: Any) -> None:
         """Chosen in the palette."""
-        self._pane.load(self._choosing.take(what, answer, self._pane.here, listed=False))
+        self.pane.load(self._choosing.take(what, answer, self.pane.here, listed=False))
 
     def jump(self, item: int) -> None:
         """Opens it; the cursor is on it, too, if the view holds it."""
-        self._pane.begin(self._pane.here, item, "")
+        self.pane.begin(self.pane.here, item, "")
 
     def say(self, message: str) -> None:
-        self._pane.say(message)
+        self.pane.say(message)
 
     # -- levels
 
@@ -191,17 +191,17 @@ class QueueScreen(Screen[None]):
         """To the level above, and to the list that led here; from the outermost, `leave` leaves the program."""
         level = self._levels.back()
         if level is not None:
-            self._pane.load(level.standing)
+            self.pane.load(level.standing)
             if level.via:
                 self.action_choose(level.via)
         elif leave:
             self.app.call_later(self.app.run_action, "quit")
         else:
-            self._pane.say(f"nothing lies above this: {key_names(self.app).get('queue.quit', '')} leaves")
+            self.pane.say(f"nothing lies above this: {key_names(self.app).get('queue.quit', '')} leaves")
 
     @property
     def position(self) -> Position:
-        return Position(self.state.setting, self._pane.here, self._levels.above)
+        return Position(self.state.setting, self.pane.here, self._levels.above)
 
     @property
     def idle_keys(self) -> frozenset[str]:

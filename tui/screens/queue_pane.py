@@ -103,13 +103,13 @@ class QueuePane(Vertical):
         """Its rows are there, and no others are on their way."""
         return self._wanted is None and self._read
 
-    def take_in(self, loaded: Loaded, says: str) -> None:
-        """The same view of another store: what is in sight stays where it is."""
+    def show_reloaded(self, loaded: Loaded, message: str) -> None:
+        """Show the same view from a new store. The cursor stays in its row of the screen."""
         row = self.list.cursor_row
         self._loading.forget()
         self._show_list(loaded)
         self.list.put_cursor(row)
-        self._message = says or self._message
+        self._message = message or self._message
         self._draw_header()
         self.post_message(self.Rows(anew=False))
         self.load_runs()

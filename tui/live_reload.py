@@ -1,9 +1,9 @@
 """Live reload of runs while the app is open (`open --follow`).
 
 A `RunWatcher` finds changed files and imports them in another process. The app then opens the new store, looks up its
-current items there by run, category and id, and exchanges the stores in one step: the cursor, the item on screen and its
-folds stay. It waits while a key press is handled or a dialog is open, because both hold item numbers, which an import
-changes.
+current items there by run, category and id, and exchanges the stores in one step: the cursor, the item on screen and
+its folds stay. It waits while a key press is handled or a dialog is open, because both hold item numbers, which an
+import changes.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from fcreview.model.sanitize import visible
 from fcreview.model.wording import count_of
 from fcreview.store.filters.tokens import Term, words
 from fcreview.store.rows import ItemDetail, News, View, item_of, presentation_of, presented
-from fcreview.tui.queue.loader import Request, Walk, load_rows
-from fcreview.tui.queue.state import Standing
+from fcreview.tui.queue.loader import QueueNavigator, QueueRequest, load_rows
+from fcreview.tui.queue.state import CursorPosition
 from fcreview.tui.review.prefetch import GONE, Shown
 from fcreview.tui.review.status import SILENT, Remark
 from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
@@ -34,7 +34,7 @@ from fcreview.tui.widgets.document_view import LineBar
 if TYPE_CHECKING:
     from fcreview.store.rows import QueueRow
     from fcreview.store.store import Store
-    from fcreview.tui.queue.state import Setting
+    from fcreview.tui.queue.state import QueueSettings
     from fcreview.tui.session import Session
 
 RETRY_DELAY = 0.25
@@ -127,22 +127,22 @@ def reload_queue(queue: QueueScreen, runs: tuple[int, ...], before: Store, now: 
     """Read the queue's rows from the new store. The cursor stays on its item and in its row of the screen."""
     state, levels, rows = queue.state, queue.position.levels, queue.list
 
-    def renumber(setting: Setting) -> Setting:
+    def renumber(setting: QueueSettings) -> QueueSettings:
         where = renumber_filter(setting.where, before, now)
         return replace(setting, where=where, items=find_items(setting.items, before, now))
 
-    setting, above = renumber(state.setting), [renumber(level.setting) for level in levels]
+    setting, above = renumber(state.settings), [renumber(level.settings) for level in levels]
     row = rows.row_at(rows.cursor) if rows.total else None
     item = None if row is None else find_item(row, now)
     target = replace(state, scope=runs)
     target.restore(setting)
-    loaded = load_rows(Request(target.view, Standing(item, rows.cursor)), now)
+    loaded = load_rows(QueueRequest(target.view, CursorPosition(item, rows.cursor)), now)
 
     def show(message: str) -> None:
         state.scope = runs
         state.restore(setting)
         for level, renumbered in zip(levels, above, strict=True):
-            level.setting, level.standing = renumbered, replace(level.standing, item=None)
+            level.settings, level.cursor = renumbered, replace(level.cursor, item=None)
         queue.pane.show_reloaded(loaded, message)
 
     return show
@@ -169,16 +169,16 @@ def reload_item(pane: ItemPane, view: View, before: Store, now: Store) -> ShowRe
     return show
 
 
-def _navigator(old: Walk, view: View, item: int, before: Store, now: Store) -> Walk:
+def _navigator(old: QueueNavigator, view: View, item: int, before: Store, now: Store) -> QueueNavigator:
     """The item's place in the new order; if it has none, that of the first item after it that has one."""
     count = now.count(view)
     position = None if item == GONE else now.position(view, item)
     if position is not None:
-        return Walk(view, item, count, position, position)
-    followers = before.page(old.view, old.place + (old.position is not None), FOLLOWERS)
+        return QueueNavigator(view, item, count, position, position)
+    followers = before.page(old.view, old.last_position + (old.position is not None), FOLLOWERS)
     follower = next((number for row in followers if (number := find_item(row, now)) is not None), None)
     place = None if follower is None else now.position(view, follower)
-    return Walk(view, item, count, None, count if place is None else place)
+    return QueueNavigator(view, item, count, None, count if place is None else place)
 
 
 def _describe_changes(before: ItemDetail, shown: Shown) -> str:
@@ -304,11 +304,11 @@ class LiveReload:
         if not all(isinstance(screen, ItemScreen) for screen in screens[1:]) or not acts.idle:
             return None
         queue = self._queue
-        if not queue.pane.settled or not all(map(is_settled, items)):
+        if not queue.pane.is_settled or not all(map(is_settled, items)):
             return None
         rows, levels = queue.list, len(queue.position.levels)
         shown = [id(pane.reviewing.shown) for pane in items]
-        return list(map(id, screens)), acts.added, queue.state.setting, levels, rows.age, rows.cursor, shown
+        return list(map(id, screens)), acts.added, queue.state.settings, levels, rows.age, rows.cursor, shown
 
     async def _until_ready(self) -> None:
         while self._snapshot() is None:
@@ -323,7 +323,7 @@ class LiveReload:
 
     def _clear(self, message: str) -> None:
         with suppress(NoMatches):  # the app is closing
-            self._queue.pane.unsay(message)
+            self._queue.pane.clear_message(message)
             for item in self._items:
                 if item.query_one("#item-status", LineBar).line[0][0].strip() == message:
                     item.say(SILENT)

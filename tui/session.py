@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fcreview.errors import FcreviewError
 from fcreview.store.workspace import Own
 from fcreview.tui.action_queue import InOrder
-from fcreview.tui.queue import state as position
-from fcreview.tui.queue.state import Position, Typed
+from fcreview.tui.queue.state import FilterHistory, QueuePosition, load_position, save_position
 
 if TYPE_CHECKING:
     from fcreview.model.review import Event, ItemKey, Said
@@ -86,7 +85,7 @@ class Session:
         self._store = store
         self._lent = store is not None
         self._own = Own(self.folder, annotator)
-        self.typed = Typed(self._own, blind=blind)
+        self.typed = FilterHistory(self._own, blind=blind)
         """Filters and searches of this and earlier sessions."""
         self._reviewer = reviewer
         self._reviewed: dict[str, ItemKey] = {}
@@ -105,12 +104,12 @@ class Session:
         """The workspace's own."""
         return self._workspace.root if self._workspace is not None else None
 
-    def position(self, state: QueueState) -> Position | None:
+    def position(self, state: QueueState) -> QueuePosition | None:
         """Where this annotator left the queue; None where that was another one."""
-        return position.kept(self._own, state)
+        return load_position(self._own, state)
 
-    def keep_position(self, state: QueueState, left: Position) -> None:
-        position.keep(self._own, state, left)
+    def keep_position(self, state: QueueState, left: QueuePosition) -> None:
+        save_position(self._own, state, left)
 
     @property
     def reviewed(self) -> int:

@@ -257,7 +257,7 @@ class QueueList(LineList):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        columns = QueueColumns.fitted(self.size.width, self._extent, blind=self._blind)
+        columns = QueueColumns.fit(self.size.width, self._extent, blind=self._blind)
         if columns != self.columns:
             self.columns = columns
             self.refresh()

@@ -125,7 +125,7 @@ async def test_what_leaves_the_item_leads_to_the_list_and_no_further(beside: Any
         assert focused(pilot.app) == "list" and pilot.app.is_running
         assert named(pilot.app) == listed(pilot.app) == "simple_2", "the item that was next"
         lines = await pressed(pilot, settled, "escape")
-        assert "nothing lies above this" in "\n".join(lines)
+        assert "Already at the top level" in "\n".join(lines)
 
 
 @pytest.mark.sweep
@@ -165,7 +165,7 @@ async def test_a_list_without_items_has_none_beside_it(beside: Any, settled: Any
         lines = await pressed(pilot, settled, "f", *"official:pass", "enter", "tab")
         text = "\n".join(lines)
         assert "no item matches" in text and named(pilot.app) == "" and focused(pilot.app) == "list"
-        assert "there is no item" in text
+        assert "No item selected" in text
         await pressed(pilot, settled, "F")
         assert named(pilot.app) == listed(pilot.app) == "simple_0"
 

@@ -180,7 +180,7 @@ async def test_judged_to_the_end_of_a_filter_the_item_stays_until_it_is_left(
             ("simple_0", True),
             ("simple_1", True),
         ]
-        assert "all 2 done" in "\n".join(await pressed(pilot, settled, "escape"))
+        assert "Queue complete (2 reviewed)" in "\n".join(await pressed(pilot, settled, "escape"))
         assert named(pilot.app) == ""
 
 

@@ -67,7 +67,7 @@ def measure(items: int, folder: Path) -> None:
     print(f"{items:,} items")
     with Terminal(command) as terminal:
         print(f"  first time     {terminal.wait_for('simple_python_'):.2f} s")
-        terminal.settle(0.5)  # what is shown is kept for the next start
+        terminal.settle(0.5)
     print(paint(command))
     with Terminal(command) as terminal:
         terminal.wait_for("simple_python_")

@@ -12,7 +12,7 @@ from fcreview.cli.workspace import Opened, Place, opened
 from fcreview.model.wording import count_of
 
 if TYPE_CHECKING:
-    from fcreview.cli.watch import Watching
+    from fcreview.cli.watch import FileWatcher
     from fcreview.store.rows import View
 
 PLAIN_ITEMS = 40
@@ -39,14 +39,14 @@ def open_place(place: Place, asked: Asked = Asked(), *, follow: bool = False) ->
         show_queue(session, asked, watching)
 
 
-def _watching(place: Place) -> Watching:
+def _watching(place: Place) -> FileWatcher:
     """Made before the import: what changes meanwhile is seen."""
-    from fcreview.cli.watch import Watching
+    from fcreview.cli.watch import FileWatcher
 
-    return Watching(place, load_config().follow)
+    return FileWatcher(place, load_config().follow)
 
 
-def show_queue(session: Opened, asked: Asked = Asked(), watching: Watching | None = None) -> None:
+def show_queue(session: Opened, asked: Asked = Asked(), watching: FileWatcher | None = None) -> None:
     """The app on a terminal, else the head of the queue, or the item, as text. With `watching` what changes is taken in
     while the app is open."""
     item, run, blind = asked.item, asked.run, asked.blind
@@ -86,7 +86,7 @@ def show_app(
     blind: bool = False,
     adjudicate: bool = False,
     resume: bool = False,
-    follow: Watching | None = None,
+    follow: FileWatcher | None = None,
 ) -> None:
     """The screens, until they are left. Ends the program with `FcreviewApp.return_code` if that is not 0.
 

@@ -18,7 +18,7 @@ from fcreview.model.sanitize import visible
 from fcreview.model.wording import count_of
 from fcreview.tui.item_view.blocks import Options
 from fcreview.tui.item_view.document import document
-from fcreview.tui.queue.loader import Walk
+from fcreview.tui.queue.loader import QueueNavigator
 from fcreview.tui.review.judge import About, Judging, Outcome
 from fcreview.tui.text.lines import plain
 
@@ -81,7 +81,7 @@ class Loop:
     def __init__(self, store: Store, view: View, reviews: Straight) -> None:
         self._store, self._view, self._reviews = store, view, reviews
         self._judging = Judging(reviews, lambda _: "", judged=view.queue == "judged")
-        self._walk: Walk | None = None
+        self._walk: QueueNavigator | None = None
         self._saved = 0
 
     def run(self) -> int:
@@ -90,8 +90,8 @@ class Loop:
         if not rows:
             emit("no item matches")
             return 0
-        first = Walk.at(self._store, self._view, rows[0].item)
-        start = first.item if rows[0].you is None else first.needing(self._store)
+        first = QueueNavigator.locate(self._store, self._view, rows[0].item)
+        start = first.item if rows[0].you is None else first.next_unreviewed(self._store)
         if start is None:
             emit("every item here has your verdict")
             return 0
@@ -140,7 +140,7 @@ class Loop:
         return True
 
     @property
-    def _here(self) -> Walk:
+    def _here(self) -> QueueNavigator:
         if self._walk is None:
             raise RuntimeError("no item was shown yet")
         return self._walk
@@ -169,9 +169,9 @@ class Loop:
     def _judged(self, outcome: Outcome) -> bool:
         if not outcome.goes_on:
             return True
-        following = self._here.needing(self._store)
+        following = self._here.next_unreviewed(self._store)
         if following is None:
-            left = self._here.left(self._store)
+            left = self._here.remaining(self._store)
             emit("all done" if not left.count else f"end of the queue, {left} before it without your verdict")
             return False
         self._show(following)
@@ -186,7 +186,7 @@ class Loop:
         return True
 
     def _show(self, item: int, *, full: bool = False) -> None:
-        self._walk = Walk.at(self._store, self._view, item, self._walk)
+        self._walk = QueueNavigator.locate(self._store, self._view, item, self._walk)
         detail = self._store.detail(item)
         place = "" if self._walk.position is None else f", {self._walk.position + 1} of {self._walk.count}"
         emit()

@@ -1,84 +1,69 @@
-"""Result files that change while the app is open: `watching` sees it, `taking` is the process that imports them.
-
-Whether the files of runs change while the app is open, and the process that takes them in.
-"""
+"""Watch the files of the opened runs and import them again when they change (`open --follow`)."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from fcreview.cli.workspace import Place, searched, workspace_of
 from fcreview.importers.common.discovery import gather
 from fcreview.store.rows import News
-from fcreview.tui.live_reload import FollowError, Taken
+from fcreview.tui.live_reload import ReloadError, ReloadResult
 
-PATIENCE = 5.0
-"""Seconds that the process has to tidy up."""
-OURS = "fcreview: "
-"""What lines for people begin with."""
-State = dict[str, tuple[int, int]]
-"""Size and time by path."""
+STOP_TIMEOUT = 5.0
+"""Seconds that the import process has to clean up."""
+FileStates = dict[str, tuple[int, int] | None]
+"""Size in bytes and modification time in nanoseconds by path; None for a missing file."""
 
 
-class Watching:
-    """Made before what is there is imported: what changes during that is seen at the first look.
+class FileWatcher:
+    """A `tui.live_reload.RunWatcher` for the paths of a command.
 
-    Files at the paths, and those beside them that runs are read from: scores, datasets.
+    It watches all files below the paths and every other file that the runs were imported from, such as score files and
+    datasets. Create it before the first import, so that it also finds what changes during that import.
     """
 
     def __init__(self, place: Place, interval: float) -> None:
-        """CommandError if a path is not there."""
+        """Raises: CommandError if a path does not exist."""
         self.interval = interval
+        self.runs: Sequence[int] = ()
+        """Numbers of the opened runs; empty for all runs of the workspace."""
         self._place = place
         self._paths = searched(place)
-        self.runs: Sequence[int] = ()
-        """Those that were opened; empty for all of the workspace."""
-        self._seen = _state(gather(self._paths).files)
-        self._beside: list[Path] | None = None
-        self._failed = self._taken = False
+        self._files = file_states(gather(self._paths).files)
+        self._sources: FileStates = {}
+        self._imported: FileStates | None = None
+        """Source files as they were imported; None: to be read at the next check."""
+        self._failed = self._closed = False
         self._process: subprocess.Popen[bytes] | None = None
-        self._closed = False
 
-    def changed(self) -> bool:
-        """What could not be taken in counts as changed."""
-        files = gather(self._paths).files
-        if self._beside is None:
-            imported = self._read_from(files)
-            self._beside = sorted(map(Path, imported))
-            seen = {path: of for path, of in self._seen.items() if path in imported or self._lies_here(Path(path))}
-            # the first time as they were imported; later on they may be known to be others, and kept so
-            self._seen = (_state(self._beside) if self._taken else imported) | seen
-        now = _state([*files, *self._beside])
-        before, self._seen = self._seen, now
-        return now != before or self._failed
+    def has_changed(self) -> bool:
+        files = file_states(gather(self._paths).files)
+        if self._imported is None:
+            self._imported = self._imported_sources()
+        sources = file_states(Path(path) for path in self._imported if path not in files)
+        before = self._imported | self._sources
+        changed = files != self._files or any(before[path] != state for path, state in sources.items())
+        self._files, self._sources = files, sources
+        return changed or self._failed
 
-    def take_in(self) -> Taken:
-        place = self._place
-        asked = {
-            "paths": [os.path.abspath(path) for path in place.paths],  # noqa: PTH100 - as named: links are not followed
-            "data": [os.path.abspath(path) for path in place.data or ()] or None,  # noqa: PTH100
-            "workspace": os.path.abspath(place.workspace) if place.workspace else None,  # noqa: PTH100
-            "format": place.format,
-            "decoder": place.decoder,
-        }
+    def import_changes(self) -> ReloadResult:
+        place = replace(self._place, forget_data=False, errata=None)  # both apply to the first import only
         self._failed = True
-        answer, told = self._ask(orjson.dumps(asked).decode())
-        try:
-            found = orjson.loads(answer)
-        except ValueError:
-            raise FollowError(told or "the import was broken off") from None
-        if "error" in found:
-            raise FollowError(str(found["error"]).removeprefix(OURS))
-        before, self.runs = tuple(self.runs), tuple(found["runs"])
-        self._failed, self._taken, self._beside = False, True, None
-        return Taken(News(found["new"], found["changed"], found["gone"]), self.runs, before, told)
+        answer = self._run_import(orjson.dumps(place, default=os.path.abspath).decode())
+        if "error" in answer:
+            raise ReloadError(answer["error"])
+        self._failed, self._imported = False, None
+        previous, self.runs = tuple(self.runs), tuple(answer["runs"])
+        news = News(answer["new"], answer["changed"], answer["gone"])
+        return ReloadResult(news, self.runs, previous, answer["warning"])
 
     def close(self) -> None:
         self._closed = True
@@ -87,61 +72,49 @@ class Watching:
             return
         process.terminate()
         try:
-            process.wait(PATIENCE)
+            process.wait(STOP_TIMEOUT)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
-    def _ask(self, question: str) -> tuple[bytes, str]:
-        """Its answer, and the first line of what it told. Its input stays open as long as somebody waits: it ends with
-        this process, however that ends."""
-        command = [sys.executable, "-P", "-m", "fcreview.cli.import_process", question]
-        with (
-            tempfile.TemporaryFile() as told,
-            subprocess.Popen(  # noqa: S603 - ourselves
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=told,
-                start_new_session=True,  # what the terminal sends is for the app
-            ) as process,
-        ):
+    def _run_import(self, request: str) -> dict[str, Any]:
+        """The answer of `cli.import_process`. Its standard input stays open while this process lives, and it ends when
+        that closes."""
+        with subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-P", "-m", "fcreview.cli.import_process", request],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # signals of the terminal are for the app
+        ) as process:
             self._process = process
             if self._closed:
                 process.terminate()
-            assert process.stdin and process.stdout  # noqa: S101 - for the type checker: they are pipes
-            answer = process.stdout.readline()
-            process.stdin.close()
-            process.wait()
-            told.seek(0)
-            lines = told.read().decode("utf-8", "replace").splitlines()
-        notes = [line.removeprefix(OURS) for line in lines if line.startswith(OURS)]
-        return answer, notes[0] if notes else ""
+            assert process.stdout is not None  # noqa: S101 - for the type checker
+            line = process.stdout.readline()
+        answer: dict[str, Any] = orjson.loads(line) if line else {"error": "the import was interrupted"}
+        return answer
 
-    def _read_from(self, files: Iterable[Path]) -> State:
-        """Files of the runs in the store that do not lie at the paths, as they were imported."""
+    def _imported_sources(self) -> FileStates:
         from fcreview.store.importing.builder import read_index
 
         workspace = workspace_of(self._place, create=False)
-        runs = [stored for stored in read_index(workspace).runs.values() if not self.runs or stored.run in self.runs]
-        here = set(files)
-        sources = [(workspace.full(source.path), source) for stored in runs for source in stored.sources]
+        runs = [run for run in read_index(workspace).runs.values() if not self.runs or run.run in self.runs]
         return {
-            os.fspath(path): (source.size, source.mtime_ns)
-            for path, source in sources
-            if path not in here and not self._lies_here(path) and source.size >= 0
+            os.fspath(workspace.full(source.path)): (source.size, source.mtime_ns)
+            for run in runs
+            for source in run.sources
+            if source.size >= 0
         }
 
-    def _lies_here(self, path: Path) -> bool:
-        return any(path.is_relative_to(each) for each in self._paths)
+
+def file_states(files: Iterable[Path]) -> FileStates:
+    return {os.fspath(file): _state(file) for file in files}
 
 
-def _state(files: Iterable[Path]) -> State:
-    found: State = {}
-    for file in files:
-        try:
-            status = file.stat()
-        except OSError:
-            continue
-        found[os.fspath(file)] = (status.st_size, status.st_mtime_ns)
-    return found
+def _state(file: Path) -> tuple[int, int] | None:
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns

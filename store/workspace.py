@@ -4,8 +4,6 @@ Names of annotators, which are also names of files: two annotators never share o
 
 What the program keeps for one annotator beside the reviews: `.fcreview/<kind>/<annotator>.json`, an object of each
 kind. None of it is needed: it may be thrown away at any time.
-
-Whether a workspace is as it was: what rows of a view depend on, as the file system tells it, without opening any.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ import os
 import re
 import subprocess
 import unicodedata
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -245,30 +242,3 @@ def _make(root: Path) -> Workspace:
             " name a folder that can be written to with --workspace DIR"
         ) from error
     return workspace
-
-
-Stamp = list[list[str | int]]
-"""[[file, bytes, nanoseconds of its last change]], the store's first."""
-
-
-def stamp_of(workspace: Workspace) -> Stamp:
-    """Taken before the files are read: what is written while they are read makes another stamp. Empty without a
-    store."""
-    if not workspace.store.is_file():
-        return []
-    return [_line(workspace.root, each) for each in (workspace.store, *_journals(workspace))]
-
-
-def _journals(workspace: Workspace) -> Iterator[Path]:
-    for folder in (workspace.reviews, workspace.queues):
-        if folder.is_dir():
-            yield from sorted(each for each in folder.iterdir() if not each.name.startswith("."))
-
-
-def _line(root: Path, file: Path) -> list[str | int]:
-    name = os.fsencode(file.relative_to(root)).decode("utf-8", "backslashreplace")  # may be no text
-    try:
-        found = file.stat()
-    except OSError:
-        return [name, -1, 0]
-    return [name, found.st_size, found.st_mtime_ns]

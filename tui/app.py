@@ -1,11 +1,7 @@
-"""The application: one session, the queue as its first screen, and what holds for all screens.
+"""The Textual application: one session, the queue as its first screen, and what applies to all screens.
 
-SIGTERM and SIGHUP (a dropped connection) leave the app as quitting does: what was said is on disk, the terminal as
-it was. Nothing is asked or told any more.
-
-A signal may be given to any thread. Python answers it in the main one, which waits for keys: that is woken.
-
-Else an app that is continued (`fg`) on a busy machine could stay blank, and hear no key, until its window is resized.
+SIGTERM and SIGHUP (a dropped connection) end the app like quitting: all reviews are on disk and the terminal is
+restored, but no questions are asked.
 """
 
 from __future__ import annotations
@@ -41,45 +37,45 @@ from fcreview.tui.text.lines import fit
 from fcreview.tui.widgets.document_view import LineBar
 
 if TYPE_CHECKING:
-    from fcreview.tui.live_reload import Follower, Source
+    from fcreview.tui.live_reload import LiveReload, RunWatcher
 
 
-ENDING = (signal.SIGTERM, signal.SIGHUP)
-PATIENCE = 10.0
-"""Seconds after which the process ends in any case: all that the screen confirmed is on disk."""
+SHUTDOWN_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+SHUTDOWN_TIMEOUT = 10.0
+"""Seconds after which the process ends in any case; every confirmed review is on disk by then."""
 
 
-class Ending:
-    """Hears the signals while the app runs; `end` is called on its loop with the exit code."""
+class SignalShutdown:
+    """Handles SIGTERM and SIGHUP while the app runs: calls `end` on the event loop with the exit code."""
 
     def __init__(self, end: Callable[[int], object]) -> None:
         self._end = end
         self._loop = asyncio.get_running_loop()
-        self._told = False
-        self._before = {each: signal.getsignal(each) for each in ENDING}
-        for each in ENDING:
+        self._signalled = False
+        self._before = {each: signal.getsignal(each) for each in SHUTDOWN_SIGNALS}
+        for each in SHUTDOWN_SIGNALS:
             if self._before[each] is not signal.SIG_IGN:  # nohup
-                signal.signal(each, self._heard)
+                signal.signal(each, self._on_signal)
 
-    def over(self) -> None:
-        """Who heard them before does so again; after a signal, nobody: what is left is short and must be done."""
-        if not self._told:
+    def restore(self) -> None:
+        """Restore the previous handlers. After a signal they stay off, so that the shutdown is not interrupted."""
+        if not self._signalled:
             for each, handler in self._before.items():
                 signal.signal(each, handler)
 
-    def _heard(self, number: int, _: FrameType | None) -> None:
-        for each in ENDING:
-            signal.signal(each, signal.SIG_IGN)  # it usually comes twice
-        self._told = True
-        _let_go_of_a_gone_terminal()
-        last = threading.Timer(PATIENCE, os._exit, [128 + number])
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        for each in SHUTDOWN_SIGNALS:
+            signal.signal(each, signal.SIG_IGN)  # the signal usually comes twice
+        self._signalled = True
+        _detach_lost_terminal()
+        last = threading.Timer(SHUTDOWN_TIMEOUT, os._exit, [128 + number])
         last.daemon = True
         last.start()
         self._loop.call_soon_threadsafe(self._end, 128 + number)
 
 
-def _let_go_of_a_gone_terminal() -> None:
-    """What is still drawn goes nowhere, instead of holding up or failing whoever draws it."""
+def _detach_lost_terminal() -> None:
+    """Redirect output to the null device if the terminal is gone, so that drawing neither blocks nor fails."""
     for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
         if stream is None:
             continue
@@ -94,54 +90,61 @@ def _let_go_of_a_gone_terminal() -> None:
             continue
 
 
-class Waking:
-    """From now on each signal wakes the running loop, until `over`. Only in the main thread."""
+class SignalWakeup:
+    """Wakes the event loop on each signal until `restore` is called. Only for the main thread.
+
+    A signal may arrive in any thread, but Python handles it in the main thread, which waits for keys. Without a wake-up
+    an app that is continued (`fg`) on a busy machine may stay blank until the window is resized.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._ours, self._told = socket.socketpair()
-        for end in (self._ours, self._told):
+        self._ours, self._signalled = socket.socketpair()
+        for end in (self._ours, self._signalled):
             end.setblocking(False)
-        self._loop.add_reader(self._ours, self._take)
-        self._before = signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)
+        self._loop.add_reader(self._ours, self._drain)
+        self._before = signal.set_wakeup_fd(self._signalled.fileno(), warn_on_full_buffer=False)
 
-    def over(self) -> None:
+    def restore(self) -> None:
         signal.set_wakeup_fd(self._before)
         self._loop.remove_reader(self._ours)
-        for end in (self._ours, self._told):
+        for end in (self._ours, self._signalled):
             end.close()
 
-    def _take(self) -> None:
-        """To be awake is all: Python calls the handlers."""
+    def _drain(self) -> None:
+        """Only the wake-up matters: Python calls the handlers."""
         with contextlib.suppress(BlockingIOError):
             self._ours.recv(4096)
 
 
-LEAST = (60, 15)
-"""Columns and rows."""
-PALETTE_AT = ("queue.filter", "item.next")
-"""Keys that are in force where there is a palette."""
+MIN_SIZE = (60, 15)
+"""Columns and rows that the screens need."""
+PALETTE_ACTIONS = ("queue.filter", "item.next")
+"""Actions that are available wherever the palette is."""
 
 
 class SmallScreen(Screen[None]):
-    """Shown while the terminal is too small to show anything well."""
+    """Shown while the terminal is too small."""
 
     def compose(self) -> ComposeResult:
         yield LineBar()
 
     def on_resize(self) -> None:
         cells, rows = self.app.size
-        says = f"{cells}x{rows}: fcreview needs {LEAST[0]}x{LEAST[1]}"
+        says = f"{cells}x{rows}: fcreview needs {MIN_SIZE[0]}x{MIN_SIZE[1]}"
         self.query_one(LineBar).show(fit(((says, "warn"),), cells))
 
 
 class FcreviewApp(App[int]):
-    """`run()` gives the number of items reviewed; `return_code` is 1 if the store could not be opened, 128
-    and a signal's number if that ended it.
+    """The app. `run()` returns the number of reviewed items; `return_code` is 1 if the store cannot be opened, and 128
+    plus the signal number after a signal.
 
-    `open_item` is an item's id or its number in the store: it is opened over the queue. `key_names` are other keys for
-    actions, as `keymap` takes them. `adjudicate`: instead of the queue, what annotators differ on in the view.
-    `resume`: the queue opens as this annotator left it. `follow`: result files are taken in while they change.
+    Args:
+        open_item: id or number of an item to open over the queue.
+        key_names: keys of the configuration by action, as for `keymap`.
+        adjudicate: show the disagreements of the view instead of the queue.
+        resume: open the queue where the annotator left it.
+        follow: import changed files while the app is open.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -163,25 +166,27 @@ class FcreviewApp(App[int]):
         key_names: Mapping[str, str] | None = None,
         adjudicate: bool = False,
         resume: bool = False,
-        follow: Source | None = None,
+        follow: RunWatcher | None = None,
     ) -> None:
-        super().__init__(ansi_color=True)  # said here, too: NO_COLOR picks its filter before there is a theme
+        super().__init__(
+            ansi_color=True
+        )  # set here as well, because NO_COLOR chooses its filter before the theme is set
         self.animation_level = "none"
         self.theme = "ansi-dark"
         self.session = session
         self._message = ""
         self.pressed = 0.0
-        """When the key was pressed whose action is done now; of the monotonic clock."""
-        self._state = QueueState.of(view or View(), session.blind)
+        """Time of the last key press, on the monotonic clock."""
+        self._state = QueueState.from_view(view or View(), session.blind)
         self._position = session.position(self._state) if resume else None
         if self._position is not None:
-            self._state.restore(self._position.setting)
+            self._state.restore(self._position.settings)
         self._open_item = open_item
         self._adjudicate = adjudicate
-        self._ending: Ending | None = None
-        self._waking: Waking | None = None
+        self._signal_shutdown: SignalShutdown | None = None
+        self._signal_wakeup: SignalWakeup | None = None
         self._follow = follow
-        self._follower: Follower | None = None
+        self._live_reload: LiveReload | None = None
         try:
             self.set_keymap(in_force(keymap(key_names or {})))
         except KeymapError as error:
@@ -196,16 +201,18 @@ class FcreviewApp(App[int]):
 
     def on_mount(self) -> None:
         if not self.is_headless:
-            self._waking = Waking()
-            self._ending = Ending(lambda code: self.run_worker(self._end(code), group="leave", exclusive=True))
+            self._signal_wakeup = SignalWakeup()
+            self._signal_shutdown = SignalShutdown(
+                lambda code: self.run_worker(self._quit_on_signal(code), group="leave", exclusive=True)
+            )
         self.call_later(self.session.begin)
         if self._adjudicate:
             self.call_after_refresh(self._show_disputes)
         elif self._follow is not None:
-            from fcreview.tui.live_reload import Follower
+            from fcreview.tui.live_reload import LiveReload
 
-            self._follower = Follower(self, self.session, self._follow)
-            self._follower.begin()
+            self._live_reload = LiveReload(self, self.session, self._follow)
+            self._live_reload.start()
 
     def _show_disputes(self) -> None:
         from fcreview.tui.screens.adjudication import AdjudicationScreen
@@ -213,8 +220,8 @@ class FcreviewApp(App[int]):
         self.push_screen(AdjudicationScreen(self.session, self._state.view), lambda _: self.exit(self.session.reviewed))
 
     def on_resize(self, event: events.Resize) -> None:
-        """A terminal that is too small shows so, over whatever is open, until it has grown."""
-        small = event.size.width < LEAST[0] or event.size.height < LEAST[1]
+        """Cover all screens with `SmallScreen` while the terminal is too small."""
+        small = event.size.width < MIN_SIZE[0] or event.size.height < MIN_SIZE[1]
         if small and not isinstance(self.screen, SmallScreen):
             self.push_screen(SmallScreen())
         elif not small and isinstance(self.screen, SmallScreen):
@@ -233,18 +240,17 @@ class FcreviewApp(App[int]):
         Palette(self, self.session, self._state, queue if isinstance(queue, QueueScreen) else None).open()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """The palette is called from where the keys of the queue or of an item are in force, at once: what is typed
-        behind its key is never taken for keys of what lies below."""
+        """The palette opens only where keys of the queue or of an item are active. It opens at once, so that the text
+        typed after its key is not handled as keys of the screen below."""
         if action != "palette":
             return True
         if isinstance(self.focused, Input):
             return False
         nodes = (self.focused or self.screen).ancestors_with_self if self.screen_stack else []
-        return any(getattr(each, "id", "") in PALETTE_AT for node in nodes for each in type(node).BINDINGS)
+        return any(getattr(each, "id", "") in PALETTE_ACTIONS for node in nodes for each in type(node).BINDINGS)
 
     def on_key(self, event: events.Key) -> None:
-        """A key typed while a screen opens means nothing yet: it is given to no other, and not dropped silently. Of one
-        that does nothing, lists say why (`no_key`)."""
+        """Ring the bell for keys pressed while a screen opens. Lists explain keys that do nothing (`no_key`)."""
         self.pressed = event.time
         bound = self.screen.active_bindings.get(event.key)
         if getattr(self.screen, "opening", False):
@@ -254,38 +260,37 @@ class FcreviewApp(App[int]):
             tell(event.key)
 
     async def action_quit(self) -> None:
-        """Not before everything said is on disk; what could not be saved is told first, and quitting again leaves."""
-        self._behind_keys(list((self.focused or self.screen).ancestors_with_self))
+        """Quit after all reviews are on disk. If a review cannot be saved, show the error; the next attempt quits."""
+        self._leave_after_keys(list((self.focused or self.screen).ancestors_with_self))
 
-    def _behind_keys(self, nodes: list[DOMNode]) -> None:
-        """Keys pressed before go from node to node, while this one came straight to the app: it takes the same way."""
+    def _leave_after_keys(self, nodes: list[DOMNode]) -> None:
+        """Call `_leave` after the keys pressed earlier, which are passed from node to node, are handled."""
         if nodes:
-            nodes[0].call_later(self._behind_keys, nodes[1:])
+            nodes[0].call_later(self._leave_after_keys, nodes[1:])
         else:
             self.run_worker(self._leave(), group="leave", exclusive=True)
 
     async def _leave(self) -> None:
         if await self.session.leave():
-            self._keep_position()
+            self._save_position()
             self.exit(self.session.reviewed)
 
-    async def _end(self, code: int) -> None:
-        """As `_leave`, but there is nobody to be told."""
+    async def _quit_on_signal(self, code: int) -> None:
+        """Quit without showing errors."""
         await self.session.leave()
-        self._keep_position()
+        self._save_position()
         self.exit(self.session.reviewed, return_code=code)
 
-    def _keep_position(self) -> None:
+    def _save_position(self) -> None:
         queue = self.screen_stack[0]
         if isinstance(queue, QueueScreen):
             self.session.keep_position(self._state, queue.position)
-            queue.keep_glance()
 
     def on_unmount(self) -> None:
-        if self._ending is not None:
-            self._ending.over()
-        if self._waking is not None:
-            self._waking.over()
-        if self._follower is not None:
-            self._follower.end()
+        if self._signal_shutdown is not None:
+            self._signal_shutdown.restore()
+        if self._signal_wakeup is not None:
+            self._signal_wakeup.restore()
+        if self._live_reload is not None:
+            self._live_reload.stop()
         self.session.close()

@@ -1,415 +1,334 @@
-"""What was imported while the app is open, shown without moving anything that a person looks at.
+"""Live reload of runs while the app is open (`open --follow`).
 
-Numbers of items do not outlive an import: what they are in the store that takes another's place.
-
-What a screen shows, found again in another store, so that it can be shown on at once and nothing moves.
-
-A move is made and shown on the loop that draws; in between it asks both stores, in their thread.
-
-Where what changed comes from: this room knows no importer.
-
-Follows result files while the app is open: looks now and then, has what changed imported, shows it.
-
-The store that is shown is another one from one moment to the next, and only while nothing is being said or asked and
-nothing lies over list and item that may hold a number of the store before; else it waits.
+A `RunWatcher` finds changed files and imports them in another process. The app then opens the new store, looks up its
+current items there by run, category and id, and exchanges the stores in one step: the cursor, the item on screen and
+its folds stay. It waits while a key press is handled or a dialog is open, because both hold item numbers, which an
+import changes.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
+from textual.app import App
 from textual.css.query import NoMatches
 
 from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import visible
 from fcreview.model.wording import count_of
-from fcreview.store.filters.tokens import Term, Value, words
+from fcreview.store.filters.tokens import Term, words
 from fcreview.store.rows import ItemDetail, News, View, item_of, presentation_of, presented
-from fcreview.tui.queue.loader import Loaded, Request, Walk, load_rows
-from fcreview.tui.queue.state import Standing
+from fcreview.tui.queue.loader import QueueNavigator, QueueRequest, load_rows
+from fcreview.tui.queue.state import CursorPosition
 from fcreview.tui.review.prefetch import GONE, Shown
 from fcreview.tui.review.status import SILENT, Remark
 from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
-from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.widgets.document_view import LineBar
 
 if TYPE_CHECKING:
-    from textual.screen import Screen
-
     from fcreview.store.rows import QueueRow
     from fcreview.store.store import Store
-    from fcreview.tui.queue.state import Level, QueueState, Setting
+    from fcreview.tui.queue.state import QueueSettings
     from fcreview.tui.session import Session
 
+RETRY_DELAY = 0.25
+"""Seconds between two checks whether the stores can be exchanged."""
+MESSAGE_DURATION = 8.0
+"""Seconds for which the summary of an import is shown."""
+PAUSE_FACTOR = 3
+"""The pause after a check lasts at least this many times as long as the check and its import."""
+FAILURE_PAUSE = 6
+"""Intervals to wait after a failed import."""
+FOLLOWERS = 5
+"""Items after a removed one that are tried, in order, to find its place in the new order."""
 
-def number_in(now: Store, row: QueueRow) -> int | None:
-    """The number of a row's item in another store; None if it is not there."""
-    found = now.rows(now.find(row.id, row.run))
-    same = next((each.item for each in found if each.category == row.category), None)
-    return None if same is None else presented(same, presentation_of(row.item))
-
-
-def first_there(now: Store, rows: Iterable[QueueRow]) -> int | None:
-    return next((number for row in rows if (number := number_in(now, row)) is not None), None)
-
-
-def renumbered(where: str, before: Store, now: Store) -> str:
-    """A filter that names items by their numbers (`item:`), with those of the other store."""
-    values = [value for word in words(where) if isinstance(word, Term) and word.key == "item" for value in word.values]
-    known = {value.text for value in values if value.text.isascii() and value.text.isdigit()}
-    rows = {str(row.item): row for row in before.rows([int(text) for text in known])} if known else {}
-    for value in sorted(values, key=lambda value: -value.position):
-        where = _put(where, value, number_in(now, rows[value.text]) if value.text in rows else None)
-    return where
+ShowReload = Callable[[str], None]
+"""Shows what was read from the new store, with a message. Called after the stores were exchanged."""
 
 
-def items_in(items: Sequence[int], before: Store, now: Store) -> tuple[int, ...]:
-    """The same items in the other store. If none is left, one that is not there, as none stands for all."""
-    rows = before.rows(list(items)) if items else []
-    found = tuple(item_of(number) for row in rows if (number := number_in(now, row)) is not None)
-    return found or (0,) * bool(items)
-
-
-def _put(where: str, value: Value, number: int | None) -> str:
-    """0 is no item's number."""
-    shown = str(0 if number is None else item_of(number))
-    return where[: value.position] + shown + where[value.position + len(value.text) :]
-
-
-FOLLOWING = 5
-"""Items behind one that is gone of which the first that is still there takes its place."""
-
-
-class Move(Protocol):
-    @property
-    def stamp(self) -> object:
-        """As long as it stays the same, what was asked is of what is shown."""
-        ...
-
-    def prepare(self, now: Store) -> None:
-        """In another thread than the one that answers what keys ask for."""
-        ...
-
-    def ask(self, before: Store, now: Store) -> None: ...
-
-    def show(self, says: str) -> None: ...
-
-
-@dataclass(slots=True)
-class QueueMove:
-    """The list: the cursor stays on its item, in its row of the screen."""
-
-    pane: QueuePane
-    state: QueueState
-    levels: Sequence[Level]
-    runs: tuple[int, ...]
-    """Those that are shown now."""
-    _loaded: Loaded | None = None
-    _settings: list[Setting] = field(default_factory=list)
-    """Of the queue and of its levels."""
-
-    @property
-    def stamp(self) -> object:
-        return self.state.setting, self.pane.list.age, self.pane.list.cursor, len(self.levels), self.pane.settled
-
-    def prepare(self, now: Store) -> None:
-        """Has the order of the view worked out: of many items it takes longer than anybody should wait for a row."""
-        now.count(replace(self.state, scope=self.runs).view)
-
-    def ask(self, before: Store, now: Store) -> None:
-        settings = [self.state.setting, *(level.setting for level in self.levels)]
-        self._settings = [
-            replace(each, where=renumbered(each.where, before, now), items=items_in(each.items, before, now))
-            for each in settings
-        ]
-        row = self.pane.list.row_at(self.pane.list.cursor) if self.pane.list.total else None
-        number = None if row is None else number_in(now, row)
-        view = self._there().view
-        self._loaded = load_rows(Request(view, Standing(number, self.pane.list.cursor)), now)
-
-    def _there(self) -> QueueState:
-        state = replace(self.state, scope=self.runs)
-        state.restore(self._settings[0])
-        return state
-
-    def show(self, says: str) -> None:
-        if self._loaded is None:
-            return
-        self.state.scope = self.runs
-        self.state.restore(self._settings[0])
-        for level, setting in zip(self.levels, self._settings[1:], strict=True):
-            level.setting, level.standing = setting, replace(level.standing, item=None)
-        self.pane.take_in(self._loaded, says)
-
-
-@dataclass(slots=True)
-class ItemMove:
-    """The item: it stays, with its cursor and its folds, even if it is gone from the files."""
-
-    pane: ItemPane
-    view: Callable[[View], View]
-    """The view of the same items now: of other runs."""
-    _shown: Shown | None = None
-    _last: int | None = None
-
-    @property
-    def stamp(self) -> object:
-        return id(self.pane.reviewing.shown), settled(self.pane)
-
-    def prepare(self, now: Store) -> None:
-        now.count(self.view(self.pane.reviewing.shown.walk.view))
-
-    def ask(self, before: Store, now: Store) -> None:
-        reviewing = self.pane.reviewing
-        shown, last = reviewing.shown, reviewing.last
-        view = self.view(shown.walk.view)
-        view = replace(view, where=renumbered(view.where, before, now), items=items_in(view.items, before, now))
-        number = number_in(now, shown.detail.row)
-        detail = shown.detail if number is None else now.detail(number)
-        self._shown = Shown(detail, _walk(before, now, shown.walk, view, GONE if number is None else number))
-        row = None if last is None else before.row(last)
-        self._last = None if row is None else number_in(now, row)
-
-    def show(self, says: str) -> None:
-        if self._shown is None:
-            return
-        was = self.pane.reviewing.shown
-        changed = _changed(was.detail, self._shown)
-        remark = Remark(changed, "warn") if changed else Remark(says, "dim") if says else None
-        self.pane.reviewing.take_in(self._shown, self._last)
-        self.pane.text.take_in(self._shown.detail, remark)
-        self.pane.refresh_bindings()
-
-
-def settled(pane: ItemPane) -> bool:
-    """Its item is there, and no other is on its way. One beside the list may have been left: it is shown again."""
-    return pane.reviewing.settled and not (pane.opening and isinstance(pane.screen, ItemScreen))
-
-
-def _walk(before: Store, now: Store, walk: Walk, view: View, number: int) -> Walk:
-    """Its place in the new order; where it is not in it, that of the first behind it that is."""
-    count = now.count(view)
-    position = None if number == GONE else now.position(view, number)
-    if position is not None:
-        return Walk(view, number, count, position, position)
-    behind = before.page(walk.view, walk.place + (walk.position is not None), FOLLOWING)
-    follower = first_there(now, behind)
-    place = None if follower is None else now.position(view, follower)
-    return Walk(view, number, count, None, count if place is None else place)
-
-
-def _changed(was: ItemDetail, shown: Shown) -> str:
-    """What is another than it was, for who looks at it; verdicts only where they are not hidden."""
-    now = shown.detail
-    if shown.gone:
-        return "this item is no longer in the results: nothing can be said of it"
-    parts = []
-    if was.item.prediction_hash != now.item.prediction_hash:
-        parts.append("prediction")
-    if was.item.golden_hash != now.item.golden_hash:
-        parts.append("golden answer")
-    if not parts:
-        verdicts = [(each.row.official, each.row.rule, each.row.judge) for each in (was, now)]
-        return "its verdicts have changed" if verdicts[0] != verdicts[1] else ""
-    stale = ": what you said of the earlier one is kept and does not count" if now.row.stale else ""
-    return f"its record has changed: another {' and '.join(parts)}{stale}"
-
-
-class FollowError(FcreviewError):
-    """What changed could not be taken in; one line. The store is as it was."""
+class ReloadError(FcreviewError):
+    """Raised when changed files cannot be imported. The store is unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """What an import came to."""
+class ReloadResult:
+    """What an import of changed files did."""
 
     news: News
     runs: tuple[int, ...] = ()
-    """Those at the paths now, by their numbers; empty for all of the workspace."""
-    before: tuple[int, ...] = ()
-    """Those that were there until now."""
-    told: str = ""
-    """What could not be read as it should, in one line."""
+    """Numbers of the runs at the opened paths; empty for all runs of the workspace."""
+    previous_runs: tuple[int, ...] = ()
+    """The same before the import."""
+    warning: str = ""
+    """The first warning of the import."""
 
     @property
-    def says(self) -> str:
-        """`3 new items, 1 changed`; empty where items are as they were."""
-        news = self.news
-        parts = [count_of(news.new, "new item")] if news.new else []
-        if news.changed:
-            parts.append(f"{news.changed:,} changed" if parts else count_of(news.changed, "changed item"))
-        if news.gone:
-            parts.append(f"{news.gone:,} gone" if parts else f"{count_of(news.gone, 'item')} gone")
+    def summary(self) -> str:
+        """`3 new items, 1 changed`; empty if no item differs."""
+        counts = (("new", self.news.new), ("changed", self.news.changed), ("removed", self.news.gone))
+        parts: list[str] = []
+        for kind, count in counts:
+            if count:
+                parts.append(f"{count:,} {kind}" if parts else count_of(count, f"{kind} item"))
         return ", ".join(parts)
 
 
-class Source(Protocol):
-    """Asked in a thread, but for `close`."""
+class RunWatcher(Protocol):
+    """Finds and imports changed files. Called in a thread, except `close`."""
 
     interval: float
-    """Seconds between two looks."""
+    """Seconds between two checks."""
 
-    def changed(self) -> bool:
-        """Whether files are other than at the last look."""
+    def has_changed(self) -> bool:
+        """Whether a file differs from the last check, or the last import failed."""
         ...
 
-    def take_in(self) -> Taken:
-        """Imports what changed. FollowError if that fails, or is broken off."""
+    def import_changes(self) -> ReloadResult:
+        """Import the changed files. Raises: ReloadError if that fails or is interrupted."""
         ...
 
     def close(self) -> None:
-        """Breaks off what it is at, and leaves nothing running."""
+        """Stop an import that is running."""
         ...
 
 
-AGAIN = 0.25
-"""Seconds after which it is tried again to show what was imported."""
-BRIEF = 8.0
-"""Seconds for which it is said what came."""
-SHARE = 3
-"""Looking and importing take at most one part in so many of the time."""
-AFTER_FAILURE = 6
-"""Intervals before what failed is tried again."""
+def find_item(row: QueueRow, store: Store) -> int | None:
+    """Number that another store has for the row's item, found by run, category and id; None if it is not there."""
+    found = store.rows(store.find(row.id, row.run))
+    item = next((each.item for each in found if each.category == row.category), None)
+    return None if item is None else presented(item, presentation_of(row.item))
 
 
-class Following(Protocol):
-    """The app, as far as it is needed here."""
-
-    @property
-    def screen_stack(self) -> Sequence[Screen[Any]]: ...
-
-    def set_timer(self, delay: float, callback: Callable[[], object]) -> object: ...
+def find_items(items: Sequence[int], before: Store, now: Store) -> tuple[int, ...]:
+    """Numbers of the same items in the new store. If none of them is left, (0,), because () selects all items."""
+    rows = before.rows(list(items)) if items else []
+    found = tuple(item_of(number) for row in rows if (number := find_item(row, now)) is not None)
+    return found or (0,) * bool(items)
 
 
-class Follower:
-    def __init__(self, app: Following, session: Session, source: Source) -> None:
-        self._app, self._session, self._source = app, session, source
-        self._told = ""
-        """What could not be read at the last import: said once."""
+def renumber_filter(where: str, before: Store, now: Store) -> str:
+    """The filter with the new numbers in its `item:` terms; 0 for an item that is gone, as no item has this number."""
+    values = [value for word in words(where) if isinstance(word, Term) and word.key == "item" for value in word.values]
+    numbers = [int(value.text) for value in values if value.text.isascii() and value.text.isdigit()]
+    found = {str(row.item): find_item(row, now) for row in before.rows(numbers)} if numbers else {}
+    for value in sorted(values, key=lambda value: -value.position):
+        number = str(item_of(found.get(value.text) or 0))
+        where = where[: value.position] + number + where[value.position + len(value.text) :]
+    return where
 
+
+def reload_queue(queue: QueueScreen, runs: tuple[int, ...], before: Store, now: Store) -> ShowReload:
+    """Read the queue's rows from the new store. The cursor stays on its item and in its row of the screen."""
+    state, levels, rows = queue.state, queue.position.levels, queue.list
+
+    def renumber(setting: QueueSettings) -> QueueSettings:
+        where = renumber_filter(setting.where, before, now)
+        return replace(setting, where=where, items=find_items(setting.items, before, now))
+
+    setting, above = renumber(state.settings), [renumber(level.settings) for level in levels]
+    row = rows.row_at(rows.cursor) if rows.total else None
+    item = None if row is None else find_item(row, now)
+    target = replace(state, scope=runs)
+    target.restore(setting)
+    loaded = load_rows(QueueRequest(target.view, CursorPosition(item, rows.cursor)), now)
+
+    def show(message: str) -> None:
+        state.scope = runs
+        state.restore(setting)
+        for level, renumbered in zip(levels, above, strict=True):
+            level.settings, level.cursor = renumbered, replace(level.cursor, item=None)
+        queue.pane.show_reloaded(loaded, message)
+
+    return show
+
+
+def reload_item(pane: ItemPane, view: View, before: Store, now: Store) -> ShowReload:
+    """Read the pane's item from the new store; it keeps its cursor and folds. An item that is gone stays on screen."""
+    reviewing = pane.reviewing
+    old = reviewing.shown
+    view = replace(view, where=renumber_filter(view.where, before, now), items=find_items(view.items, before, now))
+    item = find_item(old.detail.row, now)
+    detail = old.detail if item is None else now.detail(item)
+    new = Shown(detail, _navigator(old.walk, view, GONE if item is None else item, before, now))
+    last = None if reviewing.last is None else before.row(reviewing.last)
+    last_item = None if last is None else find_item(last, now)
+
+    def show(message: str) -> None:
+        changes = _describe_changes(old.detail, new)
+        remark = Remark(changes, "warn") if changes else Remark(message, "dim") if message else None
+        reviewing.take_in(new, last_item)
+        pane.text.take_in(detail, remark)
+        pane.refresh_bindings()
+
+    return show
+
+
+def _navigator(old: QueueNavigator, view: View, item: int, before: Store, now: Store) -> QueueNavigator:
+    """The item's place in the new order; if it has none, that of the first item after it that has one."""
+    count = now.count(view)
+    position = None if item == GONE else now.position(view, item)
+    if position is not None:
+        return QueueNavigator(view, item, count, position, position)
+    followers = before.page(old.view, old.last_position + (old.position is not None), FOLLOWERS)
+    follower = next((number for row in followers if (number := find_item(row, now)) is not None), None)
+    place = None if follower is None else now.position(view, follower)
+    return QueueNavigator(view, item, count, None, count if place is None else place)
+
+
+def _describe_changes(before: ItemDetail, shown: Shown) -> str:
+    """Differences between the old and the new item. Verdicts are compared only as far as they are visible."""
+    now = shown.detail
+    if shown.gone:
+        return "this item is no longer in the results and cannot be reviewed"
+    parts = []
+    if before.item.prediction_hash != now.item.prediction_hash:
+        parts.append("prediction")
+    if before.item.golden_hash != now.item.golden_hash:
+        parts.append("golden answer")
+    if not parts:
+        verdicts = [(each.row.official, each.row.rule, each.row.judge) for each in (before, now)]
+        return "the verdicts of this item have changed" if verdicts[0] != verdicts[1] else ""
+    stale = "; your earlier review is kept but no longer counts" if now.row.stale else ""
+    return f"this item has a new {' and '.join(parts)}{stale}"
+
+
+class LiveReload:
+    """Checks for changed files at intervals, has them imported and shows the result. Runs on the app's event loop."""
+
+    def __init__(self, app: App[Any], session: Session, watcher: RunWatcher) -> None:
+        self._app, self._session, self._watcher = app, session, watcher
+        self._warning = ""
+        """Warning of the last import, which is shown once."""
         self._task: asyncio.Task[None] | None = None
 
-    def begin(self) -> None:
-        self._task = asyncio.create_task(self._follow())
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run())
 
-    def end(self) -> None:
-        """Nothing is looked for any more, and nothing runs."""
+    def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
-        self._source.close()
+        self._watcher.close()
 
-    async def _follow(self) -> None:
-        pause = self._source.interval
+    async def _run(self) -> None:
+        pause = self._watcher.interval
         while True:
             await asyncio.sleep(pause)
             started = monotonic()
-            pause = await self._look()
-            pause = max(pause, SHARE * (monotonic() - started))
+            pause = self._watcher.interval
+            try:
+                await self._check()
+            except Exception as error:  # a file that cannot be read now may be readable at the next check
+                self._warn(f"reload failed: {error or type(error).__name__}")
+                pause *= FAILURE_PAUSE
+            pause = max(pause, PAUSE_FACTOR * (monotonic() - started))
 
-    async def _look(self) -> float:
-        """Seconds to the next look."""
-        interval = self._source.interval
-        try:
-            if not await asyncio.to_thread(self._source.changed):
-                return interval
-            taken = await asyncio.to_thread(self._source.take_in)
-            await self._show(taken)
-            if taken.told and taken.told != self._told:
-                self._say(f"following: {taken.told}")
-            self._told = taken.told
-        except Exception as error:  # what cannot be read now may be so at the next look
-            self._say(f"following: {error or type(error).__name__}")
-            return AFTER_FAILURE * interval
-        return interval
+    async def _check(self) -> None:
+        if not await asyncio.to_thread(self._watcher.has_changed):
+            return
+        result = await asyncio.to_thread(self._watcher.import_changes)
+        await self._reload(result)
+        if result.warning and result.warning != self._warning:
+            self._warn(f"import warning: {result.warning}")
+        self._warning = result.warning
 
-    async def _show(self, taken: Taken) -> None:
-        await self._when(lambda: self._moves(taken) is not None)
-        now = await asyncio.to_thread(self._session.another)
+    async def _reload(self, result: ReloadResult) -> None:
+        await self._until_ready()
+        store = await asyncio.to_thread(self._session.another)
         try:
-            for move in self._moves(taken) or ():
-                await asyncio.to_thread(move.prepare, now)
-            while not await self._shown(taken, now):
-                await self._when(lambda: self._moves(taken) is not None)
+            for view in self._views(result):  # ordering a large view takes longer than a key press may wait
+                await asyncio.to_thread(store.count, view)
+            while not await self._swap(result, store):
+                await self._until_ready()
         finally:
-            if not self._session.uses(now):
-                now.close()
+            if not self._session.uses(store):
+                store.close()
 
-    async def _shown(self, taken: Taken, now: Store) -> bool:
-        """False if something was pressed meanwhile."""
-        moves = self._moves(taken)
-        if moves is None:
+    async def _swap(self, result: ReloadResult, store: Store) -> bool:
+        """Exchange the stores and show the new one. False if anything on screen changed while it was being read."""
+        snapshot = self._snapshot()
+        if snapshot is None:
             return False
-        stamp = self._stamp(moves)
+        queue, items = self._queue, self._items
+        _, *views = self._views(result)
+        runs = self._runs(result)
 
-        def ask(before: Store) -> None:
-            now.refresh_reviews()
-            for move in moves:
-                move.ask(before, now)
+        def prepare(before: Store) -> list[ShowReload]:
+            store.refresh_reviews()
+            shows = [reload_queue(queue, runs, before, store)]
+            return shows + [reload_item(item, view, before, store) for item, view in zip(items, views, strict=True)]
 
-        await self._session.ask(ask)
-        if self._moves(taken) is None or self._stamp(moves) != stamp:
+        shows = await self._session.ask(prepare)
+        if self._snapshot() != snapshot:
             return False
-        self._session.swap(now)
-        teller = moves[0] if len(self._app.screen_stack) == 1 else moves[-1]
-        for move in moves:
-            move.show(visible(taken.says) if move is teller else "")
-        self._brief(visible(taken.says))
+        self._session.swap(store)
+        summary = visible(result.summary)
+        speaker = shows[0 if len(self._app.screen_stack) == 1 else -1]
+        for show in shows:
+            show(summary if show is speaker else "")
+        if summary:
+            self._app.set_timer(MESSAGE_DURATION, lambda: self._clear(summary))
         return True
 
-    def _stamp(self, moves: Sequence[Move]) -> object:
-        screens = [id(screen) for screen in self._app.screen_stack]
-        return screens, self._session.acts.added, [move.stamp for move in moves]
-
-    def _moves(self, taken: Taken) -> list[Move] | None:
-        """Of all that is shown, the uppermost last; None while something is on its way that holds numbers."""
-        queue, *above = self._app.screen_stack
-        known = isinstance(queue, QueueScreen) and all(isinstance(screen, ItemScreen) for screen in above)
-        if not known or not self._session.acts.idle:
-            return None
-        lists, items = self._panes(QueuePane), self._panes(ItemPane)
-        if not all(pane.settled for pane in lists) or not all(map(settled, items)):
-            return None
+    @property
+    def _queue(self) -> QueueScreen:
+        queue = self._app.screen_stack[0]
         assert isinstance(queue, QueueScreen)  # noqa: S101 - for the type checker
-        scope = queue.state.scope
-        runs = taken.runs if scope == taken.before else scope  # a run that was asked for stays the only one
+        return queue
 
-        def view(of: View) -> View:
-            return replace(of, runs=runs) if of.runs == scope else of
+    @property
+    def _items(self) -> list[ItemPane]:
+        """Panes that show an item, the topmost last."""
+        return [pane for screen in self._app.screen_stack for pane in screen.query(ItemPane)]
 
-        moves: list[Move] = [QueueMove(pane, queue.state, queue.position.levels, runs) for pane in lists]
-        return [*moves, *(ItemMove(pane, view) for pane in items)]
+    def _runs(self, result: ReloadResult) -> tuple[int, ...]:
+        """Runs to show. A run that was opened by name stays the only one."""
+        scope = self._queue.state.scope
+        return result.runs if scope == result.previous_runs else scope
 
-    def _panes(self, kind: type[Any]) -> list[Any]:
-        return [pane for screen in self._app.screen_stack for pane in screen.query(kind)]
+    def _views(self, result: ReloadResult) -> list[View]:
+        """Views of the list and of each item, with the runs of the new store and the item numbers of the old one."""
+        views = [self._queue.state.view, *(pane.reviewing.shown.walk.view for pane in self._items)]
+        scope, runs = self._queue.state.scope, self._runs(result)
+        return [replace(view, runs=runs) if view.runs == scope else view for view in views]
 
-    async def _when(self, holds: Callable[[], bool]) -> None:
-        while not holds():
-            await asyncio.sleep(AGAIN)
+    def _snapshot(self) -> tuple[object, ...] | None:
+        """Everything that a reload reads from the screens, to detect a key press meanwhile. None while a key press is
+        handled, rows or an item are being read, or something other than items lies over the queue."""
+        screens, items, acts = self._app.screen_stack, self._items, self._session.acts
+        if not all(isinstance(screen, ItemScreen) for screen in screens[1:]) or not acts.idle:
+            return None
+        queue = self._queue
+        if not queue.pane.is_settled or not all(map(is_settled, items)):
+            return None
+        rows, levels = queue.list, len(queue.position.levels)
+        shown = [id(pane.reviewing.shown) for pane in items]
+        return list(map(id, screens)), acts.added, queue.state.settings, levels, rows.age, rows.cursor, shown
 
-    def _say(self, text: str) -> None:
-        """On the uppermost list or item."""
-        lists, items = self._panes(QueuePane), self._panes(ItemPane)
-        if items:
-            items[-1].say(Remark(visible(text), "warn"))
-        elif lists:
-            lists[-1].say(visible(text))
+    async def _until_ready(self) -> None:
+        while self._snapshot() is None:
+            await asyncio.sleep(RETRY_DELAY)
 
-    def _brief(self, text: str) -> None:
-        """It goes again."""
+    def _warn(self, message: str) -> None:
+        """On the topmost item, or on the list if no item is open."""
+        if items := self._items:
+            items[-1].say(Remark(visible(message), "warn"))
+        else:
+            self._queue.say(visible(message))
 
-        def untell() -> None:
-            with suppress(NoMatches):  # the screens are just going
-                for queue in self._panes(QueuePane):
-                    queue.unsay(text)
-                for item in self._panes(ItemPane):
-                    if item.query_one("#item-status", LineBar).line[0][0].strip() == text:
-                        item.say(SILENT)
+    def _clear(self, message: str) -> None:
+        with suppress(NoMatches):  # the app is closing
+            self._queue.pane.clear_message(message)
+            for item in self._items:
+                if item.query_one("#item-status", LineBar).line[0][0].strip() == message:
+                    item.say(SILENT)
 
-        if text:
-            self._app.set_timer(BRIEF, untell)
+
+def is_settled(pane: ItemPane) -> bool:
+    """Whether the pane shows its item and reads no other. A pane beside the list may have been left and is reloaded."""
+    return pane.reviewing.settled and not (pane.opening and isinstance(pane.screen, ItemScreen))

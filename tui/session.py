@@ -6,6 +6,7 @@ Words of one's own for what is said of items, as the configuration file gives th
 from __future__ import annotations
 
 import asyncio
+import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -14,21 +15,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.errors import FcreviewError
-from fcreview.store.workspace import Own, Stamp, stamp_of
+from fcreview.store.workspace import Own
 from fcreview.tui.action_queue import InOrder
-from fcreview.tui.queue import loader
-from fcreview.tui.queue import state as position
-from fcreview.tui.queue.loader import Glance, Made
-from fcreview.tui.queue.state import Position, Typed
+from fcreview.tui.queue.state import FilterHistory, QueuePosition, load_position, save_position
 
 if TYPE_CHECKING:
     from fcreview.model.review import Event, ItemKey, Said
     from fcreview.store.reviews.reviewer import Reviewer
-    from fcreview.store.rows import View
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
     from fcreview.tui.palette.palette import Lent
-    from fcreview.tui.queue.state import QueueState, Standing
+    from fcreview.tui.queue.state import QueueState
     from fcreview.tui.review.golden_editor import Golden
 
 
@@ -50,6 +47,11 @@ AGAIN = 0.05
 
 class SessionError(FcreviewError):
     """The store or the journal cannot be opened; one line."""
+
+
+def remove_page_cache(workspace: Workspace) -> None:
+    """Delete the first rows that earlier versions cached in the workspace, in `.fcreview/first/<annotator>.json`."""
+    shutil.rmtree(workspace.root / "first", ignore_errors=True)
 
 
 class Session:
@@ -83,7 +85,7 @@ class Session:
         self._store = store
         self._lent = store is not None
         self._own = Own(self.folder, annotator)
-        self.typed = Typed(self._own, blind=blind)
+        self.typed = FilterHistory(self._own, blind=blind)
         """Filters and searches of this and earlier sessions."""
         self._reviewer = reviewer
         self._reviewed: dict[str, ItemKey] = {}
@@ -96,40 +98,18 @@ class Session:
         """The question that the thread is at, which may be broken off; a review never is. Guarded by the gate."""
         self._breaking: set[asyncio.Task[None]] = set()
         """Kept while they run."""
-        self._stamp: Stamp = []
-        """Of the workspace when it was last read; empty if what is read may be of another."""
-        self._coming: Stamp = []
-        """Of the store that `another` opened last."""
 
     @property
     def folder(self) -> Path | None:
         """The workspace's own."""
         return self._workspace.root if self._workspace is not None else None
 
-    def position(self, state: QueueState) -> Position | None:
+    def position(self, state: QueueState) -> QueuePosition | None:
         """Where this annotator left the queue; None where that was another one."""
-        return position.kept(self._own, state)
+        return load_position(self._own, state)
 
-    def keep_position(self, state: QueueState, left: Position) -> None:
-        position.keep(self._own, state, left)
-
-    def glance(self, view: View, standing: Standing) -> Glance | None:
-        """What the queue showed of this view when it was last read, if it would show the same now."""
-        if self._workspace is None or self._store is not None:
-            return None
-        return loader.kept(self._own, self._made(stamp_of(self._workspace), view), standing)
-
-    def keep_glance(self, view: View, seen: Glance) -> None:
-        loader.keep(self._own, self._made(self._stamp, view), seen)
-
-    def _made(self, stamp: Stamp, view: View) -> Made:
-        return Made(stamp, view, self.annotator, self.blind)
-
-    def stamp_anew(self) -> None:
-        """Before reviews are read again. The store that is open stays the one it was."""
-        if self._workspace is not None and self._stamp:
-            stamp = stamp_of(self._workspace)
-            self._stamp = stamp if stamp[:1] == self._stamp[:1] else []
+    def keep_position(self, state: QueueState, left: QueuePosition) -> None:
+        save_position(self._own, state, left)
 
     @property
     def reviewed(self) -> int:
@@ -161,14 +141,11 @@ class Session:
         """The store as it is on disk now, beside the one in use: for `swap`, or to be closed. For a thread."""
         from fcreview.store.store import Store
 
-        workspace = self._opened().workspace
-        self._coming = stamp_of(workspace)
-        return Store.open(workspace, self.annotator, blind=self.blind)
+        return Store.open(self._opened().workspace, self.annotator, blind=self.blind)
 
     def swap(self, store: Store) -> None:
         """From now on this store is asked, and reviews are of its items. Not while something is said or asked."""
         before, lent, self._store, self._lent = self._store, self._lent, store, False
-        self._stamp = self._coming
         if self._reviewer is not None:
             self._reviewer = self._reviewer.on(store)
         if before is not None and not lent:
@@ -261,7 +238,7 @@ class Session:
 
             if self._workspace is None:
                 raise SessionError("no workspace")
-            self._stamp = stamp_of(self._workspace)
+            remove_page_cache(self._workspace)
             try:
                 self._store = Store.open(self._workspace, self.annotator, blind=self.blind)
             except (StoreError, OSError) as error:

@@ -6,7 +6,7 @@ How well a name fits what was typed, and which of its letters do. Pure.
 
 What the palette lists, and in which order for what was typed. Pure.
 
-Where the palette's entries come from: keys in force, saved filters, orders, queue files, runs, exports. Pure.
+Where the palette's entries come from: keys in force, saved filters, queue_orders, queue files, runs, exports. Pure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fcreview.store.queries.run_lists import folder_of
 from fcreview.store.rows import Found, RunRow
 from fcreview.store.workspace import at_home
 from fcreview.tui.queue.header import run_title
-from fcreview.tui.queue.state import ALL_RUNS, QueueState, Typed, orders
+from fcreview.tui.queue.state import ALL_RUNS, FilterHistory, QueueState, queue_orders
 from fcreview.tui.text.lines import Line, Part, cut
 
 if TYPE_CHECKING:
@@ -286,10 +286,10 @@ def action_entries(keys: Iterable[Doable]) -> list[Entry]:
     return [Entry("action", each.says, key=each.key, value=each) for each in keys]
 
 
-def filter_entries(typed: Typed) -> list[Entry]:
+def filter_entries(typed: FilterHistory) -> list[Entry]:
     """Those that are not understood any more stand there with the reason."""
     made = []
-    for name, text in typed.every.items():
+    for name, text in typed.saved.items():
         entry = Entry("filter", SIGN + name, visible(text), value=text)
         why = typed.problem(text)
         made.append(unusable(entry, visible(why)) if why else entry)
@@ -297,7 +297,7 @@ def filter_entries(typed: Typed) -> list[Entry]:
 
 
 def order_entries(state: QueueState) -> list[Entry]:
-    named = orders(state.blind, state.file)
+    named = queue_orders(state.blind, state.file)
     return [Entry("order", f"order {visible(name)}", says, value=name) for name, says in named.items()]
 
 
@@ -331,10 +331,10 @@ def leaving_entries(state: QueueState, *, can_report: bool) -> list[Entry]:
     return [unusable(entry, HIDDEN) for entry in made] if state.blind else made
 
 
-def keeping_entries(state: QueueState, typed: Typed) -> list[Entry]:
-    where = state.combined()
+def keeping_entries(state: QueueState, typed: FilterHistory) -> list[Entry]:
+    where = state.combined_filter()
     made = [Entry("save", "save filter", visible(where), value=where, wants="NAME")] if where else []
-    return made + [Entry("forget", f"forget {SIGN}{name}", value=name) for name in typed.every]
+    return made + [Entry("forget", f"forget {SIGN}{name}", value=name) for name in typed.saved]
 
 
 def item_matches(found: Sequence[Found], typed: str) -> list[Match]:
@@ -347,10 +347,10 @@ def item_matches(found: Sequence[Found], typed: str) -> list[Match]:
     return made
 
 
-def argument_problem(match: Match, typed: Typed, there: Any) -> str:
+def argument_problem(match: Match, typed: FilterHistory, there: Any) -> str:
     """What is asked before something is replaced; `there(path)`: whether that file exists. Empty if nothing is."""
     entry, name = match.entry, match.argument.removeprefix(SIGN)
-    if entry.kind == "save" and name in typed.every:
+    if entry.kind == "save" and name in typed.saved:
         return f"it is there: enter again replaces {SIGN}{visible(name)}"
     if entry.kind == "export" and there(match.argument):
         return f"it is there: enter again replaces {visible(match.argument)}"

@@ -1,9 +1,6 @@
-"""What the queue offers to choose from: orders, import issues.
+"""Choices of the queue screen: orders, import issues, clusters of failures, and completions of a filter.
 
-Groups of failures as rows of a table that fold and unfold. Pure.
-
-What a filter that is being typed may go on with: keys, then the values there are, with how many items have them.
-Pure; in blind mode nothing is offered that would tell what others found.
+In blind mode nothing is listed that would reveal verdicts.
 """
 
 from __future__ import annotations
@@ -32,18 +29,18 @@ from fcreview.model.sanitize import visible, width
 from fcreview.store.filters.parser import choices, help_lines, quote
 from fcreview.store.filters.saved import SIGN
 from fcreview.store.filters.tokens import only
-from fcreview.tui.queue.state import QueueState, orders
+from fcreview.tui.queue.state import QueueState, queue_orders
 from fcreview.tui.text.lines import Choices, Column, Part, cut, cut_middle, cut_type
 from fcreview.tui.text.theme import ASCII, symbols
 
 
 def order_choices(state: QueueState) -> Choices[str]:
-    named = orders(state.blind, state.file)
+    named = queue_orders(state.blind, state.file)
     names = list(named)
     return Choices(
-        title="order of the queue",
+        title="queue order",
         noun="order",
-        columns=(Column("order"), Column("what comes first")),
+        columns=(Column("order"), Column("description")),
         rows=[[(visible(name), "strong"), (says, "")] for name, says in named.items()],
         values=names,
         cursor=names.index(state.queue),
@@ -52,7 +49,7 @@ def order_choices(state: QueueState) -> Choices[str]:
 
 
 def issue_choices(issues: Sequence[ImportIssue]) -> Choices[str]:
-    """A row stands for the filter that selects its item; empty where it is of a file."""
+    """Import issues as rows; the value is the filter that selects the item, empty for an issue of a file."""
     return Choices(
         title="import issues",
         noun="issue",
@@ -64,7 +61,7 @@ def issue_choices(issues: Sequence[ImportIssue]) -> Choices[str]:
         ),
         rows=[_issue_row(issue) for issue in issues],
         values=[f"id:{only(issue.item)}" if issue.item else "" for issue in issues],
-        empty="everything could be read",
+        empty="no import issues",
     )
 
 
@@ -77,14 +74,14 @@ def _issue_row(issue: ImportIssue) -> list[Part]:
 TITLES_FROM = 80
 BAR = 6
 EXAMPLES_FROM = 100
-"""Cells from which there is room for long titles and bars, and for example ids."""
-LEAST_TYPE = 16
-"""Cells of a long error type before the words that say what it means."""
+"""Width in cells from which example ids are shown; from `TITLES_FROM` long titles and bars are."""
+MIN_TYPE = 16
+"""Least width in cells of an error type before its explanation."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the screen: a group, or a cluster of the group above it."""
+class ClusterRow:
+    """A line of the cluster list: a group, or a cluster of the group above it."""
 
     group: ClusterGroup
     cluster: Cluster | None = None
@@ -98,16 +95,16 @@ class Row:
         return (self.group.term,) if self.cluster is None else tuple(filter(None, self.cluster.terms))
 
 
-def rows_of(groups: Sequence[ClusterGroup], unfolded: set[str]) -> list[Row]:
+def cluster_rows(groups: Sequence[ClusterGroup], unfolded: set[str]) -> list[ClusterRow]:
     rows = []
     for group in groups:
-        rows.append(Row(group))
+        rows.append(ClusterRow(group))
         if group.term in unfolded:
-            rows += [Row(group, cluster) for cluster in group.clusters]
+            rows += [ClusterRow(group, cluster) for cluster in group.clusters]
     return rows
 
 
-def can_unfold(group: ClusterGroup) -> bool:
+def is_unfoldable(group: ClusterGroup) -> bool:
     return len(group.clusters) > 1
 
 
@@ -116,9 +113,9 @@ def _bar(number: int, failures: int) -> str:
     return ("#" * len(drawn) if symbols() is ASCII else drawn).ljust(BAR)
 
 
-def taught(row: Row, by: int, cells: int) -> tuple[str, str]:
-    """What the line under the cursor means: its error type, or that of most of its items, in plain words, or its
-    values; and a first difference as it reads. Of a long error type the words are kept."""
+def describe_row(row: ClusterRow, by: int, cells: int) -> tuple[str, str]:
+    """Explanation of the line under the cursor (its error type in words, or its values) and an example of a first
+    difference. A long error type is cut, its explanation is kept."""
     shown = row.group.example if row.cluster is None else row.cluster
     if by == VALUE:
         says = f"{HEADINGS[VALUE]}: {visible(row.group.name)}" if row.group.name else ""
@@ -126,19 +123,19 @@ def taught(row: Row, by: int, cells: int) -> tuple[str, str]:
         says = meaning(row.group if row.cluster is None else ClusterGroup("", None, [row.cluster]))
         name, colon, words = says.partition(": ")
         if width(says) > cells:
-            says = cut_type(name, max(cells - width(colon + words), LEAST_TYPE)) + colon + words
+            says = cut_type(name, max(cells - width(colon + words), MIN_TYPE)) + colon + words
     if shown is None or not shown.difference:
         return says, ""
     return says, f"{visible(shown.examples[0])}: {visible(shown.difference)}"
 
 
 def _cut_name(text: str, cells: int) -> str:
-    """The error type behind the sign of its fold, which stays."""
+    """Cut the error type after the fold sign."""
     return text[:2] + cut_type(text[2:], max(cells - 2, 1))
 
 
 def _cut_values(text: str, cells: int) -> str:
-    """Behind the sign of its fold the beginnings of both values: `"Eiffel To… -> "Eiffel To…`."""
+    """Cut both values after the fold sign: `"Eiffel To… -> "Eiffel To…`."""
     sides = text[2:].split(ARROW)
     if width(text) <= cells or len(sides) != 2:
         return cut_middle(text, cells)
@@ -147,7 +144,7 @@ def _cut_values(text: str, cells: int) -> str:
     return text[:2] + cut(sides[0], first) + ARROW + cut(sides[1], room - first)
 
 
-def columns(by: int, cells: int) -> list[Column]:
+def cluster_columns(by: int, cells: int) -> list[Column]:
     outer, inner = others(by)
     cut_it = _cut_name if by == ERROR else _cut_values if by == VALUE else cut_middle
     made = [
@@ -163,11 +160,11 @@ def columns(by: int, cells: int) -> list[Column]:
     return [*made, Column("for example", least=12)] if cells >= EXAMPLES_FROM else made
 
 
-def parts(row: Row, by: int, failures: int, unfolded: set[str], cells: int) -> list[Part]:
-    """The cells of a row for `columns`."""
+def cluster_cells(row: ClusterRow, by: int, failures: int, unfolded: set[str], cells: int) -> list[Part]:
+    """The cells of a row for `cluster_columns`."""
     if row.cluster is None:
         sign = symbols().unfolded if row.group.term in unfolded else symbols().folded
-        mark = f"{sign} " if can_unfold(row.group) else "  "
+        mark = f"{sign} " if is_unfoldable(row.group) else "  "
         name = visible(row.group.name) if row.group.name else UNNAMED[by]
         examples = [cluster.examples[0] for cluster in row.group.clusters[:3] if cluster.examples]
         made: list[Part] = [(f"{row.count:,}", "strong"), (share(row.count, failures), "")]
@@ -186,51 +183,51 @@ def parts(row: Row, by: int, failures: int, unfolded: set[str], cells: int) -> l
 _WORD = re.compile(r"[^\s()]*$")
 _BARE = re.compile(r"[\w.:/-]+")
 Facets = Mapping[str, Sequence[tuple[str, int]]]
-"""By key the values of the view's items and how many have each; see `Store.facets`."""
+"""Values of a filter key and their item counts, by key; see `Store.facets`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Completion:
     text: str
     """`official:` or `category:live_simple`."""
-    says: str
-    """What it means, or how many items have it."""
+    description: str
+    """Description of the key, or number of items with the value."""
 
     @property
     def shown(self) -> str:
-        return f"{visible(self.text)} {self.says}"
+        return f"{visible(self.text)} {self.description}"
 
 
 def word_at(text: str, cursor: int) -> tuple[int, str]:
-    """(where it begins, what was typed of it) of the word that ends at the cursor, without a minus before it."""
+    """Start and text of the word that ends at the cursor, without a leading minus."""
     found = _WORD.search(text[:cursor])
     start = found.start() if found else cursor
     return (start + 1, text[start + 1 : cursor]) if text[start:cursor].startswith("-") else (start, text[start:cursor])
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What words are completed from."""
+class CompletionContext:
+    """Filter values and saved filters that words are completed from."""
 
     facets: Facets = field(default_factory=dict)
     saved: Mapping[str, str] = field(default_factory=dict)
-    """Filters by their names: `@name` stands for one."""
+    """Saved filters by name."""
     blind: bool = False
 
 
-def candidates(text: str, cursor: int, known: Known) -> list[Candidate]:
-    """What the word at the cursor may become, the likeliest first; empty where nothing fits."""
+def complete_word(text: str, cursor: int, known: CompletionContext) -> list[Completion]:
+    """Completions of the word at the cursor, the likeliest first."""
     blind, facets = known.blind, known.facets
     _, word = word_at(text, cursor)
     if word.startswith(SIGN) or not word:
-        names = [Candidate(SIGN + name, visible(meant)) for name, meant in known.saved.items()]
+        names = [Completion(SIGN + name, visible(meant)) for name, meant in known.saved.items()]
         found = [each for each in names if each.text.lower().startswith(word.lower())]
         if word:
             return found
-        return [Candidate(name, says) for name, says in help_lines(blind=blind)] + found
+        return [Completion(name, says) for name, says in help_lines(blind=blind)] + found
     key, colon, begun = word.partition(":")
     if not colon:
-        return [Candidate(name, says) for name, says in help_lines(blind=blind) if name.startswith(word.lower())]
+        return [Completion(name, says) for name, says in help_lines(blind=blind) if name.startswith(word.lower())]
     if f"{key}:" not in {name for name, _ in help_lines(blind=blind)}:
         return []
     head, _, last = begun.rpartition("|")
@@ -238,21 +235,21 @@ def candidates(text: str, cursor: int, known: Known) -> list[Candidate]:
     counts = dict(facets.get(key, ()))
     values = [*counts, *(name for name in choices(key, blind=blind) if name not in counts)]
     fitting = [value for value in values if value.lower().startswith(last.strip('"').lower())]
-    return [Candidate(before + _written(value), f"{counts[value]:,}" if value in counts else "") for value in fitting]
+    return [Completion(before + _written(value), f"{counts[value]:,}" if value in counts else "") for value in fitting]
 
 
 def _written(value: str) -> str:
     return value if _BARE.fullmatch(value) else quote(value)
 
 
-def replaced(text: str, cursor: int, candidate: Candidate) -> tuple[str, int]:
-    """The text with the candidate in the place of the word at the cursor, and where the cursor is then."""
+def insert_completion(text: str, cursor: int, candidate: Completion) -> tuple[str, int]:
+    """Replace the word at the cursor; returns the new text and cursor."""
     start, _ = word_at(text, cursor)
     return text[:start] + candidate.text + text[cursor:], start + len(candidate.text)
 
 
-def offered(found: Sequence[Candidate], at: int, most: int = 6) -> str:
-    """` official: pass, fail or unknown   one more ...`: from the one that is next."""
+def completions_line(found: Sequence[Completion], at: int, most: int = 6) -> str:
+    """` official: pass, fail or unknown   ...   and 3 more`, beginning with completion `at`."""
     shown = [each.shown.strip() for each in (*found[at:], *found[:at])[:most]]
     more = f"   and {len(found) - most} more" if len(found) > most else ""
-    return " " + "   ".join(shown) + more if shown else " nothing fits"
+    return " " + "   ".join(shown) + more if shown else " no matches"

@@ -1,4 +1,4 @@
-"""The queue's header lines: which runs, whose review, the rates, filter and place. Pure."""
+"""Header lines of the queue: runs and annotator, pass rates, filter and position, messages."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from fcreview.stats.estimation import Share
 
 HALF_WIDTH = 0.02
-"""That the interval of the corrected rate is to reach."""
-SHORTER = "no dataset: --data DIR"
+"""Target half-width of the interval of the corrected rate, as a share."""
+NO_DATASET_SHORT = "no dataset: --data DIR"
 GAP: Part = ("   ", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
-    """Sums over the runs that are shown."""
+class RateTotals:
+    """Sums over the shown runs."""
 
     items: int
     official: tuple[int, int]
@@ -44,17 +44,17 @@ class Rates:
     rule: tuple[int, int]
     effective: tuple[int, int]
     reviewed: int
-    """By anybody."""
+    """Items reviewed by any annotator."""
     yours: int
     issues: int
 
 
-def rates(runs: Sequence[RunRow]) -> Rates:
+def total_rates(runs: Sequence[RunRow]) -> RateTotals:
     def both(name: str) -> tuple[int, int]:
         passes, known = f"{name}_pass", f"{name}_known"
         return sum(getattr(run, passes) for run in runs), sum(getattr(run, known) for run in runs)
 
-    return Rates(
+    return RateTotals(
         items=sum(run.n_items for run in runs),
         official=both("official"),
         rule=both("rule"),
@@ -65,8 +65,8 @@ def rates(runs: Sequence[RunRow]) -> Rates:
     )
 
 
-UNREVIEWED = ("-reviewed", "you:none", "you:unknown")
-"""Terms of filters that hold what is still to be judged."""
+UNREVIEWED_TERMS = ("-reviewed", "you:none", "you:unknown")
+"""Filter terms that select items without a review."""
 
 
 def run_title(run: RunRow) -> str:
@@ -74,7 +74,7 @@ def run_title(run: RunRow) -> str:
 
 
 def titles_of(runs: Sequence[RunRow]) -> str:
-    """`ACEBench v1 en, zh`: what they have in common is said once."""
+    """Titles of several runs: `ACEBench v1 en, zh`, or separated by commas if more than the language differs."""
     languages = {run.info.language for run in runs}
     common = {run_title(run).removesuffix(f" {visible(run.info.language)}") for run in runs}
     if len(common) == 1 and len(languages) > 1:
@@ -83,11 +83,11 @@ def titles_of(runs: Sequence[RunRow]) -> str:
 
 
 def run_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind: bool = False) -> Line:
-    """`runs/gpt4o   BFCL V4   gpt-4o   ...   alice · 12 of 640 reviewed (40 by all)`: what this annotator reviewed and,
-    where others did more, what everybody did. The path only where there is room for it."""
+    """`runs/gpt4o   BFCL V4   gpt-4o   ...   alice · 12 of 640 reviewed (40 by all)`. The number for all annotators
+    is shown if it is higher; the path is shown if there is room."""
     if runs is None:
         return spread(((" opening ", "dim"),), ((visible(annotator) + " ", ""),), cells)
-    total = rates(runs)
+    total = total_rates(runs)
     dot = symbols().between
     right: Line = (
         (cut_middle(visible(annotator), 20), "strong"),
@@ -123,23 +123,23 @@ def estimate_words(share: Share) -> str:
 
 
 def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False, share: Share | None = None) -> Line:
-    """Official and corrected rate (with its interval where `share` is known), the recomputed one where there is one,
-    and the number of import issues."""
+    """Official, recomputed (if there is one) and corrected rate (with its interval if `share` is given), and the number
+    of import issues."""
     if runs is None:
         return reading_line()
-    total = rates(runs)
-    told = _warnings(total, lacking=any(run.info.lacks_dataset for run in runs))
+    total = total_rates(runs)
+    warnings = _warnings(total, lacking=any(run.info.lacks_dataset for run in runs))
     if blind:
-        lefts: list[Line] = [((" blind: verdicts of others are hidden until you decide", "dim"),)]
+        lefts: list[Line] = [((" blind: other verdicts are hidden until you submit", "dim"),)]
     else:
-        lefts = [_rates(total, share, short=False), _rates(total, share, short=True)]
-    both = [(left, text) for left in lefts for text in told]
+        lefts = [_rate_parts(total, share, short=False), _rate_parts(total, share, short=True)]
+    both = [(left, text) for left in lefts for text in warnings]
     left, warning = next((each for each in both if line_width(each[0]) + width(each[1]) + 2 <= cells), both[-1])
     return spread(left, ((warning + " ", "warn"),) if warning else (), cells)
 
 
-def _rates(total: Rates, share: Share | None, *, short: bool) -> Line:
-    """`short`: without the number of items that could be judged anew, where that is not all of them."""
+def _rate_parts(total: RateTotals, share: Share | None, *, short: bool) -> Line:
+    """`short` omits a recomputed rate that does not cover all items."""
     parts: list[Part] = [(" official ", "dim"), (rate_of(*total.official, total.items), "strong")]
     if total.rule[1]:
         whole = total.rule[1] == total.items
@@ -149,35 +149,35 @@ def _rates(total: Rates, share: Share | None, *, short: bool) -> Line:
     return (*parts, GAP, ("corrected ", "dim"), (corrected, "strong"))
 
 
-def _warnings(total: Rates, *, lacking: bool) -> list[str]:
-    """What is to be told at the right, in fewer and fewer words."""
+def _warnings(total: RateTotals, *, lacking: bool) -> list[str]:
+    """Variants of the warning at the right, the longest first."""
     issues = [count_of(total.issues, "import issue")] if total.issues else []
     if not lacking:
         return [*issues, count_of(total.issues, "issue")] if issues else [""]
-    return [*(", ".join([text, *issues]) for text in (NO_DATASET, SHORTER)), SHORTER, "no dataset"]
+    return [*(", ".join([text, *issues]) for text in (NO_DATASET, NO_DATASET_SHORT)), NO_DATASET_SHORT, "no dataset"]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Where the person is in the queue."""
+class QueueProgress:
+    """Position and progress of the annotator in the queue."""
 
     place: int | None
-    """Of the cursor, from 1."""
+    """Position of the cursor, from 1."""
     total: int | None
     done: str = ""
-    """Of a queue file: `12 of 80`, this annotator's own."""
+    """Items of a queue file that the annotator has reviewed: `12 of 80`."""
 
 
-def view_line(view: View, where: str, search: str, standing: Standing, cells: int) -> Line:
+def view_line(view: View, where: str, search: str, progress: QueueProgress, cells: int) -> Line:
     """`filter official:fail   search celsius   ...   failures · 12/640`; of a queue file
     `queue pilot · 12 of 80 done · 13/80`.
 
-    `view.where` is filter and search joined; here they are shown as they were typed.
+    `where` and `search` are shown as they were entered; `view.where` combines both.
     """
-    place, total = standing.place, standing.total
+    place, total = progress.place, progress.total
     left: list[Part] = []
     if view.items:
-        left += [(" of a figure ", "dim"), (count_of(len(view.items), "item"), "strong")]
+        left += [(" behind a figure ", "dim"), (count_of(len(view.items), "item"), "strong")]
     if where:
         left += [GAP if left else (" ", ""), ("filter ", "dim"), (visible(where), "strong")]
     if search:
@@ -186,40 +186,45 @@ def view_line(view: View, where: str, search: str, standing: Standing, cells: in
         all_of = "your share" if view.share else f"{view.queue} items only" if view.queue in CHOOSING else "all items"
         left = [(f" {all_of}", "dim")]
     right: list[Part] = [("queue " if view.file else "order ", "dim"), (order_name(view), "strong")]
-    if standing.done:
-        right += [(f" {symbols().between} {standing.done} done", "")]
+    if progress.done:
+        right += [(f" {symbols().between} {progress.done} done", "")]
     if total is not None:
         at = f"{place:,}/{total:,}" if place else f"{total:,}"
         right += [(f" {symbols().between} {at} ", "")]
     if line_width(tuple(left)) + line_width(tuple(right)) >= cells:
-        right = right[2 if not standing.done else 0 :]  # what is selected matters more than in which order
+        right = right[2 if not progress.done else 0 :]  # what is selected matters more than in which order
     return spread(tuple(left), tuple(right), cells)
 
 
-def looking(runs: Sequence[RunRow] | None, seconds: float, leave: str) -> str:
-    """`looking through 1,000,000 items · 2 s · Esc leaves them`"""
-    among = f" through {count_of(rates(runs).items, 'item')}" if runs else ""
-    return waiting_words(f"looking{among}", seconds, leave)
+def search_progress_line(runs: Sequence[RunRow] | None, seconds: float, leave: str) -> str:
+    """`searching 1,000,000 items · 2 s · Esc leaves them`"""
+    items = f" {count_of(total_rates(runs).items, 'item')}" if runs else ""
+    return waiting_words(f"searching{items}", seconds, leave)
 
 
 def reading_line(seconds: float = 0) -> Line:
-    """In the place of rates, until the first rows are there: ` reading the store · 2 s`"""
+    """Shown instead of rates until the first rows arrive: ` reading the store · 2 s`"""
     return ((f" {waiting_words('reading the store', seconds)} ", "dim"),)
 
 
 def message_line(message: str, cells: int) -> Line:
-    """The rule above the list, with what there is to say in it."""
+    """The rule above the list, with a message in it."""
     line = symbols().rule
     return rule(((visible(message), "warn"),), cells, line) if message else ((line * cells, "dim"),)
 
 
-def nothing_line(where: str, search: str, done: int) -> Line:
-    """In the place of rows. `done`: items reviewed in this session."""
-    if done and any(term in where.split() for term in UNREVIEWED):
-        return ((f" all {done:,} done: fcreview export writes the labels, fcreview report the figures", "good"),)
+def empty_line(where: str, search: str, done: int) -> Line:
+    """Shown instead of rows. `done` is the number of items reviewed in this session."""
+    if done and any(term in where.split() for term in UNREVIEWED_TERMS):
+        return (
+            (
+                f" Queue complete ({done:,} reviewed): run fcreview export for labels, fcreview report for figures",
+                "good",
+            ),
+        )
     if not search:
         return ((" no item matches the filter", "warn"),)
-    return ((" no item holds what is searched" + (" and matches the filter" if where else ""), "warn"),)
+    return ((" no item matches the search" + (" and the filter" if where else ""), "warn"),)
 
 
 def order_name(view: View) -> str:

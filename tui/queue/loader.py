@@ -1,31 +1,21 @@
-"""What the queue asks of the store: a view's rows in windows, the runs, an item by its name.
+"""Queries of the queue: pages of a view, runs, filter values, and the next or previous item.
 
-What the queue showed when it was last read, kept in the workspace: it stands on the screen while the store opens.
-
-`first`: {"made": [...], "total", "cursor", "window", "rows": [a row's fields], "extent": {...}, "done", "bars":
-{name: [[text, style]]}, "cells"}. It is shown only if nothing it was made of has changed since, and what the store says
-then takes its place.
-
-Walking a queue item by item, over windows of the query and never over the whole list.
+All of them run in the store's thread. Lists are read in windows of `WINDOW` rows, never as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
-from fcreview import __version__
 from fcreview.matching.clusters import VALUE
-from fcreview.model.sanitize import visible
 from fcreview.store.filters.build import FAILING, narrowed
 from fcreview.store.rows import Extent, QueueRow, RunRow, View
-from fcreview.store.workspace import Own, Stamp
 from fcreview.tui.queue.choices import Facets
-from fcreview.tui.queue.state import Counted, Standing
-from fcreview.tui.text.lines import Line
+from fcreview.tui.queue.state import ClusterCounts, CursorPosition
 
 if TYPE_CHECKING:
     from fcreview.stats.estimation import Share
@@ -34,62 +24,60 @@ if TYPE_CHECKING:
 
 
 WINDOW = 256
-"""Rows asked for at a time."""
-ESTIMATED = 20_000
-"""Items of a run whose rate is estimated while people work: 4,000 take a quarter of a second."""
+"""Rows read at a time."""
+MAX_ESTIMATED_ITEMS = 20_000
+"""Largest run, in items, whose pass rate is estimated on the queue screen: 4,000 items take a quarter of a second."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """A view, and where the cursor is to stand in it."""
+class QueueRequest:
+    """A view to read and the cursor position in it."""
 
     view: View
-    standing: Standing
-    """On its item, if that is in the view; else on its line, or as near as there is one."""
-    anew: bool = False
-    """Takes in what was reviewed since the last time."""
+    position: CursorPosition
+    refresh: bool = False
+    """Read new reviews first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class QueuePage:
+    """Rows of the window around the cursor, and what the header and the columns need."""
+
     total: int
     cursor: int
     window: int
-    """The one the cursor is in, from 0; its rows are there already."""
+    """Index of the window that `rows` fill, from 0."""
     rows: Sequence[QueueRow]
     extent: Extent = field(default_factory=Extent)
     done: str = ""
-    """Of a queue file, how far this annotator is: `12 of 80`."""
+    """Progress of the annotator in a queue file: `12 of 80`."""
 
     @property
     def row(self) -> QueueRow | None:
-        """The one the cursor is on."""
+        """The row under the cursor."""
         at = self.cursor - self.window * WINDOW
         return self.rows[at] if 0 <= at < len(self.rows) else None
 
 
-class Loading:
+class QueueLoader:
+    """Asynchronous queries of one queue; facets and the estimated share are cached."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._facets: dict[tuple[int, ...], Facets] = {}
-        self._estimated: tuple[int, ...] = ()
-        """The state of reviews that `_share` is of."""
+        self._share_key: tuple[int, ...] = ()
+        """Run and review counts for which `_share` was computed."""
         self._share: Share | None = None
 
-    async def view(self, request: Request) -> Loaded:
-        """FilterError if the view's filter is not understood, SessionError if there is no store."""
-
-        def renew(store: Store) -> None:
-            self._session.stamp_anew()
-            store.refresh_reviews()
-
-        if request.anew:
-            await self._session.ask(renew)
+    async def view(self, request: QueueRequest) -> QueuePage:
+        """Raises: FilterError if the filter is invalid, SessionError if the store cannot be opened."""
+        if request.refresh:
+            await self._session.ask(lambda store: store.refresh_reviews())
         return await self._session.ask(partial(load_rows, request), leavable=True)
 
-    def forget(self) -> None:
-        """Another store is asked from now on."""
-        self._facets, self._estimated, self._share = {}, (), None
+    def clear_caches(self) -> None:
+        """Clear the caches after the stores were exchanged."""
+        self._facets, self._share_key, self._share = {}, (), None
 
     async def window(self, view: View, window: int) -> Sequence[QueueRow]:
         return await self._session.ask(lambda store: store.page(view, window * WINDOW, WINDOW))
@@ -102,61 +90,60 @@ class Loading:
         return await self._session.ask(lambda store: store.runs())
 
     async def facets(self, view: View) -> Facets:
-        """Of the runs that are shown, whatever filter is set: asked once for each choice of them."""
+        """Filter values of the view's runs, regardless of the current filter."""
         if view.runs not in self._facets:
             self._facets = {view.runs: await self._session.ask(lambda store: store.facets(View(runs=view.runs)))}
         return self._facets[view.runs]
 
     async def share(self, run: RunRow) -> Share | None:
-        """Of the items of a run that pass, with an interval; None without a random sample of them, and of a run so
-        large that the next item would have to wait for it. Worked out anew when something was reviewed."""
-        if run.n_items > ESTIMATED:
+        """Estimated pass rate of a run with its interval; None without a random sample and for runs of more than
+        `MAX_ESTIMATED_ITEMS` items."""
+        if run.n_items > MAX_ESTIMATED_ITEMS:
             return None
         state = (run.run, run.reviewed, run.effective_pass, run.effective_known)
-        if state != self._estimated:
+        if state != self._share_key:
             self._share = await self._session.ask(partial(_share, run.run))
-            self._estimated = state
+            self._share_key = state
         return self._share
 
     async def find(self, item: int | str, run: int | None) -> int | None:
-        """The item that a person named: by its id in a run that is shown, or by its number."""
+        """Number of an item given by id or by number; None if there is no item with this id."""
         if not isinstance(item, str):
             return item
         found = await self._session.ask(lambda store: store.find(item, run))
         return found[0] if found else None
 
     async def problems(self) -> str:
-        """The first review that does not count because its line cannot be read, and how many more there are."""
+        """The first warning about an unreadable review and the number of further ones; empty without warnings."""
         warnings = await self._session.ask(_warnings)
         more = f", and {len(warnings) - 1} more: fcreview doctor" if len(warnings) > 1 else ""
         return f"reviews: {warnings[0]}{more}" if warnings else ""
 
 
-def load_rows(request: Request, store: Store) -> Loaded:
+def load_rows(request: QueueRequest, store: Store) -> QueuePage:
     view = request.view
     total = store.count(view)
-    item, name = request.standing.item, request.standing.name
+    item, name = request.position.item, request.position.key
     if item is None and name is not None:
         item = next(iter(store.find(*name)), None)
     place = None if item is None else store.position(view, item)
-    cursor = max(0, min(request.standing.line, total - 1)) if place is None else place
+    cursor = max(0, min(request.position.line, total - 1)) if place is None else place
     window = cursor // WINDOW
     own = store.progress(view.file, store.annotator) if view.file else []
     rows = store.page(view, window * WINDOW, WINDOW)
-    return Loaded(total, cursor, window, rows, store.extent(view), own[0].said if own else "")
+    return QueuePage(total, cursor, window, rows, store.extent(view), own[0].said if own else "")
 
 
-def count_clusters(view: View, by: int, store: Store) -> Counted:
+def count_clusters(view: View, by: int, store: Store) -> ClusterCounts:
     clusters = store.clusters(view, by=by)
-    told = sum(cluster.count for cluster in clusters)
     if by != VALUE:
-        return Counted(clusters, told)
+        return ClusterCounts(clusters, sum(cluster.count for cluster in clusters))
     failing = replace(view, where=narrowed(view.where, FAILING), queue=view.file or "dataset", share=False)
-    return Counted(clusters, store.count(failing) if clusters else 0)
+    return ClusterCounts(clusters, store.count(failing) if clusters else 0)
 
 
 def _share(run: int, store: Store) -> Share | None:
-    """Only worked out where a queue file can have drawn a sample."""
+    """None in blind mode and without queue files, as there is no random sample then."""
     from fcreview.store.queues.queue_file import queue_names
 
     if store.blind or not queue_names(store.workspace):
@@ -168,96 +155,17 @@ def _share(run: int, store: Store) -> Share | None:
 
 
 def _warnings(store: Store) -> list[str]:
-    """In blind mode of the annotator's own journal: others' names are none of theirs."""
+    """In blind mode only warnings about the annotator's own journal: the others would reveal names."""
     every = store.reviews.warnings
     return [each for each in every if each.startswith(f"{store.annotator}.jsonl ")] if store.blind else every
 
 
-T = TypeVar("T")
-FOLDER = "first"
-KINDS = {
-    "int": (int,),
-    "str": (str,),
-    "bool": (bool,),
-    "str | None": (str, type(None)),
-    "bool | None": (bool, type(None)),
-    "Any": (str, bool, type(None)),
-}
-"""What a field of a row may hold, by how it is declared."""
+FIRST_BATCH = 50
+MAX_REMAINING = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What a queue that was read depends on."""
-
-    stamp: Stamp
-    """Of the workspace, from before it was read."""
-    view: View
-    annotator: str
-    blind: bool
-
-    def as_json(self) -> list[Any]:
-        view = [list(value) if isinstance(value, tuple) else value for value in asdict(self.view).values()]
-        return [__version__, self.stamp, view, self.annotator, self.blind]
-
-
-@dataclass(frozen=True, slots=True)
-class Glance:
-    loaded: Loaded
-    bars: Mapping[str, Line]
-    """The header's lines by name."""
-    cells: int
-    """That they were drawn for."""
-
-
-def keep(own: Own, made: Made, glance: Glance) -> None:
-    if not made.stamp:
-        return
-    kept = asdict(glance.loaded) | {"made": made.as_json(), "bars": dict(glance.bars), "cells": glance.cells}
-    own.keep(FOLDER, kept)
-
-
-def kept(own: Own, made: Made, standing: Standing) -> Glance | None:
-    """What was kept, if it is of the same and the cursor is to stand where it stood then."""
-    found = own.read(FOLDER)
-    if not made.stamp or found.pop("made", None) != made.as_json():
-        return None
-    try:
-        bars = {
-            str(name): tuple((visible(text), str(style)) for text, style in bar) for name, bar in found["bars"].items()
-        }
-        rows = [_of(QueueRow, each) for each in found["rows"]]
-        total, cursor, window = (int(found[name]) for name in ("total", "cursor", "window"))
-        loaded = Loaded(total, cursor, window, rows, _of(Extent, found["extent"]), visible(found["done"]))
-        glance = Glance(loaded, bars, int(found["cells"]))
-    except (TypeError, ValueError, LookupError, AttributeError):
-        return None
-    return glance if _stands(loaded, standing) else None
-
-
-def _stands(loaded: Loaded, standing: Standing) -> bool:
-    row = loaded.row
-    if standing.item is not None or (row is None) != (loaded.total == 0):
-        return False
-    if standing.name is not None:
-        return row is not None and standing.name == (row.id, row.run)
-    return loaded.cursor == standing.line
-
-
-def _of(kind: type[T], found: Mapping[str, Any]) -> T:
-    """TypeError for what such a thing cannot hold."""
-    for each in fields(kind):  # type: ignore[arg-type]
-        if each.name in found and type(found[each.name]) not in KINDS[str(each.type)]:
-            raise TypeError(each.name)
-    return kind(**found)
-
-
-NEIGHBOURS_WINDOW = 50
-MOST_LEFT = 1000
-
-
-class Pages(Protocol):
-    """What is asked of a store here."""
+class RowSource(Protocol):
+    """The part of `Store` that a navigator needs."""
 
     def count(self, view: View) -> int: ...
 
@@ -267,65 +175,65 @@ class Pages(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
-    """A place in a queue: that of the item on screen. An item that a verdict took out of the queue leaves its place to
-    the one behind it."""
+class QueueNavigator:
+    """Position of an item in a queue, to find the next ones. If a verdict removes the item from the queue, the item
+    after it takes its position."""
 
     view: View
     item: int
     count: int
     position: int | None
-    """None: the item is not, or no longer, in the queue."""
-    place: int = 0
-    """The position, or the last one there was."""
+    """From 0; None if the item is not, or no longer, in the queue."""
+    last_position: int = 0
+    """The position, or the last known one."""
 
     @classmethod
-    def at(cls, pages: Pages, view: View, item: int, before: Walk | None = None) -> Walk:
-        """`before`: the place on this walk that is left."""
-        position = pages.position(view, item)
-        last = before.place if before is not None else 0
-        return cls(view, item, pages.count(view), position, last if position is None else position)
+    def locate(cls, source: RowSource, view: View, item: int, before: QueueNavigator | None = None) -> QueueNavigator:
+        """Look the item up. `before` is the navigator of the previous item."""
+        position = source.position(view, item)
+        last = before.last_position if before is not None else 0
+        return cls(view, item, source.count(view), position, last if position is None else position)
 
-    def neighbour(self, pages: Pages, step: int) -> int | None:
+    def neighbour(self, source: RowSource, step: int) -> int | None:
         """The next (1) or previous (-1) item; None at either end."""
-        at = self.place + (step if self.position is not None or step < 0 else 0)
+        at = self.last_position + (step if self.position is not None or step < 0 else 0)
         if not 0 <= at < self.count:
             return None
-        rows = pages.page(self.view, at, 1)
+        rows = source.page(self.view, at, 1)
         return rows[0].item if rows else None
 
-    def needing(self, pages: Pages) -> int | None:
-        """The next item behind this one without a verdict of this annotator; None if there is none up to the end."""
-        start = self.place + (0 if self.position is None else 1)
-        return next((row.item for row in self._lacking(pages, start) if row.item != self.item), None)
+    def next_unreviewed(self, source: RowSource) -> int | None:
+        """The next item after this one without a verdict by the annotator; None if there is none up to the end."""
+        start = self.last_position + (0 if self.position is None else 1)
+        return next((row.item for row in self._unreviewed(source, start) if row.item != self.item), None)
 
-    def left(self, pages: Pages) -> Left:
-        """What else of the whole queue lacks a verdict of this annotator."""
-        lacking = (row.item for row in self._lacking(pages, 0) if row.item != self.item)
-        found = list(islice(lacking, MOST_LEFT))
-        return Left(len(found), found[0] if found else None)
+    def remaining(self, source: RowSource) -> Remaining:
+        """Other items of the queue without a verdict by the annotator."""
+        others = (row.item for row in self._unreviewed(source, 0) if row.item != self.item)
+        found = list(islice(others, MAX_REMAINING))
+        return Remaining(len(found), found[0] if found else None)
 
-    def _lacking(self, pages: Pages, start: int) -> Iterator[QueueRow]:
-        size = NEIGHBOURS_WINDOW
+    def _unreviewed(self, source: RowSource, start: int) -> Iterator[QueueRow]:
+        size = FIRST_BATCH
         while start < self.count:
-            rows = pages.page(self.view, start, min(size, self.count - start))
+            rows = source.page(self.view, start, min(size, self.count - start))
             yield from (row for row in rows if row.stale or not self._has_verdict(row))
             if not rows:
                 return
             start += len(rows)
-            size = MOST_LEFT
+            size = MAX_REMAINING
 
     def _has_verdict(self, row: QueueRow) -> bool:
-        """Where judges are answered, a verdict on a part is what is wanted."""
+        """In the queue of judge verdicts a verdict on a part counts as well."""
         return row.you is not None or (self.view.queue == "judged" and row.your_parts > 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """Items without a verdict: how many, counted up to MOST_LEFT, and the first of them."""
+class Remaining:
+    """Number of items without a verdict, counted up to `MAX_REMAINING`, and the first of them."""
 
     count: int
     first: int | None
 
     def __str__(self) -> str:
-        return f"{self.count:,} or more" if self.count >= MOST_LEFT else f"{self.count:,}"
+        return f"{self.count:,} or more" if self.count >= MAX_REMAINING else f"{self.count:,}"

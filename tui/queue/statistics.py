@@ -1,10 +1,6 @@
-"""Figures as rows of a table to choose from: each opens the items that it was made from. Without Textual.
+"""Figures of agreement and calibration as tables. Each row opens the items that its figure was computed from.
 
-A row of a table of figures.
-
-Figures of agreement as rows of a table to choose from. Pure; the figures come from `fcreview.stats.agreement`.
-
-Figures of calibration as rows of a table to choose from. Pure; the figures come from `fcreview.stats.calibration`.
+The figures come from `fcreview.stats.agreement` and `fcreview.stats.calibration`.
 """
 
 from __future__ import annotations
@@ -29,35 +25,35 @@ if TYPE_CHECKING:
 
 
 NONE = "·"
-"""What figures say where there is no value."""
+"""Placeholder of `fcreview.stats` for a missing value."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FigureRow:
     parts: list[Part]
     items: tuple[int, ...]
-    """That it opens; empty: none."""
+    """Items that the row opens; may be empty."""
 
 
-def shown(text: str) -> str:
-    """In the symbols of this terminal."""
+def to_symbol(text: str) -> str:
+    """The text, or the terminal's symbol for a missing value."""
     return symbols().none if text == NONE else text
 
 
 GIVEN: dict[Given, str] = {"blind": "blind", "seen": "not blind", "unknown": "not known whether blind", "all": "all"}
 LABELS_FROM = 70
-"""Cells from which the number of labels is shown."""
+"""Width in cells from which the number of labels is shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One figure, and the items it was made from."""
+class AgreementCell:
+    """An agreement figure and the items it was computed from."""
 
     figure: AgreementFigure
     items: tuple[int, ...]
 
 
-def columns(cells: int) -> list[Column]:
+def agreement_columns(cells: int) -> list[Column]:
     made = [
         Column("reviews and figure", cut=cut_middle, least=20),
         Column("value", right=True, least=7),
@@ -67,29 +63,29 @@ def columns(cells: int) -> list[Column]:
     return [*made, Column("labels", right=True)] if cells >= LABELS_FROM else made
 
 
-def agreement_rows(found: Sequence[Cell], cells: int) -> list[Row]:
-    """A row a figure; those of one group (how reviews were given, where, on which criterion) below its name. The name
-    stands for all of the group's items."""
+def agreement_rows(found: Sequence[AgreementCell], cells: int) -> list[FigureRow]:
+    """One row per figure, below the name of its group (blind or not, part of the item, criterion). The row of the name
+    opens all items of the group."""
     between = f" {symbols().between} "
-    made: list[Row] = []
+    made: list[FigureRow] = []
     for key, group in groupby(found, lambda cell: (cell.figure.given, group_of(cell.figure))):
         of = list(group)
         name = between.join([GIVEN[key[0]], *places([cell.figure for cell in found], of[0].figure)])
         everybody = max((cell.figure.annotators for cell in of), key=len)
-        made.append(Row([(name, "strong")] + [("", "")] * (len(columns(cells)) - 1), of[0].items))
-        made += [Row(_parts(cell.figure, everybody, cells), cell.items) for cell in of]
+        made.append(FigureRow([(name, "strong")] + [("", "")] * (len(agreement_columns(cells)) - 1), of[0].items))
+        made += [FigureRow(_parts(cell.figure, everybody, cells), cell.items) for cell in of]
     return made
 
 
 def _parts(figure: AgreementFigure, everybody: tuple[str, ...], cells: int) -> list[Part]:
     pair = figure.metric == "cohen" or figure.annotators != everybody
     who = f"    {visible(', '.join(figure.annotators))}: " if pair else "  "
-    value, interval = map(shown, value_of(figure))
+    value, interval = map(to_symbol, value_of(figure))
     made: list[Part] = [(who + name_of(figure), ""), (value, "strong"), (interval, "dim"), (f"{figure.n_units:,}", "")]
     return [*made, (f"{figure.n_labels:,}", "dim")] if cells >= LABELS_FROM else made
 
 
-COLUMNS = [
+CALIBRATION_COLUMNS = [
     Column("source and figure", cut=cut_middle, least=20),
     Column("value", right=True, least=7),
     Column("[95 %]", least=13),
@@ -104,33 +100,33 @@ WRONG_COLUMNS = [
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """The figures of one source on one criterion, and the cases that they are of."""
+class CalibrationGroup:
+    """Figures of one source on one criterion and the cases they were computed from."""
 
     figures: Calibration
     cases: tuple[Case, ...]
 
 
-def told_scopes(cases: Iterable[Case]) -> list[Scope]:
-    """The overall figures, and the groups of which there are several."""
+def reported_scopes(cases: Iterable[Case]) -> list[Scope]:
+    """`overall` and every scope with more than one group."""
     names: dict[Scope, set[str | None]] = {scope: set() for scope in SCOPES}
     for group in case_groups(cases, SCOPES):
         names[group.scope].add(group.name)
     return [scope for scope in SCOPES if scope == "overall" or len(names[scope]) > 1]
 
 
-def grouped(cases: Iterable[Case], scope: Scope) -> list[Group]:
+def calibration_groups(cases: Iterable[Case], scope: Scope) -> list[CalibrationGroup]:
     from fcreview.stats.calibration_summary import calibrated
 
-    return [Group(calibrated(group), group.cases) for group in case_groups(cases, (scope,))]
+    return [CalibrationGroup(calibrated(group), group.cases) for group in case_groups(cases, (scope,))]
 
 
-def calibration_rows(found: Sequence[Group]) -> list[Row]:
-    """Of each group its name, which stands for all of its cases, the cells of its confusion matrix, its figures."""
+def calibration_rows(found: Sequence[CalibrationGroup]) -> list[FigureRow]:
+    """For each group its name, which opens all its cases, its confusion matrix and its figures."""
     return [row for group in found for row in _rows(group)]
 
 
-def _rows(group: Group) -> Iterator[Row]:
+def _rows(group: CalibrationGroup) -> Iterator[FigureRow]:
     figures = group.figures
     between = f" {symbols().between} "
     place = [] if figures.name is None else [visible(figures.name)]
@@ -141,36 +137,38 @@ def _rows(group: Group) -> Iterator[Row]:
         wrong = "" if said == settled else "fail"
         yield _row(f"  says {said}, people {settled}", cell.items, n=cell.n, style=wrong)
     for rate in sorted(figures.rates, key=lambda rate: list(METRICS).index(rate.metric)):
-        value, interval = map(shown, calibration_value_of(rate))
+        value, interval = map(to_symbol, calibration_value_of(rate))
         of = _items(case for case in group.cases if _counts(case, rate.metric))
         yield _row(f"    {METRICS[rate.metric]}", of, value, interval, n=rate.n)
 
 
-def _row(name: str, items: tuple[int, ...], value: str = "", interval: str = "", *, n: int, style: str = "") -> Row:
+def _row(
+    name: str, items: tuple[int, ...], value: str = "", interval: str = "", *, n: int, style: str = ""
+) -> FigureRow:
     parts: list[Part] = [(name, style), (value, "strong"), (interval, "dim"), (f"{n:,}", "")]
-    return Row(parts, items)
+    return FigureRow(parts, items)
 
 
 def _counts(case: Case, metric: Metric) -> bool:
-    """Whether the case is among those that the figure is over."""
+    """Whether the case is in the denominator of the metric."""
     if metric in ("tpr", "tnr"):
         return case.settled is (metric == "tpr")
     return metric != "precision" or case.said is True
 
 
 def _items(cases: Iterable[Case]) -> tuple[int, ...]:
-    """Each once, in their order."""
+    """Items without duplicates, in order."""
     return tuple(dict.fromkeys(case.item for case in cases))
 
 
-def wrong_rows(kinds: Sequence[WrongKind]) -> list[Row]:
-    """Of each source its kinds of wrong cases, most frequent first; the source's name stands for all of them."""
-    made: list[Row] = []
+def wrong_rows(kinds: Sequence[WrongKind]) -> list[FigureRow]:
+    """For each source its kinds of wrong verdicts, the most frequent first, below a row that opens all of them."""
+    made: list[FigureRow] = []
     between = f" {symbols().between} "
     for name, found in groupby(kinds, named):
         of = sorted(found, key=lambda kind: -kind.wrong)
         items = tuple(dict.fromkeys(item for kind in of for item in kind.items))
-        made.append(Row([(between.join(name), "strong"), ("", ""), ("", ""), ("", "")], items))
+        made.append(FigureRow([(between.join(name), "strong"), ("", ""), ("", ""), ("", "")], items))
         for kind in of:
             low, high = wilson(kind.wrong, kind.of) or (0.0, 1.0)
             parts: list[Part] = [
@@ -179,5 +177,5 @@ def wrong_rows(kinds: Sequence[WrongKind]) -> list[Row]:
                 (f"[{100 * low:.1f}, {100 * high:.1f}]", "dim"),
                 (f"{kind.wrong:,} of {kind.of:,}", ""),
             ]
-            made.append(Row(parts, kind.items))
+            made.append(FigureRow(parts, kind.items))
     return made

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.store.filters.build import narrowed
 from fcreview.store.rows import ItemDetail, View, presentation_of, presented
-from fcreview.tui.queue.loader import Left, Walk
+from fcreview.tui.queue.loader import QueueNavigator, Remaining
 
 if TYPE_CHECKING:
     from fcreview.model.review import ItemKey
@@ -27,7 +27,7 @@ class Shown:
     """An item as the store holds it, and its place in the queue."""
 
     detail: ItemDetail
-    walk: Walk
+    walk: QueueNavigator
 
     @property
     def item(self) -> int:
@@ -133,7 +133,7 @@ class LookAhead:
         """The item to judge after this one; None if there is no other."""
         if self._near is not None and self._near.item == of.item:
             return self._near.following
-        return await self._session.ask(lambda store: of.walk.needing(store))
+        return await self._session.ask(lambda store: of.walk.next_unreviewed(store))
 
     async def neighbour(self, of: Shown, step: int) -> int | None:
         """The next (1) or previous (-1) item; None at either end."""
@@ -141,8 +141,8 @@ class LookAhead:
             return self._near.neighbour
         return await self._session.ask(lambda store: of.walk.neighbour(store, step))
 
-    async def left(self, of: Shown) -> Left:
-        return await self._session.ask(lambda store: of.walk.left(store))
+    async def left(self, of: Shown) -> Remaining:
+        return await self._session.ask(lambda store: of.walk.remaining(store))
 
     async def unjudged(self) -> int:
         """Items of the queue without a verdict of this annotator."""
@@ -162,11 +162,11 @@ class LookAhead:
 
 
 def _read(view: View, item: int, before: Shown | None, store: Store) -> Shown:
-    return Shown(store.detail(item), Walk.at(store, view, item, before.walk if before else None))
+    return Shown(store.detail(item), QueueNavigator.locate(store, view, item, before.walk if before else None))
 
 
-def _around(walk: Walk, step: int, store: Store) -> Near:
-    return Near(walk.item, walk.needing(store), step, walk.neighbour(store, step))
+def _around(walk: QueueNavigator, step: int, store: Store) -> Near:
+    return Near(walk.item, walk.next_unreviewed(store), step, walk.neighbour(store, step))
 
 
 def number_of(key: ItemKey, store: Store) -> int | None:

@@ -303,7 +303,7 @@ class Reviewing:
         if self._wanted is not wanted:
             return True
         self._wanted = None
-        self.direction = -1 if before is not None and shown.walk.place < before.walk.place else 1
+        self.direction = -1 if before is not None and shown.walk.last_position < before.walk.last_position else 1
         if before is not None and before.item == wanted.item:
             self._shown, self._stale, self._due = shown, False, None
             self._face.renew(shown, SILENT)

@@ -27,7 +27,7 @@ from fcreview.store.queries.run_lists import GROUPED_BY
 from fcreview.store.rows import RunRow, View
 from fcreview.tui.actions import COMPARE, FIND, FLIP, IN_FRONT, RUNS
 from fcreview.tui.key_bindings import bindings
-from fcreview.tui.queue.runs import RunsPlace, comparison_choices, flip_lines, run_choices
+from fcreview.tui.queue.runs import RunListState, comparison_choices, flip_lines, run_choices
 from fcreview.tui.queue.state import ALL_RUNS
 from fcreview.tui.screens.picker import PickScreen
 from fcreview.tui.session import Session
@@ -153,7 +153,7 @@ class RunsScreen(PickScreen["int | str"], inherit_bindings=False):
     def __init__(
         self,
         runs: Sequence[RunRow],
-        place: RunsPlace,
+        place: RunListState,
         selected: int | None,
         compare: Callable[[int, int], Screen[Any]] | None,
     ) -> None:

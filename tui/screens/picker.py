@@ -19,8 +19,15 @@ from fcreview.matching.clusters import GROUPINGS, counted, grouped
 from fcreview.model.wording import count_of
 from fcreview.tui.actions import CLUSTERS, IN_FRONT, PICKER
 from fcreview.tui.key_bindings import bindings, no_key
-from fcreview.tui.queue.choices import Row, can_unfold, columns, parts, rows_of, taught
-from fcreview.tui.queue.state import ClusterPlace, Counted
+from fcreview.tui.queue.choices import (
+    ClusterRow,
+    cluster_cells,
+    cluster_columns,
+    cluster_rows,
+    describe_row,
+    is_unfoldable,
+)
+from fcreview.tui.queue.state import ClusterCounts, ClusterListState
 from fcreview.tui.text.lines import Choices, Line, fit, rule, spread, waiting_words
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import Waiting, work
@@ -149,12 +156,12 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = bindings(CLUSTERS, IN_FRONT)
     DOING = "counting failures"
 
-    def __init__(self, load: Callable[[int], Awaitable[Counted]], place: ClusterPlace) -> None:
+    def __init__(self, load: Callable[[int], Awaitable[ClusterCounts]], place: ClusterListState) -> None:
         super().__init__(load=self._counted)
         self._ask = load
         self._place = place
         """As the list was left, and as it is left now. What was counted then is there at once."""
-        self._rows: list[Row] = []
+        self._rows: list[ClusterRow] = []
 
     def on_mount(self) -> None:
         self._choices = self._made()
@@ -167,7 +174,7 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
         yield LineBar(id="difference")
 
     def _teach(self) -> None:
-        says = taught(self._rows[self.list.cursor], self._by, self.size.width - 2) if self._rows else ("", "")
+        says = describe_row(self._rows[self.list.cursor], self._by, self.size.width - 2) if self._rows else ("", "")
         for name, text in zip(("means", "difference"), says, strict=True):
             self.query_one(f"#{name}", LineBar).show(fit((("  ", ""), (text, "" if name == "means" else "dim")),
                                                          self.size.width))  # fmt: skip
@@ -194,7 +201,7 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
         """None until they are counted."""
         found = self._place.counted.get(counted(self._by))
         groups = grouped(found.clusters, self._by) if found else []
-        self._rows = rows_of(groups, self._unfolded)
+        self._rows = cluster_rows(groups, self._unfolded)
         if found is None:
             return None
         values = [row.terms for row in self._rows]
@@ -205,8 +212,8 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
             title=f"{count_of(failures, 'failure')} by {GROUPINGS[self._by]}",
             noun="group",
             amount=len(groups),
-            columns=columns(self._by, cells),
-            rows=[parts(row, self._by, failures, self._unfolded, cells) for row in self._rows],
+            columns=cluster_columns(self._by, cells),
+            rows=[cluster_cells(row, self._by, failures, self._unfolded, cells) for row in self._rows],
             values=values,
             cursor=values.index(self._place.terms) if self._place.terms in values else 0,
             empty="no failures here",
@@ -239,7 +246,7 @@ class ClustersScreen(PickScreen[tuple[str, ...]], inherit_bindings=False):
             return
         row = self._rows[self.list.cursor]
         term = row.group.term
-        if (term in self._unfolded) == wanted or not can_unfold(row.group):
+        if (term in self._unfolded) == wanted or not is_unfoldable(row.group):
             return
         self._place.unfolded ^= {term}
         at = next(at for at, each in enumerate(self._rows) if each.group is row.group)

@@ -1,6 +1,7 @@
-"""The queue: the first screen. Which items, in which order, with what everybody says of them.
+"""The queue: the first screen, a list of items.
 
-Its parts: `QueueState` is what the person set, `QueuePane` shows it, `Choosing` offers what to choose from.
+`QueueState` is what the annotator set, `QueuePane` shows it, `QueueMenus` offers the lists to choose from, and
+`SplitView` shows the item under the cursor on a wide screen.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from textual.widget import Widget
 
 from fcreview.tui.actions import QUEUE
 from fcreview.tui.key_bindings import bindings, key_names
-from fcreview.tui.queue.state import Levels, Position, QueueState, Standing
-from fcreview.tui.screens.queue_choices import Choosing
+from fcreview.tui.queue.state import CursorPosition, QueueLevels, QueuePosition, QueueState
+from fcreview.tui.screens.queue_choices import QueueMenus
 from fcreview.tui.screens.queue_pane import QueuePane
-from fcreview.tui.screens.split_view import Panes
+from fcreview.tui.screens.split_view import SplitView
 from fcreview.tui.session import Session
 from fcreview.tui.widgets.document_view import KeyLine
 from fcreview.tui.widgets.filter_input import FilterLine
@@ -30,9 +31,9 @@ from fcreview.tui.widgets.lists import QueueList
 if TYPE_CHECKING:
     from fcreview.tui.screens.item_pane import ItemScreen
 
-ITEM = "fcreview.tui.screens.item_pane"
-AT_REST = 0.3
-"""Seconds behind the first rows after which what shows an item is imported, so that the first one opens like any."""
+ITEM_MODULE = "fcreview.tui.screens.item_pane"
+PRELOAD_DELAY = 0.3
+"""Seconds between the first rows and the import of the item screen's modules, so that the first item opens fast."""
 ACTIONS = {action.does.partition("(")[0] for action in QUEUE}
 
 
@@ -40,7 +41,7 @@ class QueueScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(QUEUE)
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
-    """Textual would draw the whole screen anew each time the focus moves."""
+    """Not repainted: Textual would draw the whole screen each time the focus moves."""
 
     def __init__(
         self,
@@ -49,84 +50,84 @@ class QueueScreen(Screen[None]):
         *,
         open_item: int | str | None = None,
         message: str = "",
-        position: Position | None = None,
+        position: QueuePosition | None = None,
     ) -> None:
-        """`position`: where the queue was left the last time."""
+        """`position` is where the annotator left the queue; `open_item` an item to open first."""
         super().__init__()
         self._session = session
         self.state = state
-        self._levels = Levels(state, position.levels if position else ())
-        self._choosing = Choosing(session, state, self._levels)
-        self._pane = QueuePane(session, state, self._choosing)
-        self._panes = Panes(session, state, self._pane)
-        self._imported = False
-        self._beginning = (position.standing if position else Standing(), open_item, message)
+        self._levels = QueueLevels(state, position.levels if position else ())
+        self._menus = QueueMenus(session, state, self._levels)
+        self.pane = QueuePane(session, state, self._menus)
+        self._split = SplitView(session, state, self.pane)
+        self._preloaded = False
+        self._first_load = (position.cursor if position else CursorPosition(), open_item, message)
 
     def compose(self) -> ComposeResult:
-        yield self._panes
+        yield self._split
         yield KeyLine()
 
     def on_mount(self) -> None:
         self.list.focus()
-        self._pane.begin(*self._beginning)
+        self.pane.load_first(*self._first_load)
 
     @property
     def list(self) -> QueueList:
-        return self._pane.list
+        return self.pane.list
 
     @property
     def _filter_line(self) -> FilterLine:
-        return self._pane.filter_line
+        return self.pane.filter_line
 
     # -- items
 
     def action_open(self) -> None:
         row = self.list.row_at(self.list.cursor)
-        if row is not None and not self._panes.to_item():
+        if row is not None and not self._split.focus_item():
             self.show_item(row.item)
 
     def action_to_item(self) -> None:
-        if not self._panes.to_item():
-            self._pane.say("there is no item")
+        if not self._split.focus_item():
+            self.pane.say("No item selected")
 
     def on_line_list_chosen(self) -> None:
         self.action_open()
 
-    def on_queue_pane_rows(self) -> None:
-        if not self._imported:
-            self._imported = True
-            ahead = Thread(target=import_module, args=(ITEM,), name="ahead", daemon=True)
-            self.set_timer(AT_REST, ahead.start)
+    def on_queue_pane_rows_loaded(self) -> None:
+        if not self._preloaded:
+            self._preloaded = True
+            preload = Thread(target=import_module, args=(ITEM_MODULE,), name="preload", daemon=True)
+            self.set_timer(PRELOAD_DELAY, preload.start)
 
-    def on_queue_pane_found(self, found: QueuePane.Found) -> None:
+    def on_queue_pane_item_found(self, found: QueuePane.ItemFound) -> None:
         row = self.list.row_at(self.list.cursor)
-        if row is None or row.item != found.item or not self._panes.to_item():
+        if row is None or row.item != found.item or not self._split.focus_item():
             self.show_item(found.item)
 
     def show_item(self, item: int) -> None:
         from fcreview.tui.screens.item_pane import ItemScreen
 
         screen = ItemScreen(self._session, self.state.view, item)
-        screen.widens = not self._panes.two
+        screen.widens = not self._split.is_split
         self.app.push_screen(screen, partial(self._back_from, screen))
 
     def _back_from(self, screen: ItemScreen, item: int | None) -> None:
-        if screen.gave_way:  # to two panes, though there may be room for one by now
-            self._panes.take_over(screen.pane)
+        if screen.gave_way:  # for two panes, even if there is room for only one by now
+            self._split.adopt_item(screen.pane)
         self._back(item)
 
     def action_adjudicate(self) -> None:
         if self.state.blind:
-            self._pane.say("adjudication is hidden in blind mode: it shows what others said")
+            self.pane.say("Adjudication is not available in blind mode: it shows other reviews")
             return
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
         self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._back)
 
-    def _back(self, item: int | None) -> None:  # reviews may have changed what the view holds, and its order
-        self._pane.load(Standing(item, self.list.cursor))
+    def _back(self, item: int | None) -> None:  # reviews may have changed the view and its order
+        self.pane.load(CursorPosition(item, self.list.cursor))
 
-    # -- what is set
+    # -- settings
 
     def action_filter(self) -> None:
         key = key_names(self.app).get("app.help", "")
@@ -136,93 +137,89 @@ class QueueScreen(Screen[None]):
         self._filter_line.open("search", self.state.search, FilterLine.SEARCH)
 
     def on_filter_line_submitted(self, typed: FilterLine.Submitted) -> None:
-        here, before = self._pane.here, self.state.setting
+        here, before = self.pane.cursor_position, self.state.settings
         if typed.kind == "search":
             self.state.search = typed.text
         else:
             self.state.where = typed.text
-        self._levels.go_in(before, here)
+        self._levels.push(before, here)
         self._filter_line.close()
         self.list.focus()
-        self._pane.load(Standing(here.item), leave=key_names(self.app).get("queue.back", ""))
+        self.pane.load(CursorPosition(here.item), cancel_key=key_names(self.app).get("queue.back", ""))
 
     def on_filter_line_cancelled(self) -> None:
         self.list.focus()
 
     def on_descendant_focus(self) -> None:
-        """A click into the list or the item while a filter is typed."""
+        """Close the filter line after a click into the list or the item."""
         if self._filter_line.display and not self._filter_line.has_focus_within:
             self._filter_line.close()
 
     def action_clear_filter(self) -> None:
-        if not self.state.narrowed:
-            self._pane.say("all items are shown already")
+        if not self.state.is_narrowed:
+            self.pane.say("No filter to clear")
             return
-        here = self._pane.here
+        here = self.pane.cursor_position
         self._levels.clear()
-        self._pane.load(Standing(here.item))
+        self.pane.load(CursorPosition(here.item))
 
     def action_choose(self, what: str) -> None:
-        choice = self._choosing.choices[what]
-        why = choice.why_not()
-        if why:
-            self._pane.say(why)
-        elif choice.ask is not None:
-            self.app.push_screen(choice.ask(), partial(self._chosen, what))
+        menu = self._menus.menus[what]
+        reason = menu.disabled_reason()
+        if reason:
+            self.pane.say(reason)
+        elif menu.screen is not None:
+            self.app.push_screen(menu.screen(), partial(self._chosen, what))
 
     def _chosen(self, what: str, answer: Any) -> None:
         if answer is not None:
-            self._pane.load(self._choosing.take(what, answer, self._pane.here))
+            self.pane.load(self._menus.apply(what, answer, self.pane.cursor_position))
 
     def go(self, what: str, answer: Any) -> None:
-        """Chosen in the palette."""
-        self._pane.load(self._choosing.take(what, answer, self._pane.here, listed=False))
+        """Apply a selection from the palette."""
+        self.pane.load(self._menus.apply(what, answer, self.pane.cursor_position, listed=False))
 
     def jump(self, item: int) -> None:
-        """Opens it; the cursor is on it, too, if the view holds it."""
-        self._pane.begin(self._pane.here, item, "")
+        """Open the item; the cursor moves to it if the view contains it."""
+        self.pane.load_first(self.pane.cursor_position, item, "")
 
     def say(self, message: str) -> None:
-        self._pane.say(message)
+        self.pane.say(message)
 
     # -- levels
 
     def action_back(self, leave: bool) -> None:
-        """To the level above, and to the list that led here; from the outermost, `leave` leaves the program."""
-        level = self._levels.back()
+        """Return to the level above and the list it was opened from. At the outermost level, `leave` quits."""
+        level = self._levels.pop()
         if level is not None:
-            self._pane.load(level.standing)
+            self.pane.load(level.cursor)
             if level.via:
                 self.action_choose(level.via)
         elif leave:
             self.app.call_later(self.app.run_action, "quit")
         else:
-            self._pane.say(f"nothing lies above this: {key_names(self.app).get('queue.quit', '')} leaves")
+            self.pane.say(f"Already at the top level; press {key_names(self.app).get('queue.quit', '')} to quit")
 
     @property
-    def position(self) -> Position:
-        return Position(self.state.setting, self._pane.here, self._levels.above)
-
-    def keep_glance(self) -> None:
-        """So that the next start shows at once what stands here."""
-        self._pane.keep_glance()
+    def position(self) -> QueuePosition:
+        return QueuePosition(self.state.settings, self.pane.cursor_position, self._levels.above)
 
     @property
     def idle_keys(self) -> frozenset[str]:
-        """Of actions that would only say why there is nothing to do."""
+        """Keys of actions that are not available now."""
         hidden = {"queue.adjudicate"} if self.state.blind else set()
-        return self._choosing.idle | hidden | (set() if self.state.narrowed else {"queue.clear"})
+        return self._menus.disabled_keys | hidden | (set() if self.state.is_narrowed else {"queue.clear"})
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         if action not in ACTIONS or not self.is_mounted:
             return True
-        if action == "to_item" and not self._panes.two:
+        if action == "to_item" and not self._split.is_split:
             return False
-        return not (self._filter_line.display or self._panes.in_item or self._panes.opening)
+        return not (self._filter_line.display or self._split.item_focused or self._split.opening)
 
     @property
     def opening(self) -> bool:
-        return self._panes.opening
+        return self._split.opening
 
     def on_screen_resume(self) -> None:
-        self._panes.resume()
+        self._split.resume()

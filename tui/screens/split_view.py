@@ -1,8 +1,9 @@
-"""List and item side by side on a wide screen, moving together; on any other, one of them.
+"""List and item side by side on a wide screen; on a narrow screen one of the two.
 
-Who has the focus leads. While that is the list, the item under its cursor is shown as soon as the cursor rests; while
-it is the item, the list's cursor goes along with what is shown there. A verdict is always about the item that the
-pane's header names: what is not there yet cannot be judged.
+The focused side leads. While the list is focused, the item under its cursor is shown as soon as the cursor rests: the
+list's `cursor` changes (`widgets.lists.LineList`), `_show_current_item` asks `ItemPane.want` for the item, and
+`Reviewing.follow` shows it. While the item is focused, the list's cursor moves to the item that is shown.
+A verdict always applies to the item that the pane's header names.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 from fcreview.store.rows import QueueRow
-from fcreview.tui.queue.state import QueueState, Standing
+from fcreview.tui.queue.state import CursorPosition, QueueState
 from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import TWO_FROM, list_cells
@@ -28,35 +29,35 @@ from fcreview.tui.widgets.document_view import Divider, PaneTitle
 if TYPE_CHECKING:
     from fcreview.tui.screens.item_pane import ItemPane
 
-REST = 0.1
-"""Seconds without another move after which the item under the cursor is read; the first move is followed at once."""
-COUNTED = 0.5
-"""Seconds after the last verdict at which the runs' figures are read anew."""
+REST_DELAY = 0.1
+"""Seconds without another move before the item under the cursor is read; a single move is followed at once."""
+COUNT_DELAY = 0.5
+"""Seconds after the last verdict before the pass rates of the runs are read again."""
 
 
-class Panes(Horizontal):
+class SplitView(Horizontal):
     DEFAULT_CSS = """
-    Panes { height: 1fr; }
-    Panes > #list-side { height: 1fr; width: 1fr; }
-    Panes > #item-side { height: 1fr; width: 1fr; }
+    SplitView { height: 1fr; }
+    SplitView > #list-side { height: 1fr; width: 1fr; }
+    SplitView > #item-side { height: 1fr; width: 1fr; }
     """
 
     def __init__(self, session: Session, state: QueueState, queue: QueuePane) -> None:
         super().__init__()
         self._session, self._state, self._queue = session, state, queue
         self.item: ItemPane | None = None
-        """From when it is first needed."""
-        self.in_item = False
-        """The item has the focus, or had it last."""
-        self._making = asyncio.Lock()
-        self._entering = False
-        """It gets the focus as soon as it is there."""
-        self._taking = False
-        """An item that was shown alone is going to be shown here."""
-        self._said = False
-        """Something was said since the list was read."""
-        self._moved = 0.0
-        self._resting: Worker[None] | None = None
+        """None until it is first needed."""
+        self.item_focused = False
+        """Whether the item has the focus, or had it last."""
+        self._creating = asyncio.Lock()
+        self._focus_when_created = False
+        """Whether the item gets the focus as soon as it exists."""
+        self._adopting = False
+        """Whether an item of a single pane is being moved here."""
+        self._has_new_reviews = False
+        """Whether items were reviewed since the list was read."""
+        self._last_move = 0.0
+        self._delayed: Worker[None] | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical(id="list-side"):
@@ -67,195 +68,191 @@ class Panes(Horizontal):
             yield PaneTitle("item", id="item-title")
 
     def on_mount(self) -> None:
-        self.fit()
-        self.watch(self.screen, "focused", self._focus_moved, init=False)
-        self.watch(self._queue.list, "cursor", self._cursor_moved, init=False)
+        self.show_panes()
+        self.watch(self.screen, "focused", self._update_focus, init=False)
+        self.watch(self._queue.list, "cursor", lambda: self._show_current_item(), init=False)
 
     # -- what is shown
 
     @property
-    def two(self) -> bool:
+    def is_split(self) -> bool:
         return self.app.size.width >= TWO_FROM
 
-    def fit(self) -> None:
-        """Both, or the one that has the focus."""
-        two = self.two
+    def show_panes(self) -> None:
+        """Show both sides, or only the focused one."""
+        split = self.is_split
         side = self.query_one("#list-side")
-        side.styles.width = list_cells(self.app.size.width) if two else "1fr"
-        side.display = two or not self.in_item
-        self.query_one("#item-side").display = two or self.in_item
+        side.styles.width = list_cells(self.app.size.width) if split else "1fr"
+        side.display = split or not self.item_focused
+        self.query_one("#item-side").display = split or self.item_focused
         for framing in (self.query_one(Divider), *self.query(PaneTitle)):
-            framing.display = two
+            framing.display = split
         if self.item is not None:
-            self.item.text.aside = self.item.action_back if two else None
+            self.item.text.aside = self.item.action_back if split else None
         self._draw_focus()
-        self._lead()
+        self._show_current_item()
 
     def on_resize(self) -> None:
-        self.fit()
+        self.show_panes()
 
     def _draw_focus(self) -> None:
-        self.query_one("#list-title", PaneTitle).set_focused(not self.in_item)
-        self.query_one("#item-title", PaneTitle).set_focused(self.in_item)
-        self._queue.list.set_marked(not self.in_item)
+        self.query_one("#list-title", PaneTitle).set_focused(not self.item_focused)
+        self.query_one("#item-title", PaneTitle).set_focused(self.item_focused)
+        self._queue.list.set_marked(not self.item_focused)
 
-    # -- who leads
+    # -- focus
 
-    def _focus_moved(self, focused: Widget | None) -> None:
-        """None: the terminal's window lost it, or something lies over the panes."""
+    def _update_focus(self, focused: Widget | None) -> None:
+        """`focused` is None when the terminal loses the focus or another screen is on top."""
         if focused is None:
             return
-        in_item = self.item is not None and focused is self.item.text
-        if self.item is not None and in_item != self.in_item:
-            self.in_item, self.item.follows = in_item, not in_item
+        item_focused = self.item is not None and focused is self.item.text
+        if self.item is not None and item_focused != self.item_focused:
+            self.item_focused, self.item.follows = item_focused, not item_focused
             self._draw_focus()
             self.item.draw_bars()
-            if in_item:
-                if self._queue.reading and not self._taking:
+            if item_focused:
+                if self._queue.is_loading and not self._adopting:
                     self.item.left = True
-                self._follow()
+                self._follow_now()
                 self.item.reviewing.enter()
             else:
-                self._lead()
+                self._show_current_item()
 
-    def to_item(self) -> bool:
-        """Gives it the focus; False where there is none."""
-        if not self.two or not self._queue.list.total:
+    def focus_item(self) -> bool:
+        """Focus the item; False if there is none."""
+        if not self.is_split or not self._queue.list.total:
             return False
         if self.item is None:
-            self._entering = True
+            self._focus_when_created = True
         else:
             self.screen.set_focus(self.item.text)
         return True
 
     @property
     def opening(self) -> bool:
-        """The item has the focus, or gets it, and is not there yet."""
-        return self._entering or (self.in_item and self.item is not None and self.item.opening)
+        """Whether the focused item is still being read."""
+        return self._focus_when_created or (self.item_focused and self.item is not None and self.item.opening)
 
     @property
-    def _item_leads(self) -> bool:
-        return self.in_item and not self.opening
+    def _is_item_leading(self) -> bool:
+        return self.item_focused and not self.opening
 
     # -- the list leads
 
-    def on_queue_pane_rows(self, rows: QueuePane.Rows) -> None:
-        self._said = self._said and not rows.anew
-        self._lead(anew=rows.anew)
+    def on_queue_pane_rows_loaded(self, rows: QueuePane.RowsLoaded) -> None:
+        self._has_new_reviews = self._has_new_reviews and not rows.reread
+        self._show_current_item(reread=rows.reread)
 
-    def _cursor_moved(self) -> None:
-        self._lead()
-
-    def _lead(self, *, anew: bool = False) -> None:
-        """The item under the list's cursor is wanted beside it."""
-        if not self.two or self._item_leads or self._taking:
+    def _show_current_item(self, *, reread: bool = False) -> None:
+        """Show the item under the list's cursor, unless the item leads."""
+        if not self.is_split or self._is_item_leading or self._adopting:
             return
         rows = self._queue.list
         row = rows.row_at(rows.cursor) if rows.total else None
         if self.item is None:
-            if row is not None and not self._making.locked():
-                self.call_after_refresh(self._make)  # the list is painted before
+            if row is not None and not self._creating.locked():
+                self.call_after_refresh(self._create_item)  # paint the list first
         elif row is not None:
             self.item.visible = True
-            self._want(self.item, row, anew)
+            self._request_item(self.item, row, reread)
         elif not rows.total:
             self.item.visible = False
 
-    def _want(self, item: ItemPane, row: QueueRow, anew: bool) -> None:
+    def _request_item(self, item: ItemPane, row: QueueRow, reread: bool) -> None:
         from fcreview.tui.review.prefetch import Wanted
 
         view = self._state.view
-        if not anew and item.shows(row.item, view):
+        if not reread and item.shows(row.item, view):
             return
-        item.want(Wanted(row.item, view, anew))
-        before, self._moved = self._moved, monotonic()
-        if self._moved - before > REST:
-            self._follow()
+        item.want(Wanted(row.item, view, reread))
+        before, self._last_move = self._last_move, monotonic()
+        if self._last_move - before > REST_DELAY:
+            self._follow_now()
         else:
-            self._resting = self._rest()
+            self._delayed = self._follow_later()
 
     @work(exclusive=True, group="rest")
-    async def _rest(self) -> None:
-        await asyncio.sleep(REST)
-        self._resting = None
-        self._follow()
+    async def _follow_later(self) -> None:
+        await asyncio.sleep(REST_DELAY)
+        self._delayed = None
+        self._follow_now()
 
-    def _follow(self) -> None:
-        if self._resting is not None:
-            self._resting.cancel()
-            self._resting = None
+    def _follow_now(self) -> None:
+        if self._delayed is not None:
+            self._delayed.cancel()
+            self._delayed = None
         if self.item is not None and self.item.reviewing.behind:
             self.item.reviewing.follow()
 
-    def take_over(self, pane: ItemPane) -> None:
-        """The screen has widened under an item: that one is shown beside the list, with the focus; in its place, if the
-        screen is narrow again."""
-        self._taking = True
-        self._take_over(pane)
+    def adopt_item(self, pane: ItemPane) -> None:
+        """Show the item of a single pane here, with the focus, after the screen became wide enough."""
+        self._adopting = True
+        self._adopt_item(pane)
 
     @work(group="item")
-    async def _take_over(self, pane: ItemPane) -> None:
-        item = await self._made()
+    async def _adopt_item(self, pane: ItemPane) -> None:
+        item = await self._item_pane()
         if pane.reviewing.begun:
             item.go_on_from(pane)
-        self.fit()
-        if not self.to_item():
+        self.show_panes()
+        if not self.focus_item():
             self.query_one("#item-side").display = True
             self.screen.set_focus(item.text)
-            self.fit()
-        self._taking = False
+            self.show_panes()
+        self._adopting = False
 
     @work(group="item")
-    async def _make(self) -> None:
-        await self._made()
-        self.fit()
-        if self._entering:
-            self._entering = False
-            self.to_item()
+    async def _create_item(self) -> None:
+        await self._item_pane()
+        self.show_panes()
+        if self._focus_when_created:
+            self._focus_when_created = False
+            self.focus_item()
 
-    async def _made(self) -> ItemPane:
-        """Behind the first rows: what an item needs is imported only now."""
+    async def _item_pane(self) -> ItemPane:
+        """The item pane, created when it is first needed: its modules are imported after the first rows."""
         from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 
-        async with self._making:
+        async with self._creating:
             if self.item is None:
                 item = ItemPane(self._session, self._state.view, partial(ItemScreen, self._session))
                 item.follows = True
                 await self.query_one("#item-side").mount(item)
                 self.item = item
-                self.watch(item, "position", self._item_moved, init=False)
+                self.watch(item, "position", self._move_list_cursor, init=False)
                 item.resume()
             return self.item
 
     # -- the item leads
 
-    def _item_moved(self, position: int | None) -> None:
+    def _move_list_cursor(self, position: int | None) -> None:
         rows = self._queue.list
-        if self._item_leads and position is not None and position < rows.total:
+        if self._is_item_leading and position is not None and position < rows.total:
             rows.move_cursor(position)
 
     def on_item_pane_said(self, said: ItemPane.Said) -> None:
-        self._said = True
-        self._queue.renew(said.item)
-        self._count()
+        self._has_new_reviews = True
+        self._queue.reload_row(said.item)
+        self._count_later()
 
     @work(exclusive=True, group="count")
-    async def _count(self) -> None:
-        await asyncio.sleep(COUNTED)
+    async def _count_later(self) -> None:
+        await asyncio.sleep(COUNT_DELAY)
         self._queue.load_runs()
 
     def on_item_pane_left(self, left: ItemPane.Left) -> None:
-        """Back in the list, on the item that was shown, or was about to be."""
+        """Focus the list, with the cursor on the item that was left."""
         left.stop()
         self.query_one("#list-side").display = True
         self.screen.set_focus(self._queue.list)
-        self.fit()
-        if self._said:
-            self._queue.load(Standing(left.item, self._queue.list.cursor))
+        self.show_panes()
+        if self._has_new_reviews:
+            self._queue.load(CursorPosition(left.item, self._queue.list.cursor))
         else:
-            self._lead()
+            self._show_current_item()
 
     def resume(self) -> None:
-        """Nothing lies over the panes any more."""
+        """Called when no other screen is on top."""
         if self.item is not None:
             self.item.resume()

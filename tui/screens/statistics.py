@@ -21,15 +21,15 @@ from fcreview.store.rows import View
 from fcreview.tui.actions import AGREEMENT, CALIBRATION, IN_FRONT
 from fcreview.tui.key_bindings import bindings
 from fcreview.tui.queue.statistics import (
-    COLUMNS,
+    CALIBRATION_COLUMNS,
     WRONG_COLUMNS,
-    Cell,
-    Group,
+    AgreementCell,
+    CalibrationGroup,
+    agreement_columns,
     agreement_rows,
+    calibration_groups,
     calibration_rows,
-    columns,
-    grouped,
-    told_scopes,
+    reported_scopes,
     wrong_rows,
 )
 from fcreview.tui.screens.picker import PickScreen
@@ -105,7 +105,7 @@ class AgreementScreen(FiguresScreen, inherit_bindings=False):
         super().__init__()
         self._session, self._view = session, view
         self._scope: Scope = "overall"
-        self._cells: dict[Scope, list[Cell]] = {scope: [] for scope in SCOPES}
+        self._cells: dict[Scope, list[AgreementCell]] = {scope: [] for scope in SCOPES}
 
     async def compute(self) -> None:
         ratings = await self._session.ask(lambda store: store.told.agreement_rows(self._view), leavable=True)
@@ -121,7 +121,7 @@ class AgreementScreen(FiguresScreen, inherit_bindings=False):
             title=f"agreement {HEADINGS[self._scope]}",
             noun="figure",
             amount=len(found),
-            columns=columns(cells),
+            columns=agreement_columns(cells),
             rows=[row.parts for row in made],
             values=[row.items for row in made],
             empty=self._progress or NONE,
@@ -139,10 +139,10 @@ def _groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
     return sorted(found, key=lambda group: SCOPES.index(group.scope))
 
 
-def _cells(group: RatingGroup) -> Iterable[Cell]:
+def _cells(group: RatingGroup) -> Iterable[AgreementCell]:
     from fcreview.stats.agreement_summary import figures_of
 
-    return [Cell(figure, tuple(several(group, figure.annotators))) for figure in figures_of(group)]
+    return [AgreementCell(figure, tuple(several(group, figure.annotators))) for figure in figures_of(group)]
 
 
 BY_HAND = "chosen by hand: of these cases only"
@@ -157,7 +157,7 @@ class CalibrationScreen(FiguresScreen, inherit_bindings=False):
         self._session, self._view = session, view
         self._tables: list[Table] = ["overall"]
         self._table: Table = "overall"
-        self._groups: dict[CalibrationScope, list[Group]] = {}
+        self._groups: dict[CalibrationScope, list[CalibrationGroup]] = {}
         self._wrong: list[WrongKind] = []
         self._random = False
         """Whether anything was drawn at random."""
@@ -165,10 +165,10 @@ class CalibrationScreen(FiguresScreen, inherit_bindings=False):
     async def compute(self) -> None:
         cases = await self._session.ask(lambda store: store.told.cases(self._view), leavable=True)
         self._random = any(case.random for case in cases)
-        scopes = told_scopes(cases)
+        scopes = reported_scopes(cases)
         for at, scope in enumerate(scopes):
             self.show_progress(f"{at} of {len(scopes)} tables computed")
-            self._groups[scope] = await asyncio.to_thread(grouped, cases, scope)
+            self._groups[scope] = await asyncio.to_thread(calibration_groups, cases, scope)
             if scope == "overall":
                 self._wrong = await asyncio.to_thread(_wrong_kinds, cases)
                 wrong: list[Table] = ["wrong"] if self._wrong else []
@@ -183,7 +183,7 @@ class CalibrationScreen(FiguresScreen, inherit_bindings=False):
             title=f"calibration {where}",
             noun="kind" if wrong else "group",
             amount=len(self._wrong) if wrong else len(groups),
-            columns=WRONG_COLUMNS if wrong else COLUMNS,
+            columns=WRONG_COLUMNS if wrong else CALIBRATION_COLUMNS,
             rows=[row.parts for row in made],
             values=[row.items for row in made],
             empty=self._progress or CALIBRATION_NONE,

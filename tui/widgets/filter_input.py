@@ -16,8 +16,16 @@ from fcreview.store.filters.parser import FilterError
 from fcreview.store.filters.saved import SIGN, SavedError
 from fcreview.tui.actions import FILTER, FILTER_INPUT
 from fcreview.tui.key_bindings import bindings
-from fcreview.tui.queue.choices import Candidate, Facets, Known, candidates, offered, replaced, word_at
-from fcreview.tui.queue.state import Typed
+from fcreview.tui.queue.choices import (
+    Completion,
+    CompletionContext,
+    Facets,
+    complete_word,
+    completions_line,
+    insert_completion,
+    word_at,
+)
+from fcreview.tui.queue.state import FilterHistory
 from fcreview.tui.text.lines import cut
 from fcreview.tui.widgets.document_view import LineBar
 from fcreview.tui.widgets.safe_input import SafeInput
@@ -52,15 +60,15 @@ class FilterLine(Vertical):
     class Completing(Message):
         """Whoever knows what there is calls `complete`."""
 
-    def __init__(self, typed: Typed, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+    def __init__(self, typed: FilterHistory, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
         self.display = False
         self.kind = ""
         self._hint = ""
         self._typed = typed
-        self._known = Known(blind=typed.blind)
-        self._offered: tuple[str, list[Candidate], int] | None = None
-        """What stands there since the last completion, what else was offered, and which of it was taken."""
+        self._completion_context = CompletionContext(blind=typed.blind)
+        self._offered: tuple[str, list[Completion], int] | None = None
+        """What stands there since the last completion, what else was completions_line, and which of it was taken."""
         self._at = 0
         """Place in the history, from its end."""
         self._naming: str | None = None
@@ -130,7 +138,7 @@ class FilterLine(Vertical):
             self._typed.remember(self.kind, text)
         if self.kind == "filter":
             try:
-                text = self._typed.expanded(event.value).strip()
+                text = self._typed.expand(event.value).strip()
             except FilterError as error:
                 self.complain(error.message, error.position)
                 return
@@ -146,10 +154,12 @@ class FilterLine(Vertical):
             return
         cursor = self.query_one(FilterInput).cursor_position
         _, word = word_at(event.value, cursor)
-        if word.startswith(SIGN) and not self._known.saved:
-            self._known = Known(self._known.facets, self._typed.usable, self._known.blind)
-        found = candidates(event.value, cursor, self._known) if word else []
-        self._say(offered(found, 0) if found else self._hint, "dim")
+        if word.startswith(SIGN) and not self._completion_context.saved:
+            self._completion_context = CompletionContext(
+                self._completion_context.facets, self._typed.usable, self._completion_context.blind
+            )
+        found = complete_word(event.value, cursor, self._completion_context) if word else []
+        self._say(completions_line(found, 0) if found else self._hint, "dim")
 
     def action_complete(self) -> None:
         if self.kind == "filter" and self._naming is None:
@@ -157,20 +167,20 @@ class FilterLine(Vertical):
 
     def complete(self, facets: Facets, *, blind: bool) -> None:
         """The word at the cursor as the first candidate has it; again, as the next one does."""
-        self._known = Known(facets, self._typed.usable, blind)
+        self._completion_context = CompletionContext(facets, self._typed.usable, blind)
         line = self.query_one(FilterInput)
         if self._offered is not None and self._offered[0] == line.value:
             _, found, at = self._offered
             at = (at + 1) % len(found)
         else:
-            found, at = candidates(line.value, line.cursor_position, self._known), 0
+            found, at = complete_word(line.value, line.cursor_position, self._completion_context), 0
         if not found:
-            self._say(offered(found, 0), "dim")
+            self._say(completions_line(found, 0), "dim")
             return
-        text, cursor = replaced(line.value, line.cursor_position, found[at])
+        text, cursor = insert_completion(line.value, line.cursor_position, found[at])
         self._put(text, cursor)
         self._offered = (text, found, at) if len(found) > 1 else None
-        self._say(offered(found, at), "dim")
+        self._say(completions_line(found, at), "dim")
 
     # -- history, and filters with names
 
@@ -193,7 +203,7 @@ class FilterLine(Vertical):
             self._say(" there is no filter to save" if self.kind == "filter" else " only filters are saved", "bad")
             return
         try:
-            self._typed.expanded(text)
+            self._typed.expand(text)
         except FilterError as error:
             self.complain(error.message, error.position)
             return
@@ -202,7 +212,7 @@ class FilterLine(Vertical):
 
     def _keep(self, name: str, text: str) -> None:
         bare = name.removeprefix(SIGN)
-        if bare in self._typed.every and self._asked != bare:
+        if bare in self._typed.saved and self._asked != bare:
             self._asked = bare
             self._say(f" it is there: enter again replaces {SIGN}{bare}", "warn")
             return
@@ -212,7 +222,9 @@ class FilterLine(Vertical):
             self._say(f" {visible(str(error))}", "bad")
             return
         self._naming = None
-        self._known = Known(self._known.facets, self._typed.usable, self._known.blind)
+        self._completion_context = CompletionContext(
+            self._completion_context.facets, self._typed.usable, self._completion_context.blind
+        )
         self._ask(self.kind, text, f" saved: {SIGN}{bare} stands for it from now on")
 
     def action_cancel(self) -> None:

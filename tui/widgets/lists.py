@@ -227,10 +227,6 @@ class QueueList(LineList):
             self._windows.popitem(last=False)
         self.refresh()
 
-    def rows_about(self, index: int) -> Sequence[QueueRow] | None:
-        """Those of its window, if they are there."""
-        return self._windows.get(index // WINDOW)
-
     def row_at(self, index: int) -> QueueRow | None:
         window, at = divmod(index, WINDOW)
         rows = self._windows.get(window)
@@ -261,7 +257,7 @@ class QueueList(LineList):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        columns = QueueColumns.fitted(self.size.width, self._extent, blind=self._blind)
+        columns = QueueColumns.fit(self.size.width, self._extent, blind=self._blind)
         if columns != self.columns:
             self.columns = columns
             self.refresh()

@@ -64,7 +64,7 @@ def check(store: Store, state: QueueState, by: int) -> list[Cluster]:
     for group in grouped(clusters, by):
         for count, terms in [(group.count, [group.term]), *((each.count, each.terms) for each in group.clusters)]:
             entered = QueueState(where=view.where, scope=view.runs)
-            entered.take_terms([term for term in terms if term])
+            entered.apply_terms([term for term in terms if term])
             rows = store.page(entered.view, 0, 100_000)
             assert len(rows) == count, terms
             assert all(row.effective is False for row in rows)

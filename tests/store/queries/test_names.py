@@ -60,7 +60,7 @@ def languages(tmp_path: Path) -> Workspace:
 def test_rows_of_the_queue_name_the_run(languages: Workspace) -> None:
     with Store.open(languages, "alice") as store:
         view = View(queue="dataset")
-        columns = QueueColumns.fitted(80, store.extent(view))
+        columns = QueueColumns.fit(80, store.extent(view))
         rows = store.page(view, 0, 10)
         assert [row.model for row in rows] == ["oak", "oak"]
         assert ["oak en" in plain(queue_line(row, columns)) for row in rows] == [True, False]

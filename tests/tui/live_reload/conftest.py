@@ -15,7 +15,7 @@ from fcreview.store.importing.run_importer import Before, import_runs
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui import live_reload
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.live_reload import FollowError, Taken
+from fcreview.tui.live_reload import ReloadError, ReloadResult
 from tests.store.factory import read, write_run
 from tests.tui.conftest import MakeApp, Rows, screen_lines
 
@@ -41,17 +41,17 @@ class Rewritten:
     def write(self, rows: Rows) -> None:
         self.rows, self.due = rows, True
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         due, self.due = self.due, False
         return due
 
-    def take_in(self) -> Taken:
+    def import_changes(self) -> ReloadResult:
         if self.fails:
-            raise FollowError(self.fails)
+            raise ReloadError(self.fails)
         with Before(self.workspace) as before:
             import_runs(self.workspace, [write_run(self.place / MODEL, self.rows, MODEL)], read, jobs=1)
             self.taken += 1
-            return Taken(before.news([]))
+            return ReloadResult(before.news([]))
 
     def close(self) -> None:
         self.closed = True
@@ -74,7 +74,7 @@ def rows_of(*names: str) -> Rows:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pause as long as the last import took."""
-    monkeypatch.setattr(live_reload, "SHARE", 0)
+    monkeypatch.setattr(live_reload, "PAUSE_FACTOR", 0)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ async def test_new_items_join_the_list_and_the_cursor_stays_where_it_is(followin
 
 @pytest.mark.sweep
 async def test_what_came_is_said_briefly(following: Following, settled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_reload, "BRIEF", 0.2)
+    monkeypatch.setattr(live_reload, "MESSAGE_DURATION", 0.2)
     app, source = following(rows_of("a", "b"))
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
@@ -49,8 +49,8 @@ async def test_what_came_is_said_briefly(following: Following, settled: Any, mon
         await pilot.press("enter")
         await settled(pilot)
         source.write([row("a", prediction_hash="another")])
-        await until(pilot, lambda lines: "2 items gone" in "\n".join(lines))
-        await until(pilot, lambda lines: "gone" not in "\n".join(lines))
+        await until(pilot, lambda lines: "2 removed items" in "\n".join(lines))
+        await until(pilot, lambda lines: "removed" not in "\n".join(lines))
 
 
 async def test_the_item_on_screen_stays_with_its_cursor_and_a_verdict_is_about_it(
@@ -88,7 +88,7 @@ async def test_a_record_that_changes_on_screen_says_so_and_its_review_is_stale(
         await pilot.press("enter", "p", "left_square_bracket")
         assert " a " in (await settled(pilot))[0]
         source.write([row("a", prediction_hash="another"), row("b")])
-        lines = await until(pilot, lambda lines: "its record has changed: another prediction" in lines[-2])
+        lines = await until(pilot, lambda lines: "this item has a new prediction" in lines[-2])
         assert "STALE" in lines[0]
         await pilot.press("f")
         await settled(pilot)
@@ -179,7 +179,7 @@ async def test_a_failure_is_told_and_following_goes_on(following: Following, set
         await settled(pilot)
         source.fails = "no space left \x1b[31m"
         source.write(rows_of("a", "b", "c"))
-        lines = await until(pilot, lambda lines: "following: no space left" in lines[3])
+        lines = await until(pilot, lambda lines: "reload failed: no space left" in lines[3])
         assert "\x1b" not in lines[3]
         source.fails = ""
         source.write(rows_of("a", "b", "c"))
@@ -210,7 +210,7 @@ async def test_items_behind_a_figure_stay_those_items(following: Following, sett
         await settled(pilot)
         await pilot.press("enter")
         before = await settled(pilot)
-        assert "of a figure 2 items" in before[2] and before[5].endswith("city of b")
+        assert "behind a figure 2 items" in before[2] and before[5].endswith("city of b")
         source.write(rows_of("new", "a", "b", "c", "d"))
         lines = await until(pilot, lambda lines: "1 new item" in lines[3])
         assert lines[5:] == before[5:]
@@ -246,7 +246,7 @@ async def test_verdicts_that_come_later_are_shown_at_once(following: Following, 
         await pilot.press("enter")
         await settled(pilot)
         source.write(rows_of("a", "b"))
-        lines = await until(pilot, lambda lines: "its verdicts have changed" in lines[-2])
+        lines = await until(pilot, lambda lines: "the verdicts of this item have changed" in lines[-2])
         assert "official ✗" in lines[0]
 
 
@@ -261,7 +261,7 @@ async def test_two_panes_both_stay_and_both_are_of_the_new_store(following: Foll
         source.write([row("new"), row("a"), row("b", prediction_hash="another"), row("c"), row("d")])
         lines = await until(pilot, lambda lines: "b   3/5" in lines[1])
         assert cursor_line(lines)[1] == "b"
-        assert "1 new item, 1 changed" in lines[4] and any("its record has changed" in line for line in lines)
+        assert "1 new item, 1 changed" in lines[4] and any("this item has a new prediction" in line for line in lines)
         await pilot.press("tab", "f")
         lines = await settled(pilot)
         assert "c   4/5" in lines[1] and cursor_line(lines)[1] == "c"

@@ -24,10 +24,10 @@ NAMED = {
     "confetti": ("conversationsclean_1", "conversationsclean_6", "conversationsclean_137", "dialogacts_10"),
     "hammerbench": ("mQmA_7_2", "IS_0_3"),
 }
-ALIKE = ("bfcl_families", "bfcl_v1_july")
+EQUAL_CALLS = ("bfcl_families", "bfcl_v1_july")
 """Told by the same code as the others, and long in importing."""
 OTHERS = ("bfcl_v1", "bfcl_families", "bfcl_v1_july")
-FOLDERS = [pytest.param(name, id=name, marks=only_long if name in ALIKE else ()) for name in (*NAMED, *OTHERS)]
+FOLDERS = [pytest.param(name, id=name, marks=only_long if name in EQUAL_CALLS else ()) for name in (*NAMED, *OTHERS)]
 
 
 def chosen(store: Store, named: tuple[str, ...]) -> list[int]:

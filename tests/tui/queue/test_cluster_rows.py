@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fcreview.matching.clusters import ERROR, Cluster, bar, grouped, mostly, share
-from fcreview.tui.queue.choices import Row, columns, parts, rows_of, taught
+from fcreview.tui.queue.choices import ClusterRow, cluster_cells, cluster_columns, cluster_rows, describe_row
 from fcreview.tui.text.lines import line_width, plain, table
 
 
@@ -52,7 +52,7 @@ def test_what_most_items_of_a_group_share(by, said):
 
 def test_an_unfolded_group_is_followed_by_its_clusters_and_their_terms():
     groups = grouped(CLUSTERS, 0)
-    rows = rows_of(groups, {"error:type_error:simple"})
+    rows = cluster_rows(groups, {"error:type_error:simple"})
     assert [row.terms for row in rows] == [
         ("error:decoder_failed",),
         ("error:value_error:string",),
@@ -68,8 +68,8 @@ def test_rows_fit_and_hostile_names_are_made_visible(cells, by):
     clusters = [*CLUSTERS, cluster("e\x1b[31m" * 20, "f\u202e" * 40, "a\n" * 40, 1234)]
     groups = grouped(clusters, by)
     unfolded = {group.term for group in groups}
-    rows = [parts(row, by, 1250, unfolded, cells) for row in rows_of(groups, unfolded)]
-    heading, lines = table(columns(by, cells), rows, cells - 3)
+    rows = [cluster_cells(row, by, 1250, unfolded, cells) for row in cluster_rows(groups, unfolded)]
+    heading, lines = table(cluster_columns(by, cells), rows, cells - 3)
     for line in (heading, *lines):
         assert line_width(line) <= cells - 3
         assert not set("\x1b\u202e\n") & set(plain(line))
@@ -83,18 +83,21 @@ def test_a_cluster_says_what_its_error_means_and_shows_a_difference_as_it_reads(
     large = Cluster("value_error:string", "f", "city", 3, ["a_1"], "", ("e", "f", "c"), 'city "x" (golden "y")')
     small = Cluster("value_error:string", "g", "day", 1, ["a_2"], "", ("e", "g", "d"), "day 3 (golden 4)")
     (group,) = grouped([large, small], ERROR)
-    assert taught(Row(group), ERROR, 78) == (
+    assert describe_row(ClusterRow(group), ERROR, 78) == (
         "value_error:string: a text is none of the accepted ones",
         'a_1: city "x" (golden "y")',
     )
-    assert taught(Row(group, small), ERROR, 78)[1] == "a_2: day 3 (golden 4)"
-    assert taught(Row(grouped([Cluster("odd", None, None, 1, ["a"], "")], ERROR)[0]), ERROR, 78) == ("", "")
+    assert describe_row(ClusterRow(group, small), ERROR, 78)[1] == "a_2: day 3 (golden 4)"
+    assert describe_row(ClusterRow(grouped([Cluster("odd", None, None, 1, ["a"], "")], ERROR)[0]), ERROR, 78) == (
+        "",
+        "",
+    )
 
 
 def test_of_a_long_error_type_the_words_are_kept() -> None:
     kind = "parallel_function_checker_no_order:cannot_find_match"
     (group,) = grouped([Cluster(kind, "f", "city", 3, ["a_1"], "", ("e", "f", "c"), "x")], ERROR)
-    whole, cut = taught(Row(group), ERROR, 200)[0], taught(Row(group), ERROR, 78)[0]
+    whole, cut = describe_row(ClusterRow(group), ERROR, 200)[0], describe_row(ClusterRow(group), ERROR, 78)[0]
     words = whole.removeprefix(f"{kind}: ")
     assert len(whole) > 78 and cut.endswith(words) and ":cannot_find_match: " in cut
     assert len(cut) == 78
@@ -115,17 +118,19 @@ def test_values_are_named_by_both_and_those_that_do_not_differ_come_last() -> No
         [values(None, None, 9), values('"km"', '"kilometers"', 2), values("3", None), values(None, "3")], 4
     )
     assert [group.name for group in groups] == ['"km" -> "kilometers"', "3 -> (missing)", "(not in golden) -> 3", None]
-    assert rows_of(groups, set())[0].terms == ('golden_value:"km" predicted_value:"kilometers"',)
+    assert cluster_rows(groups, set())[0].terms == ('golden_value:"km" predicted_value:"kilometers"',)
 
 
 @pytest.mark.parametrize("cells", [60, 80, 120, 160])
 def test_both_values_are_seen_where_there_is_little_room(cells: int) -> None:
     long = values('"Eiffel Tower"', '"Eiffel Tower, 5 Avenue Anatole France, 75007 Paris, France \x1b[31m"', 7)
     groups = grouped([long, values('"a\\n -> b"' * 9, '"c"' * 30), values(None, None)], 4)
-    rows = [parts(row, 4, 9, set(), cells) for row in rows_of(groups, set())]
-    heading, lines = table(columns(4, cells), rows, cells - 3)
+    rows = [cluster_cells(row, 4, 9, set(), cells) for row in cluster_rows(groups, set())]
+    heading, lines = table(cluster_columns(4, cells), rows, cells - 3)
     assert all(line_width(line) <= cells - 3 for line in (heading, *lines))
     assert '"Eif' in plain(lines[0]) and ' -> "Eif' in plain(lines[0])
     assert "\x1b" not in plain(lines[0])
     assert "(no value differs)" in plain(lines[2])
-    assert taught(Row(groups[0]), 4, 78)[0].startswith('golden -> predicted: "Eiffel Tower" -> "Eiffel Tower, 5')
+    assert describe_row(ClusterRow(groups[0]), 4, 78)[0].startswith(
+        'golden -> predicted: "Eiffel Tower" -> "Eiffel Tower, 5'
+    )

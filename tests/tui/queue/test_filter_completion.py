@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fcreview.store.filters.parser import parse
-from fcreview.tui.queue.choices import Known, candidates, replaced
+from fcreview.tui.queue.choices import CompletionContext, complete_word, insert_completion
 from tests.tui.queue.test_queue_choices import items, some
 
 FACETS = {"category": [("live_simple", 3), ("simple", 2), ("a b", 1)], "official": [("fail", 4)]}
@@ -15,7 +15,7 @@ SAVED = {"hard": "official:fail turns>=3", "mine": "you:any"}
 
 
 def offers(text: str, *, blind: bool = False) -> list[str]:
-    return [each.text for each in candidates(text, len(text), Known(FACETS, SAVED, blind))]
+    return [each.text for each in complete_word(text, len(text), CompletionContext(FACETS, SAVED, blind))]
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ def test_blind_nothing_is_offered_that_tells() -> None:
 
 
 def test_the_rest_of_the_line_stays() -> None:
-    (found,) = candidates("off days", 3, Known(FACETS))
-    assert replaced("off days", 3, found) == ("official: days", 9)
-    assert replaced("-off", 4, found) == ("-official:", 10)
+    (found,) = complete_word("off days", 3, CompletionContext(FACETS))
+    assert insert_completion("off days", 3, found) == ("official: days", 9)
+    assert insert_completion("-off", 4, found) == ("-official:", 10)
 
 
 @pytest.mark.sweep

@@ -10,7 +10,7 @@ import pytest
 
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.queue.state import Levels, QueueState, Standing, as_json, of_json
+from fcreview.tui.queue.state import CursorPosition, QueueLevels, QueueState, level_from_json, level_to_json
 from fcreview.tui.screens.picker import ClustersScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
@@ -73,7 +73,7 @@ async def test_esc_goes_back_one_level_and_from_one_cluster_to_the_next(make_app
         lines = await settled(pilot)
         assert "all items" in lines[2] and under(lines) == "simple_6"
         await pilot.press("escape")
-        assert "nothing lies above this: q leaves" in (await settled(pilot))[3]
+        assert "Already at the top level; press q to quit" in (await settled(pilot))[3]
         await pilot.press("q")
         await settled(pilot)
         assert app.return_value == 0
@@ -98,24 +98,24 @@ async def test_a_list_of_clusters_keeps_its_grouping_and_folds(make_app: Any, se
 
 def test_what_is_set_again_is_no_level() -> None:
     state = QueueState(where="official:fail")
-    levels = Levels(state)
-    before = state.setting
-    levels.go_in(before, Standing())
-    assert levels.back() is None
+    levels = QueueLevels(state)
+    before = state.settings
+    levels.push(before, CursorPosition())
+    assert levels.pop() is None
     state.where = ""
-    levels.go_in(before, Standing(line=4))
-    level = levels.back()
-    assert level is not None and level.standing.line == 4 and state.where == "official:fail"
+    levels.push(before, CursorPosition(line=4))
+    level = levels.pop()
+    assert level is not None and level.cursor.line == 4 and state.where == "official:fail"
 
 
 def test_items_of_a_figure_are_a_level_that_is_kept_and_cleared() -> None:
     state = QueueState(where="official:fail", search="x")
-    state.take_items((3, 5))
+    state.apply_items((3, 5))
     assert state.view.items == (3, 5) and not state.where and not state.search
     state.where = "rule:pass"
-    assert of_json(json.loads(json.dumps(as_json(state.setting, Standing()))))[0] == state.setting
+    assert level_from_json(json.loads(json.dumps(level_to_json(state.settings, CursorPosition()))))[0] == state.settings
     state.clear()
-    assert state.view.items == () and not state.narrowed
+    assert state.view.items == () and not state.is_narrowed
 
 
 async def test_dead_keys_say_why(make_app: Any, settled: Any) -> None:
@@ -123,13 +123,13 @@ async def test_dead_keys_say_why(make_app: Any, settled: Any) -> None:
         lines = await settled(pilot)
         assert "runs" not in lines[-1] and "clusters" not in lines[-1] and "all items" not in lines[-1]
         await pilot.press("r")
-        assert "there is only this one run" in (await settled(pilot))[3]
+        assert "Only one run is open" in (await settled(pilot))[3]
         await pilot.press("c")
-        assert "clusters: hidden in blind mode" in (await settled(pilot))[3]
+        assert "clusters: not available in blind mode" in (await settled(pilot))[3]
         await pilot.press("x")
-        assert "adjudication is hidden" in (await settled(pilot))[3]
+        assert "Adjudication is not available" in (await settled(pilot))[3]
         await pilot.press("F")
-        assert "all items are shown already" in (await settled(pilot))[3]
+        assert "No filter to clear" in (await settled(pilot))[3]
 
 
 async def test_half_pages_and_both_ends(make_app: Any, settled: Any) -> None:
@@ -197,4 +197,4 @@ async def test_behind_the_last_item_it_says_that_all_are_done(make_app: Any, set
             lines = await settled(pilot)
         assert "none left to review: fcreview export" in lines[-2]
         await pilot.press("q")
-        assert "all 3 done: fcreview export" in (await settled(pilot))[5]
+        assert "Queue complete (3 reviewed): run fcreview export" in (await settled(pilot))[5]

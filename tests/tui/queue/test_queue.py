@@ -149,7 +149,7 @@ async def test_an_item_that_is_not_there_is_said(make_app, settled):
     async with make_app(some(), open_item="nothing_1").run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
         assert isinstance(pilot.app.screen, QueueScreen)
-        assert "there is no item nothing_1" in lines[3]
+        assert "No item nothing_1" in lines[3]
 
 
 async def test_a_store_that_is_not_there_ends_with_a_reason(tmp_path, settled, capsys):

@@ -70,9 +70,9 @@ async def test_a_filter_handed_in_that_cannot_be_read_is_left_out_and_said(make_
     async with make_app(some(), view=View(where="official:maybe")).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
         assert len(items(lines)) == 12
-        assert "the filter is left out: official: one of pass" in lines[3]
+        assert "The filter was ignored: official: one of pass" in lines[3]
         await pilot.press("f", *"reviewed", "enter")
-        assert "left out" not in (await settled(pilot))[3]
+        assert "ignored" not in (await settled(pilot))[3]
 
 
 async def test_search_looks_into_the_texts_and_keeps_the_filter(make_app, settled):
@@ -95,7 +95,7 @@ async def test_search_finds_an_id_and_says_where_it_found_nothing(make_app, sett
         await settled(pilot)
         await pilot.press("slash", *"_77", "enter")
         shown = "\n".join(await settled(pilot))
-        assert "no item holds what is searched and matches the filter" in shown
+        assert "no item matches the search and the filter" in shown
 
 
 async def test_quotation_marks_can_be_searched_for(make_app, settled):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fcreview.store.rows import RunRow
-from fcreview.tui.queue.runs import GROUPINGS, RunsPlace, orders, run_choices
+from fcreview.tui.queue.runs import GROUPINGS, RunListState, run_choices, run_orders
 from fcreview.tui.queue.state import ALL_RUNS
 from fcreview.tui.text.lines import line_width, plain
 from tests.store.queries.test_run_lists import row
@@ -28,34 +28,34 @@ RUNS = [
 ]
 
 
-def shown(place: RunsPlace, cells: int = 80, runs: list[RunRow] = RUNS, *, blind: bool = False) -> list[str]:
+def shown(place: RunListState, cells: int = 80, runs: list[RunRow] = RUNS, *, blind: bool = False) -> list[str]:
     heading, lines = run_choices(runs, place, cells, blind=blind).lines(cells)
     assert max(line_width(line) for line in lines) < cells
     return [plain(heading).strip(), *(plain(line).strip() for line in lines)]
 
 
 def test_no_name_is_cut_where_others_can_give_way() -> None:
-    heading, *lines = shown(RunsPlace())
+    heading, *lines = shown(RunListState())
     assert heading.split() == ["model", "items", "folder", "official", "by", "you"]
     assert lines[1].startswith(LONG + "  ") and "50.0 %" in lines[1]
-    assert "rule" in shown(RunsPlace(), 140)[0] and "folder" in shown(RunsPlace(), 140)[0]
-    assert LONG in shown(RunsPlace(), 60)[2] and "official" in shown(RunsPlace(), 60)[0]
-    assert "…" in shown(RunsPlace(), 45)[2] and "official" in shown(RunsPlace(), 45)[0]
+    assert "rule" in shown(RunListState(), 140)[0] and "folder" in shown(RunListState(), 140)[0]
+    assert LONG in shown(RunListState(), 60)[2] and "official" in shown(RunListState(), 60)[0]
+    assert "…" in shown(RunListState(), 45)[2] and "official" in shown(RunListState(), 45)[0]
 
 
 @pytest.mark.parametrize(("sort", "column"), [("corrected", "corrected"), ("date", "folder"), ("reviewed", "by all")])
 def test_what_runs_are_sorted_by_is_shown_however_little_room_there_is(sort: str, column: str) -> None:
     runs = [*RUNS, row(5, "elm", reviewed=3)]
-    assert column in shown(RunsPlace(sort=sort), 60, runs)[0]
+    assert column in shown(RunListState(sort=sort), 60, runs)[0]
 
 
 def test_what_was_reviewed_keeps_the_corrected_rate() -> None:
     runs = [*RUNS, row(5, "elm", **counted(40, reviewed=2, yours=2))]
-    assert "corrected" in shown(RunsPlace(), 80, runs)[0]
+    assert "corrected" in shown(RunListState(), 80, runs)[0]
 
 
 def test_groups_fold_and_say_from_where_to_where_their_rates_go() -> None:
-    place = RunsPlace(by="model")
+    place = RunListState(by="model")
     assert shown(place, 140)[2].split()[:6] == ["▸", LONG, "2", "runs", "200", "50.0-62.0"]
     assert [line.split()[0] for line in shown(place, 140)[1:]] == ["all", "▸", "birch", "oak"]
     place.unfolded.add(LONG)
@@ -66,7 +66,7 @@ def test_groups_fold_and_say_from_where_to_where_their_rates_go() -> None:
 
 
 def test_groups_in_the_order_that_their_runs_have() -> None:
-    place = RunsPlace(sort="official", by="date", unfolded={"2024-08-01", "2024-07-24"})
+    place = RunListState(sort="official", by="date", unfolded={"2024-08-01", "2024-07-24"})
     assert run_choices(RUNS, place, 80).values == [ALL_RUNS, "2024-08-01", 2, 1, "2024-07-24", 3, 4]
     place.reverse = True
     assert run_choices(RUNS, place, 80).values == [ALL_RUNS, "2024-08-01", 1, 2, "2024-07-24", 3, 4]
@@ -74,27 +74,27 @@ def test_groups_in_the_order_that_their_runs_have() -> None:
 
 
 def test_what_is_looked_for_is_unfolded() -> None:
-    place = RunsPlace(by="date", find="deepseek")
+    place = RunListState(by="date", find="deepseek")
     made = run_choices(RUNS, place, 80)
     assert made.values == ["2024-08-01", 1, "2024-07-24", 3] and made.amount == 2
-    assert run_choices(RUNS, RunsPlace(find="elm"), 80).values == []
+    assert run_choices(RUNS, RunListState(find="elm"), 80).values == []
 
 
 @pytest.mark.parametrize("by", GROUPINGS)
 def test_blind_nothing_differs_by_what_others_found(by: str) -> None:
     other = [row(each.run, each.info.model, each.info.path, each.info.generation, n_items=100) for each in RUNS]
-    for sort in orders(blind=True):
-        place = RunsPlace(sort=sort, by=by)
+    for sort in run_orders(blind=True):
+        place = RunListState(sort=sort, by=by)
         assert shown(place, 140, blind=True) == shown(place, 140, other, blind=True)
         assert "official" not in shown(place, 140, blind=True)[0]
 
 
 def test_every_order_and_every_grouping_has_its_turn() -> None:
-    place, seen = RunsPlace(), []
-    for _ in orders(blind=False):
+    place, seen = RunListState(), []
+    for _ in run_orders(blind=False):
         seen.append(place.sort)
         place.next_order(blind=False)
-    assert seen == orders(blind=False) and place.sort == "run"
+    assert seen == run_orders(blind=False) and place.sort == "run"
     by = [place.by]
     for _ in GROUPINGS:
         place.next_grouping()

@@ -24,7 +24,7 @@ MOST, NEXT = 15, 3
 KINDS = ("value_error:string", "type_error:simple", "wrong_count", "missing_optional", "cannot_find_match")
 
 
-class Counted:
+class ClusterCounts:
     """Presses keys one by one, as a person does who looks at the screen behind each."""
 
     def __init__(self, pilot: Pilot[Any], settled: Any) -> None:
@@ -57,7 +57,7 @@ async def causes(workspace: Workspace, settled: Any) -> None:
     kinds = {row.id: row.error_type for row in rows}
     app = FcreviewApp(Session(workspace, "alice"), View())
     async with app.run_test(size=(80, 24)) as pilot:
-        hand = Counted(pilot, settled)
+        hand = ClusterCounts(pilot, settled)
         await settled(pilot)
         await hand.press("c")
         seen = []
@@ -97,7 +97,7 @@ async def test_the_next_cluster_is_three_keys_away(imported: Imported, tmp_path:
     workspace = imported(tmp_path / "work", {"maple-8b": thousand()})
     app = FcreviewApp(Session(workspace, "alice"), View())
     async with app.run_test(size=(80, 24)) as pilot:
-        hand = Counted(pilot, settled)
+        hand = ClusterCounts(pilot, settled)
         await settled(pilot)
         await hand.press("c", "enter")
         first, before = hand.lines[2], hand.pressed

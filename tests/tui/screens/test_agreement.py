@@ -11,7 +11,7 @@ from fcreview.stats.agreement_summary import agreement
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.queue.statistics import Cell, agreement_rows
+from fcreview.tui.queue.statistics import AgreementCell, agreement_rows
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import AgreementScreen
 from tests.store.factory import Imported
@@ -63,7 +63,7 @@ async def test_where_nobody_reviewed_it_says_so(imported: Imported, tmp_path: Pa
 def test_a_groups_name_stands_above_its_figures_and_for_all_its_items(workspace: Workspace, cells: int) -> None:
     with Store.open(workspace) as store:
         said = apart(store.told.agreement_rows(View()))["seen"]
-    found = [Cell(figure, (at,)) for at, figure in enumerate(agreement(said, ["overall"], "seen"))]
+    found = [AgreementCell(figure, (at,)) for at, figure in enumerate(agreement(said, ["overall"], "seen"))]
     made = agreement_rows(found, cells)
     heads = [row for row in made if not row.parts[1][0]]
     assert [row.parts[0][0] for row in heads] == [

@@ -15,7 +15,7 @@ from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.queue.statistics import calibration_rows, grouped, told_scopes, wrong_rows
+from fcreview.tui.queue.statistics import calibration_groups, calibration_rows, reported_scopes, wrong_rows
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import BY_HAND, CalibrationScreen
 from tests.store.factory import Imported
@@ -131,15 +131,15 @@ def made(item: int, said: Any, settled: Any, **fields: Any) -> Case:
 
 def test_every_row_opens_as_many_items_as_it_counts() -> None:
     cases = [made(at, at % 3 > 0, at % 2 > 0, function="f" if at % 4 else "g") for at in range(20)]
-    assert told_scopes(cases) == ["overall", "function"]
+    assert reported_scopes(cases) == ["overall", "function"]
     for scope in SCOPES:
-        for row in calibration_rows(grouped(cases, scope)):
+        for row in calibration_rows(calibration_groups(cases, scope)):
             assert row.parts[-1][0] == str(len(row.items))
     for row in wrong_rows(list(wrong_kinds(cases))):
         assert not row.parts[-1][0] or row.parts[-1][0].split()[0] == str(len(row.items))
 
 
 def test_hostile_names_are_drawn_as_text_and_random_ones_are_said() -> None:
-    found = calibration_rows(grouped([made(1, True, True, random=True), made(2, True, False)], "overall"))
+    found = calibration_rows(calibration_groups([made(1, True, True, random=True), made(2, True, False)], "overall"))
     assert found[0].parts[0][0] == "judge oak␛[2J · correct · 1 of 2 random"
     assert len({len(row.parts) for row in found}) == 1

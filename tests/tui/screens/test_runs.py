@@ -58,7 +58,7 @@ async def test_letters_that_are_keys_are_typed_into_the_search(make_app: Any, se
         await settled(pilot)
         await pilot.press("r", "slash", *"sxq?:")
         lines = await settled(pilot)
-        assert isinstance(pilot.app.screen, RunsScreen) and "no run has these words" in "\n".join(lines)
+        assert isinstance(pilot.app.screen, RunsScreen) and "no matches" in "\n".join(lines)
         await pilot.press("escape")
         assert models(await settled(pilot)) == list(RUNS)
 

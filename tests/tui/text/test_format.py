@@ -63,7 +63,7 @@ def extent_of(*rows: QueueRow, models: bool = False, repeats: bool = False) -> E
 
 def cells(row: QueueRow, at: int, *, blind: bool = False, **known: bool) -> dict[str, str]:
     """Text of each column as drawn at a width of `at`."""
-    columns = QueueColumns.fitted(at, extent_of(row, **known), blind=blind)
+    columns = QueueColumns.fit(at, extent_of(row, **known), blind=blind)
     parts = queue_line(row, columns)[1:]
     return {name: text.strip() for (name, _), (text, _) in zip(columns.columns, parts, strict=True)}
 
@@ -132,7 +132,7 @@ def test_a_cut_error_type_fits_and_has_no_crumbs_before_the_ellipsis(text, cells
 @given(st.integers(60, 250), st.booleans(), st.booleans(), st.sampled_from([None, True]))
 def test_every_line_of_the_queue_fits_and_is_aligned_with_its_heading(at, models, blind, judge):
     row = dataclasses.replace(ROW, judge=judge, id="简单_" * 10)
-    columns = QueueColumns.fitted(at, extent_of(row, ROW, models=models), blind=blind)
+    columns = QueueColumns.fit(at, extent_of(row, ROW, models=models), blind=blind)
     lengths = {line_width(line) for line in (queue_line(row, columns), queue_line(ROW, columns))}
     lengths.add(line_width(queue_heading(columns)) - 1)  # the heading stands over the cursor's cell, too
     assert len(lengths) == 1
@@ -163,7 +163,7 @@ def test_a_failure_whose_calls_are_equal_says_so():
 
 def difference_beside(row: QueueRow) -> str:
     """Where other rows have a first difference."""
-    columns = QueueColumns.fitted(80, extent_of(row, ROW))
+    columns = QueueColumns.fit(80, extent_of(row, ROW))
     return plain(queue_line(row, columns)[-1:]).strip()
 
 
@@ -179,9 +179,9 @@ def test_a_column_without_content_is_left_out():
 def test_the_question_has_a_heading_of_its_own_where_nothing_differs():
     none = dataclasses.replace(ROW, first_difference=None)
     assert cells(none, 100)["difference"] == "What is the weather?"
-    columns = QueueColumns.fitted(100, extent_of(none))
+    columns = QueueColumns.fit(100, extent_of(none))
     assert "question" in plain(queue_heading(columns)) and "first difference" not in plain(queue_heading(columns))
-    both = QueueColumns.fitted(100, extent_of(none, ROW))
+    both = QueueColumns.fit(100, extent_of(none, ROW))
     assert "first difference" in plain(queue_heading(both))
     assert "weather" not in plain(queue_line(none, both))
 
@@ -202,7 +202,7 @@ def test_blind_rows_hold_nothing_of_others():
 
 
 def test_flags_say_that_there_are_issues_or_a_stale_review():
-    columns = QueueColumns.fitted(80, Extent())
+    columns = QueueColumns.fit(80, Extent())
     assert plain(queue_line(dataclasses.replace(ROW, n_issues=1), columns)).startswith("i ")
     assert queue_line(dataclasses.replace(ROW, n_issues=1), columns)[0] == ("i", "warn")
     assert queue_line(dataclasses.replace(ROW, stale=True), columns)[0] == ("↻", "warn")
@@ -260,7 +260,7 @@ def test_the_run_line_counts_what_the_annotator_reviewed_and_others_only_where_t
 
 
 def test_a_long_filter_is_shown_rather_than_the_order():
-    text = plain(header.view_line(View(), "effective:fail error:" + "x" * 40, "", header.Standing(3, 85), 80))
+    text = plain(header.view_line(View(), "effective:fail error:" + "x" * 40, "", header.QueueProgress(3, 85), 80))
     assert text.startswith(" filter effective:fail error:" + "x" * 40)
     assert text.endswith(" · 3/85 ")
     assert "order" not in text
@@ -268,7 +268,7 @@ def test_a_long_filter_is_shown_rather_than_the_order():
 
 def test_the_view_line_shows_filter_and_search_as_typed():
     view = View(where='(official:fail) text:"x"', queue="random", seed=7)
-    text = plain(header.view_line(view, "official:fail", "x", header.Standing(3, 1200), 80))
+    text = plain(header.view_line(view, "official:fail", "x", header.QueueProgress(3, 1200), 80))
     assert text.startswith(" filter official:fail   search x ")
     assert text.endswith("order random (seed 7) · 3/1,200 ")
 

@@ -10,7 +10,7 @@ from textual.app import App
 from fcreview.store.store import Store
 from fcreview.tui.screens.item_pane import ItemPane
 from fcreview.tui.screens.queue import QueueScreen
-from fcreview.tui.screens.split_view import Panes
+from fcreview.tui.screens.split_view import SplitView
 from fcreview.tui.text.lines import plain
 from fcreview.tui.widgets.document_view import LineBar, PaneTitle
 
@@ -23,8 +23,8 @@ def queue_of(app: App[Any]) -> QueueScreen:
     return queue
 
 
-def panes_of(app: App[Any]) -> Panes:
-    return queue_of(app).query_one(Panes)
+def panes_of(app: App[Any]) -> SplitView:
+    return queue_of(app).query_one(SplitView)
 
 
 def listed(app: App[Any]) -> str:

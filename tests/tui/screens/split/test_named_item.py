@@ -18,8 +18,8 @@ from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.queue.loader import Loaded, Request
-from fcreview.tui.queue.state import Standing
+from fcreview.tui.queue.loader import QueuePage, QueueRequest
+from fcreview.tui.queue.state import CursorPosition
 from fcreview.tui.screens.item_pane import ItemPane
 from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.session import Session
@@ -112,15 +112,15 @@ async def test_while_another_list_is_read_nothing_is_judged(imported: Imported, 
     """The item on screen is of the list before: `]` would lead along that one."""
     async with seen(imported, tmp_path / "work") as made:
         pane = queue_of(made.app).query_one(QueuePane)
-        read, go = pane._loading.view, asyncio.Event()
+        read, go = pane._loader.view, asyncio.Event()
 
-        async def slowly(request: Request) -> Loaded:
+        async def slowly(request: QueueRequest) -> QueuePage:
             await go.wait()
             return await read(request)
 
-        pane._loading.view = slowly  # type: ignore[method-assign]
+        pane._loader.view = slowly  # type: ignore[method-assign]
         queue_of(made.app).state.search = "city 7"
-        pane.load(Standing())
+        pane.load(CursorPosition())
         press(made.app, "tab", "p", "right_square_bracket", "p")
         await until(lambda: focused(made.app) == "item")
         await asyncio.sleep(0.05)

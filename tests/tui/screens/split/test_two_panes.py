@@ -125,7 +125,7 @@ async def test_what_leaves_the_item_leads_to_the_list_and_no_further(beside: Any
         assert focused(pilot.app) == "list" and pilot.app.is_running
         assert named(pilot.app) == listed(pilot.app) == "simple_2", "the item that was next"
         lines = await pressed(pilot, settled, "escape")
-        assert "nothing lies above this" in "\n".join(lines)
+        assert "Already at the top level" in "\n".join(lines)
 
 
 @pytest.mark.sweep
@@ -165,7 +165,7 @@ async def test_a_list_without_items_has_none_beside_it(beside: Any, settled: Any
         lines = await pressed(pilot, settled, "f", *"official:pass", "enter", "tab")
         text = "\n".join(lines)
         assert "no item matches" in text and named(pilot.app) == "" and focused(pilot.app) == "list"
-        assert "there is no item" in text
+        assert "No item selected" in text
         await pressed(pilot, settled, "F")
         assert named(pilot.app) == listed(pilot.app) == "simple_0"
 
@@ -180,7 +180,7 @@ async def test_judged_to_the_end_of_a_filter_the_item_stays_until_it_is_left(
             ("simple_0", True),
             ("simple_1", True),
         ]
-        assert "all 2 done" in "\n".join(await pressed(pilot, settled, "escape"))
+        assert "Queue complete (2 reviewed)" in "\n".join(await pressed(pilot, settled, "escape"))
         assert named(pilot.app) == ""
 
 

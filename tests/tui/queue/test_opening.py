@@ -1,0 +1,96 @@
+"""Opening the queue: while the store opens, from a workspace of an earlier version, and next to odd files."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.session import Session
+from tests.store.factory import Imported
+from tests.tui import idle
+
+SIZE = (80, 24)
+ROWS: list[dict[str, Any]] = [{"official": number % 3 == 0} for number in range(600)]
+
+
+@pytest.fixture
+def workspace(imported: Imported, tmp_path: Path) -> Workspace:
+    return imported(tmp_path / "work", {"maple-8b": ROWS})
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """The store opens when this event is set."""
+    may, opens = threading.Event(), Session._opened
+
+    def waits(self: Session) -> Store:
+        assert may.wait(20)
+        return opens(self)
+
+    monkeypatch.setattr(Session, "_opened", waits)
+    return may
+
+
+def app(workspace: Workspace) -> FcreviewApp:
+    return FcreviewApp(Session(workspace, "alice"), resume=True)
+
+
+async def test_files_whose_names_are_not_text_are_ignored(workspace: Workspace, settled: Callable[..., Any]) -> None:
+    """A queue file that somebody sent in an archive from another system."""
+    for folder in (workspace.queues, workspace.reviews):
+        folder.mkdir(exist_ok=True)
+        (folder / os.fsdecode(b"pil\xf6t.json")).write_text("{}")
+    async with app(workspace).run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("down")
+        assert (await settled(pilot))[2].endswith("2/600")
+
+
+async def test_keys_before_the_store_is_open_do_no_harm(workspace, gate, settled):
+    with ExitStack() as holding:
+        holding.enter_context(idle.held_threads())
+        async with app(workspace).run_test(size=SIZE) as pilot:
+            await pilot.pause()
+            await pilot.press("down", "down", "enter")
+            gate.set()
+            holding.close()
+            lines = await settled(pilot)
+            assert lines[2].endswith("1/600")
+            await pilot.press("enter")
+            assert "simple_1" in (await settled(pilot))[0]
+
+
+@pytest.mark.sweep
+async def test_a_view_that_comes_back_is_drawn_again(workspace, settled):
+    async with app(workspace).run_test(size=SIZE) as pilot:
+        before = list(await settled(pilot))
+        await pilot.press("f", *"official:pass", "enter")
+        assert any("simple_0" in line for line in await settled(pilot))
+        await pilot.press("escape")
+        assert await settled(pilot) == before
+
+
+async def test_the_page_cache_of_an_earlier_version_is_removed(workspace, settled):
+    (workspace.root / "first").mkdir()
+    (workspace.root / "first" / "alice.json").write_text('{"rows": []}')
+    async with app(workspace).run_test(size=SIZE) as pilot:
+        assert (await settled(pilot))[2].endswith("1/600")
+    assert not (workspace.root / "first").exists()
+
+
+async def test_a_link_or_file_in_place_of_that_cache_is_left_alone(workspace, settled, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "kept.json").write_text("{}")
+    (workspace.root / "first").symlink_to(tmp_path / "other")
+    async with app(workspace).run_test(size=SIZE) as pilot:
+        assert (await settled(pilot))[2].endswith("1/600")
+    assert (tmp_path / "other" / "kept.json").exists()

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fcreview.importers.bfcl.items import DECODER
+from fcreview.importers.bfcl.items import DECODER_FIELD
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model.item import Item, Run
 
@@ -47,7 +47,7 @@ def agreements(paths: list[Path], data: list[Path]) -> Iterator[Agreement]:
             if not isinstance(item, Item) or item.official is None or item.rule is None:
                 continue
             found.items += 1
-            found.decoder = str(item.extra.more.get(DECODER, ""))
+            found.decoder = str(item.extra.more.get(DECODER_FIELD, ""))
             found.verdict += item.official == item.rule
             if (item.official, item.error_type) == (item.rule, item.rule_error_type):
                 found.whole += 1

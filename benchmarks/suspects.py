@@ -22,7 +22,7 @@ from statistics import mean
 from fcreview.golden_audit.score import CHANCES, Suspect, suspect, suspects
 from fcreview.importers.registry import discover, read_plan
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.queries.golden_audit import Panel
+from fcreview.store.queries.golden_audit import AuditInput
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
@@ -106,7 +106,7 @@ def report(store: Store, known: set[str]) -> None:
     fewer_runs(store, panel, known)
 
 
-def fewer_questions(panel: Panel, known: set[str]) -> None:
+def fewer_questions(panel: AuditInput, known: set[str]) -> None:
     draw = random.Random(1)
     halves = []
     for _ in range(HALVES):
@@ -123,7 +123,7 @@ def spread(what: str, halves: Sequence[Found], first: int) -> str:
     )
 
 
-def fewer_runs(store: Store, panel: Panel, known: set[str]) -> None:
+def fewer_runs(store: Store, panel: AuditInput, known: set[str]) -> None:
     runs = sorted(panel.witnesses)
     for run in runs:
         rest = [each for each in runs if each != run]

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
     from fcreview.model.metric import Scored
     from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
-    from fcreview.store.labels.fields import Shape
-    from fcreview.store.labels.import_labels import Incoming, Mistake
+    from fcreview.store.labels.fields import DuckDBType
+    from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord
     from fcreview.store.labels.read import Choice
     from fcreview.store.rows import ItemDetail, RunRow, View
     from fcreview.store.store import Store
@@ -80,7 +80,7 @@ class FileFormat:
     content: Content
     load: Callable[[], Callable[[Source, Sink], None]]
     """Gives `write`; imports the format's module and what that needs."""
-    read: Callable[[], Callable[[bytes], Iterator[Incoming | Mistake]]] | None = None
+    read: Callable[[], Callable[[bytes], Iterator[ImportedReview | InvalidRecord]]] | None = None
     """Gives `read`, which finds people's reviews in what the format's file holds; None if it cannot be taken in."""
 
 
@@ -130,11 +130,11 @@ class Source:
         return [row for row in self.store.runs() if str(row.run) in chosen]
 
     @property
-    def shapes(self) -> dict[str, Shape]:
+    def shapes(self) -> dict[str, DuckDBType]:
         """The fields of a label in the order in which they are written, and their types."""
-        from fcreview.store.labels.fields import shapes
+        from fcreview.store.labels.fields import label_field_types
 
-        return shapes(content=self.choice.content)
+        return label_field_types(with_content=self.choice.content)
 
     def labels(self) -> Iterator[list[Label]]:
         """Labels in the order of items, each item's own label first; in lists that end with an item."""

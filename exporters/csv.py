@@ -17,7 +17,7 @@ import orjson
 
 from fcreview.exporters.base import Label, Sink, Source
 from fcreview.model.wording import answer
-from fcreview.store.labels.fields import FLAG, JSON, NUMBER, TEXT, Shape
+from fcreview.store.labels.fields import FLAG, JSON, NUMBER, TEXT, DuckDBType
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What OWASP lists under CSV injection; the last four are the first four at full width."""
@@ -30,7 +30,7 @@ def write(source: Source, out: Sink) -> None:
         out.write(_lines(zip(*(_column(name, shape, chunk) for name, shape in shapes.items()), strict=True)))
 
 
-def _column(name: str, shape: Shape, labels: list[Label]) -> list[str]:
+def _column(name: str, shape: DuckDBType, labels: list[Label]) -> list[str]:
     """The cells of one field: a column at a time, since nearly all of one are alike, empty or plain."""
     values = [label[name] for label in labels]
     if shape not in (JSON, FLAG, NUMBER) and not any(values):

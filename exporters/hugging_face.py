@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fcreview.exporters.base import Source
 from fcreview.model.wording import count_of
-from fcreview.store.labels.fields import FLAG, NUMBER, Shape
+from fcreview.store.labels.fields import FLAG, NUMBER, DuckDBType
 
 DATA = "data/labels.parquet"
 
@@ -57,14 +57,14 @@ def card(source: Source) -> str:
     return "\n".join(lines)
 
 
-def _features(shapes: Mapping[str, Shape]) -> Iterator[str]:
+def _features(shapes: Mapping[str, DuckDBType]) -> Iterator[str]:
     """YAML of named features."""
     for name, shape in shapes.items():
         yield f"- name: {name}"
         yield from (f"  {line}" for line in _feature(shape))
 
 
-def _feature(shape: Shape) -> Iterator[str]:
+def _feature(shape: DuckDBType) -> Iterator[str]:
     if isinstance(shape, list):
         inner = shape[0]
         if isinstance(inner, dict):
@@ -79,5 +79,5 @@ def _feature(shape: Shape) -> Iterator[str]:
         yield f"dtype: {_plain(shape)}"
 
 
-def _plain(shape: Shape) -> str:
+def _plain(shape: DuckDBType) -> str:
     return {NUMBER: "int64", FLAG: "bool"}.get(str(shape), "string")

@@ -15,10 +15,10 @@ import orjson
 
 from fcreview.exporters.base import Sink, Source
 from fcreview.model.review import PARTS
-from fcreview.store.labels.fields import VALUE
-from fcreview.store.labels.import_labels import Incoming, Mistake, incoming
+from fcreview.store.labels.fields import VERDICT_KEY
+from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord, parse_review
 
-SAID = tuple(VALUE if name == "verdict" else name for name in PARTS)
+SAID = tuple(VERDICT_KEY if name == "verdict" else name for name in PARTS)
 """Of an opinion, and of a line that stands for one."""
 
 
@@ -27,32 +27,32 @@ def write(source: Source, out: Sink) -> None:
         out.write("\n".join([*chunk, ""]).encode())
 
 
-def read(content: bytes) -> Iterator[Incoming | Mistake]:
+def read(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
     """Every opinion of every label. A line without `opinions` is one itself: `{"id": "x", "value": true}`."""
     for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
             yield from _of_line(number, line)
 
 
-def _of_line(number: int, line: bytes) -> Iterator[Incoming | Mistake]:
+def _of_line(number: int, line: bytes) -> Iterator[ImportedReview | InvalidRecord]:
     try:
         label = orjson.loads(line)
     except ValueError:
-        yield Mistake(number, "not readable as JSON")
+        yield InvalidRecord(number, "not readable as JSON")
         return
     if not isinstance(label, dict):
-        yield Mistake(number, "not a JSON object")
+        yield InvalidRecord(number, "not a JSON object")
         return
     opinions: Any = label.get("opinions", [label])
     if not isinstance(opinions, list) or not all(isinstance(each, dict) for each in opinions):
-        yield Mistake(number, "opinions is not a list of objects")
+        yield InvalidRecord(number, "opinions is not a list of objects")
         return
     if "opinions" not in label and all(label.get(name) is None for name in SAID):
-        yield Mistake(number, f"says nothing: there is none of {', '.join(SAID)}")
+        yield InvalidRecord(number, f"says nothing: there is none of {', '.join(SAID)}")
         return
     for opinion in opinions:
         if any(opinion.get(name) is not None for name in SAID):
             try:
-                yield incoming(number, label, opinion, written="opinions" not in label)
+                yield parse_review(number, label, opinion, check_scale="opinions" not in label)
             except ValueError as error:
-                yield Mistake(number, str(error))
+                yield InvalidRecord(number, str(error))

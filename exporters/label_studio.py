@@ -20,7 +20,7 @@ from fcreview.exporters.base import Label, Sink, Source
 from fcreview.model.json_value import json_hash
 from fcreview.model.review import CORRECT
 from fcreview.model.wording import answer, answered, choices
-from fcreview.store.labels.import_labels import Incoming, Mistake, incoming
+from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord, parse_review
 
 CONTROLS = {"verdict": "choices", "labels": "choices", "fault": "choices"}
 """Types of results; any other is a text area."""
@@ -116,14 +116,14 @@ def _digest(said: Mapping[str, Any]) -> str:
     return json_hash(content, 8)
 
 
-def read(content: bytes) -> Iterator[Incoming | Mistake]:
+def read(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
     """Every annotation of every task, as exported from Label Studio (JSON), but those that were cancelled."""
     try:
         tasks = orjson.loads(content)
     except ValueError:
         tasks = None
     if not isinstance(tasks, list):
-        yield Mistake(1, "not a JSON list of tasks")
+        yield InvalidRecord(1, "not a JSON list of tasks")
         return
     for number, each in enumerate(tasks, 1):
         try:
@@ -131,11 +131,11 @@ def read(content: bytes) -> Iterator[Incoming | Mistake]:
             for annotation in annotations:
                 found = _opinion(each["data"], annotation)
                 if any(found.get(name) is not None for name in SAID):
-                    yield incoming(number, each["data"], found)
+                    yield parse_review(number, each["data"], found)
         except ValueError as error:
-            yield Mistake(number, str(error))
+            yield InvalidRecord(number, str(error))
         except (AttributeError, IndexError, KeyError, TypeError):
-            yield Mistake(number, "not a task of a label that was exported from here")
+            yield InvalidRecord(number, "not a task of a label that was exported from here")
 
 
 def _opinion(data: Mapping[str, Any], annotation: Mapping[str, Any]) -> dict[str, Any]:

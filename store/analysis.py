@@ -15,9 +15,9 @@ if TYPE_CHECKING:  # what only some commands ask for is loaded when it is asked 
     from fcreview.stats.calibration import Case
     from fcreview.stats.run_comparison import Outcome, VerdictSource
     from fcreview.stats.self_agreement import Repeated
-    from fcreview.store.queries.agreement import Disputed
+    from fcreview.store.queries.agreement import ItemDisagreement
     from fcreview.store.queries.estimation import Standings
-    from fcreview.store.queries.golden_audit import Panel
+    from fcreview.store.queries.golden_audit import AuditInput
     from fcreview.store.queues.extend import Wanted
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.rows import View
@@ -42,21 +42,21 @@ class Told:
 
     def judged(self, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
         """What judges say of these items and their parts: {target, criterion, value, by}."""
-        from fcreview.store.queries.scored_items import judged
+        from fcreview.store.queries.scored_items import fetch_judge_verdicts
 
-        return self._asked(lambda: judged(self._connection, items))
+        return self._asked(lambda: fetch_judge_verdicts(self._connection, items))
 
     def scored(self, run: int, *, errata: bool = False) -> dict[FigureSource, list[Scored]]:
         """What the run's figures are computed from, by source; with errata as well, where asked."""
-        from fcreview.store.queries.scored_items import scored
+        from fcreview.store.queries.scored_items import fetch_scored_items
 
-        return self._asked(lambda: scored(self._connection, run, errata=errata))
+        return self._asked(lambda: fetch_scored_items(self._connection, run, with_errata=errata))
 
     def outcomes(self, view: View, runs: Sequence[int], source: VerdictSource) -> dict[int, list[Outcome]]:
         """The view's items in each of these runs with this source's verdict, for comparisons."""
-        from fcreview.store.queries.scored_items import outcomes
+        from fcreview.store.queries.scored_items import fetch_outcomes
 
-        return self._asked(lambda: outcomes(self._connection, view, runs, source))
+        return self._asked(lambda: fetch_outcomes(self._connection, view, runs, source))
 
     def counted(
         self, runs: Sequence[int], beside: Collection[int] = ()
@@ -64,66 +64,66 @@ class Told:
         """The same of each of these runs, with items that are alike as one: for figures that count
         (`Importer.counts`). In runs of `beside` an item with verdicts besides the one on the whole is like no other.
         Others may use the store in between."""
-        from fcreview.store.queries.scored_items import TOGETHER, counted
+        from fcreview.store.queries.scored_items import RUNS_PER_QUERY, fetch_aggregated_items
 
-        for start in range(0, len(runs), TOGETHER):
-            part = runs[start : start + TOGETHER]
+        for start in range(0, len(runs), RUNS_PER_QUERY):
+            part = runs[start : start + RUNS_PER_QUERY]
             more = any(run in beside for run in part)
-            yield from self._asked(partial(counted, self._connection, part, beside=more)).items()
+            yield from self._asked(partial(fetch_aggregated_items, self._connection, part, keep_part_verdicts=more)).items()
 
     def cases(self, view: View) -> list[Case]:
         """Automatic verdicts on what people settled in the view's items; see `estimating.cases`."""
-        from fcreview.store.queries.estimation import cases
+        from fcreview.store.queries.estimation import fetch_calibration_cases
 
-        return self._asked(lambda: cases(self._connection, self._workspace, self._reviews, view))
+        return self._asked(lambda: fetch_calibration_cases(self._connection, self._workspace, self._reviews, view))
 
     def where_of(self, base: str, wanted: Wanted) -> str | None:
         """The filter that opens a cell's items; see `estimating.opening`."""
-        from fcreview.store.queues.extend import where_of
+        from fcreview.store.queues.extend import build_cell_filter
 
-        return self._asked(lambda: where_of(self._connection, base, wanted))
+        return self._asked(lambda: build_cell_filter(self._connection, base, wanted))
 
     def unreviewed(self, run: int) -> list[Scored]:
         """What the run's figures were computed from while nobody had reviewed anything."""
-        from fcreview.store.queries.scored_items import unreviewed
+        from fcreview.store.queries.scored_items import fetch_items_before_reviews
 
-        return self._asked(lambda: unreviewed(self._connection, run))
+        return self._asked(lambda: fetch_items_before_reviews(self._connection, run))
 
     def standings(self, run: int) -> Standings:
         """What is known of each of the run's items; see `estimating.standings`."""
-        from fcreview.store.queries.estimation import standings
+        from fcreview.store.queries.estimation import fetch_sample_status
 
-        return self._asked(lambda: standings(self._connection, self._workspace, self._reviews, run))
+        return self._asked(lambda: fetch_sample_status(self._connection, self._workspace, self._reviews, run))
 
     def agreement_rows(self, view: View) -> list[Rating]:
         """What annotators said of the view's items; see `queries.agreement.ratings`."""
-        from fcreview.store.queries.agreement import ratings
+        from fcreview.store.queries.agreement import fetch_ratings
 
-        return self._asked(lambda: ratings(self._connection, self._reviews, view))
+        return self._asked(lambda: fetch_ratings(self._connection, self._reviews, view))
 
     def repeated(self, view: View) -> list[Repeated]:
         """What annotators said twice of the view's items; see `queries.agreement`."""
-        from fcreview.store.queries.agreement import repeated
+        from fcreview.store.queries.agreement import fetch_duplicate_reviews
 
-        return self._asked(lambda: repeated(self._connection, self._reviews, view))
+        return self._asked(lambda: fetch_duplicate_reviews(self._connection, self._reviews, view))
 
-    def disputes(self, view: View) -> list[Disputed]:
+    def disputes(self, view: View) -> list[ItemDisagreement]:
         """What annotators differ on in the view's items; see `queries.disputes`."""
-        from fcreview.store.queries.agreement import disputed
+        from fcreview.store.queries.agreement import fetch_disagreements
 
-        return self._asked(lambda: disputed(self._connection, self._reviews, view))
+        return self._asked(lambda: fetch_disagreements(self._connection, self._reviews, view))
 
     def disputes_in(self, item: int) -> list[Dispute]:
         """The same of one item, as it is now. KeyError if there is no such item."""
-        from fcreview.store.queries.agreement import disputed_in
+        from fcreview.store.queries.agreement import fetch_item_disagreements
 
-        return self._asked(lambda: disputed_in(self._reviews, item))
+        return self._asked(lambda: fetch_item_disagreements(self._reviews, item))
 
-    def panel(self, view: View) -> Panel:
+    def panel(self, view: View) -> AuditInput:
         """The questions of the view's runs with what every run answered; see `suspects.panel`."""
-        from fcreview.store.queries.golden_audit import panel
+        from fcreview.store.queries.golden_audit import fetch_audit_input
 
-        return self._asked(lambda: panel(self._connection, view))
+        return self._asked(lambda: fetch_audit_input(self._connection, view))
 
     def _asked(self, work: Callable[[], T]) -> T:
         found: T = self._do(work)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fcreview.model.wording import official_rate
-from fcreview.store.reviews.verdict_sql import EFFECTIVE
+from fcreview.store.reviews.verdict_sql import EFFECTIVE_VERDICT
 
 if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
@@ -118,7 +118,7 @@ class QueueRow:
     """Of its parts and other criteria those that somebody judged; to a blind annotator who has not decided, those that
     they judged."""
     your_parts: int = field(default=0, metadata=column("coalesce(h.your_parts, 0)"))
-    effective: bool | None = field(default=None, metadata=column(EFFECTIVE, telling=True))
+    effective: bool | None = field(default=None, metadata=column(EFFECTIVE_VERDICT, telling=True))
     error_type: str | None = field(default=None, metadata=column("i.error_type", telling=True))
     rule_error_type: str | None = field(default=None, metadata=column("i.rule_error_type", telling=True))
     n_golden: int = field(default=0, metadata=column("i.n_golden"))

@@ -25,26 +25,26 @@ from fcreview.store.database import (
     shut_out_files,
     with_room,
 )
-from fcreview.store.queries.clusters import clusters, label_criteria
-from fcreview.store.queries.golden_audit import SuspectPlaces
+from fcreview.store.queries.clusters import fetch_clusters, fetch_label_criteria
+from fcreview.store.queries.golden_audit import SuspectTable
 from fcreview.store.queries.item_detail import (
     Prediction,
     find_items,
-    hide_from,
-    like,
-    predictions,
-    raw_record,
+    hide_detail_verdicts,
+    search_item_ids,
+    fetch_predictions,
+    read_raw_record,
     read_issues,
     read_items,
-    same_question,
-    score_record,
-    siblings,
+    find_same_question,
+    read_score_record,
+    fetch_siblings,
 )
-from fcreview.store.queries.item_order import CHUNK, Chunk, Orders, chunks_of, items_of, rows_of
-from fcreview.store.queries.summaries import facets, run_infos, runs
+from fcreview.store.queries.item_order import CHUNK_SIZE, ItemChunk, ViewOrders, split_into_chunks, fetch_chunk_items, fetch_rows
+from fcreview.store.queries.summaries import fetch_facets, fetch_run_infos, fetch_run_rows
 from fcreview.store.queues import repeat_items
-from fcreview.store.queues.queue_file import QueuePlaces
-from fcreview.store.reviews.review_tables import ReviewTables, follow
+from fcreview.store.queues.queue_file import QueueItemTable
+from fcreview.store.reviews.review_tables import ReviewTables, open_review_tables
 from fcreview.store.rows import Extent, Found, ItemDetail, QueueRow, RunRow, View, item_of
 from fcreview.store.workspace import Workspace
 
@@ -82,12 +82,12 @@ class Store:
         self.connection = connection
         self.lock = threading.RLock()
         """Held during every use of `connection`: temporary tables belong to one connection."""
-        self.reviews: ReviewTables = follow(connection, workspace, annotator, policy)
+        self.reviews: ReviewTables = open_review_tables(connection, workspace, annotator, policy)
         self._locked = False
-        self._places = QueuePlaces(connection, workspace)
-        self._suspected = SuspectPlaces(connection)
-        self._orders = Orders(connection, self._places, self._suspected.take, annotator, blind=blind)
-        self._runs = run_infos(connection, workspace)
+        self._places = QueueItemTable(connection, workspace)
+        self._suspected = SuspectTable(connection)
+        self._orders = ViewOrders(connection, self._places, self._suspected.load, annotator, blind=blind)
+        self._runs = fetch_run_infos(connection, workspace)
         self._names = names_of(self._runs)
 
     @classmethod
@@ -107,7 +107,7 @@ class Store:
 
     def close(self) -> None:
         with self.lock:
-            close(self.connection, lambda: self.reviews.keep(self.workspace))
+            close(self.connection, lambda: self.reviews.save_cache(self.workspace))
 
     def __enter__(self) -> Store:
         return self
@@ -120,15 +120,15 @@ class Store:
         self.connection.interrupt()
 
     def runs(self) -> list[RunRow]:
-        return self._do(lambda: runs(self.connection, self.workspace, blind=self.blind))
+        return self._do(lambda: fetch_run_rows(self.connection, self.workspace, blind=self.blind))
 
     def count(self, view: View) -> int:
         """FilterError if the view's filter is not understood; so do `page`, `position`, `facets` and `clusters`."""
-        return self._do(lambda: self._orders.of(view).count)
+        return self._do(lambda: self._orders.order_of(view).count)
 
     def page(self, view: View, offset: int, limit: int) -> list[QueueRow]:
         """Rows `offset` to `offset + limit` of the view. Positions hold still until the next `refresh_...`."""
-        return self._do(lambda: self._rows(self._orders.items(view, offset, limit)))
+        return self._do(lambda: self._rows(self._orders.fetch_item_numbers(view, offset, limit)))
 
     def position(self, view: View, item: int) -> int | None:
         """Where the item is in the view, from 0."""
@@ -136,7 +136,7 @@ class Store:
 
     def extent(self, view: View) -> Extent:
         """What room the view's rows need."""
-        return self._do(lambda: extent(self.connection, self._orders.of(view).table, self._names, blind=self.blind))
+        return self._do(lambda: extent(self.connection, self._orders.order_of(view).table, self._names, blind=self.blind))
 
     def row(self, item: int) -> QueueRow | None:
         return self._do(lambda: next(iter(self._rows([item])), None))
@@ -152,18 +152,18 @@ class Store:
     def details(self, view: View, size: int = DETAILS) -> Iterator[list[ItemDetail]]:
         """Everything of the view's items, in the order of items, in lists of `size`; otherwise as `labels`."""
         self._unless_blind("items are not handed out")
-        chunks = self._do(lambda: chunks_of(self.connection, view, size))
+        chunks = self._do(lambda: split_into_chunks(self.connection, view, size))
         return map(self._chunk, chunks)
 
     def raw(self, item: int) -> str:
         """The item's record in the result file; StoreError if it is no longer there, or may tell what is hidden."""
         self._open_to_all(item)
-        return self._do(lambda: raw_record(self.connection, self.workspace, item_of(item)))
+        return self._do(lambda: read_raw_record(self.connection, self.workspace, item_of(item)))
 
     def raw_score(self, item: int) -> str | None:
         """The score file's entry that failed the item, None if there is none; StoreError as `raw`."""
         self._open_to_all(item)
-        return self._do(lambda: score_record(self.connection, self.workspace, item_of(item)))
+        return self._do(lambda: read_score_record(self.connection, self.workspace, item_of(item)))
 
     def find(self, name: str, run: int | None = None) -> list[int]:
         """Items with this id, in all runs or in one."""
@@ -171,31 +171,31 @@ class Store:
 
     def like(self, text: str, runs: Sequence[int] = (), prefer: int | None = None, limit: int = 20) -> list[Found]:
         """Ids that hold every word of the text; see `detail.like`."""
-        return self._do(lambda: like(self.connection, text, runs, prefer, limit))
+        return self._do(lambda: search_item_ids(self.connection, text, runs, prefer, limit))
 
     def same_question(self, item: int) -> list[int]:
         """Items with this one's id and category in all runs of its benchmark, generation and language, itself too."""
-        return self._do(lambda: same_question(self.connection, item_of(item)))
+        return self._do(lambda: find_same_question(self.connection, item_of(item)))
 
     def predictions(self, item: int) -> list[Prediction]:
         """What the runs of `same_question` predicted, in the same order."""
-        return self._do(lambda: predictions(self.connection, item_of(item)))
+        return self._do(lambda: fetch_predictions(self.connection, item_of(item)))
 
     def label_criteria(self, item: int) -> list[str]:
         """Criteria on which the responses of the item's category and run have labels."""
-        return self._do(lambda: label_criteria(self.connection, item_of(item)))
+        return self._do(lambda: fetch_label_criteria(self.connection, item_of(item)))
 
     def facets(self, view: View) -> dict[str, list[tuple[str, int]]]:
         """`{"category": [("live_simple", 258), ...], "official": [("fail", 90), ...], ...}`, most frequent first."""
-        return self._do(lambda: facets(self.connection, view, blind=self.blind))
+        return self._do(lambda: fetch_facets(self.connection, view, blind=self.blind))
 
     def used_tags(self) -> list[str]:
         """Tags of the reviews that stand, most used first; in blind mode this annotator's own."""
-        return self._do(lambda: self.reviews.said.tags(self.annotator or "" if self.blind else None))
+        return self._do(lambda: self.reviews.events.used_tags(self.annotator or "" if self.blind else None))
 
     def clusters(self, view: View, limit: int | None = None, by: int = ERROR) -> list[Cluster]:
         """Failures alike, see `queries.clusters`, largest group first; none in blind mode."""
-        return [] if self.blind else self._do(lambda: clusters(self.connection, view, limit, by))
+        return [] if self.blind else self._do(lambda: fetch_clusters(self.connection, view, limit, by))
 
     def issues(self, item: int | None = None) -> list[ImportIssue]:
         """What could not be read as it should: of one item, or all. In blind mode none: some are of scores."""
@@ -203,24 +203,24 @@ class Store:
 
     def take_queue(self, name: str) -> QueueFile:
         """The queue file of this name; views of it may be asked for from then on. QueueError if there is none."""
-        return self._do(lambda: self._places.take(name))
+        return self._do(lambda: self._places.load(name))
 
     def take_suspects(self, view: View) -> None:
         """The same for suspects among the view's runs; it takes a second or more. StoreError in blind mode."""
         self._unless_blind("suspects are not available")
-        self._do(lambda: self._suspected.take(view))
+        self._do(lambda: self._suspected.load(view))
 
     def drawn(self, wanted: Wanted) -> QueueFile:
         """A queue made of the items of a view; nothing is written. See `queues.creating.create` for its errors."""
-        from fcreview.store.queues.create import create
+        from fcreview.store.queues.create import create_queue
 
-        return self._do(lambda: create(self.connection, wanted))
+        return self._do(lambda: create_queue(self.connection, wanted))
 
     def progress(self, name: str, only: str | None = None) -> list[Progress]:
         """How far annotators of a queue file are. QueueError if there is none of this name."""
-        from fcreview.store.queues.queue_file import progress
+        from fcreview.store.queues.queue_file import measure_progress
 
-        return self._do(lambda: progress(name, self._places, self.reviews, only))
+        return self._do(lambda: measure_progress(name, self._places, self.reviews, only))
 
     @property
     def told(self) -> Told:
@@ -231,9 +231,9 @@ class Store:
     def overruled(self, asked: Sequence[tuple[int, Said]]) -> list[dict[str, Any] | None]:
         """For each (item, what is said of it) {source, by, value} of the automatic verdict that it would contradict, or
         None."""
-        from fcreview.store.queries.scored_items import overruled
+        from fcreview.store.queries.scored_items import find_overrides
 
-        return self._do(lambda: overruled(self.connection, asked))
+        return self._do(lambda: find_overrides(self.connection, asked))
 
     def sql(self, text: str, seconds: float = SECONDS) -> tuple[list[str], list[tuple[Any, ...]]]:
         """(column names, rows) of one statement that only reads; SqlError otherwise or beyond `seconds`. Not blind."""
@@ -242,7 +242,7 @@ class Store:
             if not self._locked:
                 lock_settings(self.connection)
                 self._locked = True
-            self.reviews.fill()
+            self.reviews.create_sql_views()
             return run_sql(self.connection, text, seconds)
 
     def labels(
@@ -257,16 +257,16 @@ class Store:
 
     def label_lines(self, view: View, choice: Choice | None = None) -> Iterator[list[str]]:
         """As `labels`, each the text of a JSON object."""
-        from fcreview.store.labels.read import read_lines
+        from fcreview.store.labels.read import read_label_lines
 
-        return self._labels(read_lines, view, choice, None)
+        return self._labels(read_label_lines, view, choice, None)
 
     def refresh_reviews(self) -> int:
         """Takes in what was added to the journals, by other processes too. Returns how many events. Queues whose filter
         or order depends on reviews are worked out anew: items move and leave only now."""
         with self.lock:
             events = self.reviews.refresh()
-            self._orders.forget()
+            self._orders.drop_review_orders()
             return events
 
     def _labels(
@@ -276,8 +276,8 @@ class Store:
         from fcreview.store.labels.read import EVERY_LABEL
 
         choice = choice or EVERY_LABEL
-        size = size or (DETAILS if choice.content else CHUNK)
-        chunks = self._do(lambda: chunks_of(self.connection, view, size))
+        size = size or (DETAILS if choice.content else CHUNK_SIZE)
+        chunks = self._do(lambda: split_into_chunks(self.connection, view, size))
         return (self._do(partial(read, self.reviews, self.connection, chunk, choice)) for chunk in chunks)
 
     def _unless_blind(self, why_not: str) -> None:
@@ -290,20 +290,20 @@ class Store:
 
     def _rows(self, items: Sequence[int]) -> list[QueueRow]:
         wanted = list(dict.fromkeys(map(item_of, items)))
-        found = {row.item: row for row in rows_of(self.connection, wanted, self._runs, self._names, blind=self.blind)}
+        found = {row.item: row for row in fetch_rows(self.connection, wanted, self._runs, self._names, blind=self.blind)}
         there = [number for number in items if item_of(number) in found]
-        return [repeat_items.row_of(found[item_of(number)], number, self.reviews, blind=self.blind) for number in there]
+        return [repeat_items.restrict_row_to_repetition(found[item_of(number)], number, self.reviews, blind=self.blind) for number in there]
 
     def _detail(self, item: int) -> ItemDetail:
         found = self._details([item])
         if not found:
             raise StoreError("there is no such item")
         if item == item_of(item):  # shown again, nothing tells what was said the first time
-            found[0].siblings = siblings(self.connection, found[0].row, blind=self.blind)
+            found[0].siblings = fetch_siblings(self.connection, found[0].row, blind=self.blind)
         return found[0]
 
-    def _chunk(self, chunk: Chunk) -> list[ItemDetail]:
-        return self._do(lambda: self._details(items_of(self.connection, chunk)))
+    def _chunk(self, chunk: ItemChunk) -> list[ItemDetail]:
+        return self._do(lambda: self._details(fetch_chunk_items(self.connection, chunk)))
 
     def _details(self, items: Sequence[int]) -> list[ItemDetail]:
         read = read_items(self.connection, list(dict.fromkeys(map(item_of, items))))
@@ -313,9 +313,9 @@ class Store:
         run = self._runs[row.run]
         key = ItemKey(run.benchmark, run.generation, run.language, run.model, item.category, item.id)
         opinions = self.reviews.opinions(key, item.prediction_hash, item.golden_hash)
-        detail = repeat_items.told(ItemDetail(row, key, run, item, opinions, self.reviews.history(key)), self.reviews)
+        detail = repeat_items.restrict_detail_to_repetition(ItemDetail(row, key, run, item, opinions, self.reviews.history(key)), self.reviews)
         if self.blind and row.you is None:
-            hide_from(detail, self.annotator)
+            hide_detail_verdicts(detail, self.annotator)
         return detail
 
     def _open_to_all(self, item: int) -> None:

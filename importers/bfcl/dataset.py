@@ -36,77 +36,77 @@ from fcreview.model.redact import redact
 
 
 @dataclass(slots=True)
-class Case:
+class DatasetItem:
     id: str
     category: str
     turns: list[list[dict[str, Any]]] = field(default_factory=list)
     """Messages `{"role", "content"}` a turn; V1's plain string is one user message in one turn."""
     functions: list[dict[str, Any]] = field(default_factory=list)
     """Original documents, always a list (V1's single object is wrapped)."""
-    answer: Any = None
+    ground_truth: Any = None
     """`ground_truth` as stored: V1 `{name_N: {param: [..]}}`, V2+ `[{name: {param: [..]}}]`, multi-turn
     `[["f(a=1)"]]`, None."""
-    golden: list[Call] = field(default_factory=list)
+    golden_calls: list[Call] = field(default_factory=list)
     """`answer` as golden calls of the vocabulary, for display and comparison. Shared by all runs: never changed."""
     golden_hash: str = ""
-    opening: list[Message] = field(default_factory=list)
+    opening_messages: list[Message] = field(default_factory=list)
     """The messages that open each turn. Shared by all runs: never changed."""
     question: str = ""
     """One line for lists."""
     extra: dict[str, Any] = field(default_factory=dict)
     """Fields of the question and the answer that have no other place here, shown under *more*: initial_config,
     involved_classes, missed_function, path, scenario, source ..."""
-    rules: tuple[Rule, ...] = ()
+    equivalence_rules: tuple[Rule, ...] = ()
     """Equivalence rules of errata, that hold for the checker."""
-    prepared: dict[str, Any] = field(default_factory=dict)
+    expected_calls_cache: dict[str, Any] = field(default_factory=dict)
     """The checker's cache for this case (compiled golden values, parameters by function); filled on first use."""
-    judged: dict[str, Any] = field(default_factory=dict)
+    evaluation_cache: dict[str, Any] = field(default_factory=dict)
     """Evaluations of decoded outputs, see `evaluate`."""
-    replies: dict[Any, Any] = field(default_factory=dict)
+    reply_cache: dict[Any, Any] = field(default_factory=dict)
     """What raw replies come to, see `replies`."""
 
 
-KEPT = 10_000
+MAX_LOADED_ITEMS = 10_000
 """Cases in memory. No published dataset has as many."""
-FEW = 500
+LOADED_ITEMS_OF_LARGE_DATASET = 500
 """Cases in memory of a larger one: runs go through it in its order, so that more would be used again no sooner."""
 _NONE = -1
-Remake = Callable[[str, Record, Record | None], Case]
+ReloadItem = Callable[[str, Record, Record | None], DatasetItem]
 """Makes a case again of the places of its question and its answer, whose values were let go. KeyError if the files
 hold it no longer."""
 
 
-class Cases(Mapping[str, Case]):
+class DatasetItems(Mapping[str, DatasetItem]):
     """In dataset order."""
 
-    def __init__(self, remake: Remake | None = None) -> None:
+    def __init__(self, remake: ReloadItem | None = None) -> None:
         self._remake = remake
         self._order: dict[str, int] = {}
         self._places = array("q")
         """Line, offset and length of question and answer, of each in its order."""
-        self._kept: OrderedDict[str, Case] = OrderedDict()
+        self._kept: OrderedDict[str, DatasetItem] = OrderedDict()
 
-    def add(self, case: Case, question: Record | None = None, answer: Record | None = None) -> None:
+    def add(self, case: DatasetItem, question: Record | None = None, answer: Record | None = None) -> None:
         """Without a place it is kept for good."""
-        self.add_place(case.id, question, answer)
+        self.add_unloaded(case.id, question, answer)
         self._kept[case.id] = case
 
-    def add_place(self, name: str, question: Record | None, answer: Record | None) -> None:
+    def add_unloaded(self, name: str, question: Record | None, answer: Record | None) -> None:
         """A case that is made when it is asked for."""
         self._order[name] = len(self._order)
         for place in (question, answer):
             self._places.extend((place.line, place.offset, place.length) if place else (_NONE, _NONE, _NONE))
-        if len(self._order) > KEPT:
+        if len(self._order) > MAX_LOADED_ITEMS:
             self._make_room()
 
-    def __getitem__(self, name: str) -> Case:
+    def __getitem__(self, name: str) -> DatasetItem:
         case = self._kept.get(name)
         if case is None:
             case = self._kept[name] = self._made(name, with_answer=True)
             self._make_room()
         return case
 
-    def turns(self, name: str) -> list[list[dict[str, Any]]] | None:
+    def read_question(self, name: str) -> list[list[dict[str, Any]]] | None:
         """A case's question; None if there is no such case. Nothing else is made for it."""
         case = self._kept.get(name)
         try:
@@ -114,7 +114,7 @@ class Cases(Mapping[str, Case]):
         except KeyError:
             return None
 
-    def _made(self, name: str, *, with_answer: bool) -> Case:
+    def _made(self, name: str, *, with_answer: bool) -> DatasetItem:
         number = self._order[name]
         question, answer = (self._place(6 * number + start) for start in (0, 3))
         if self._remake is None or question is None:
@@ -123,7 +123,7 @@ class Cases(Mapping[str, Case]):
 
     def _make_room(self) -> None:
         """Lets go what came first."""
-        while self._remake is not None and len(self._kept) > min(FEW, KEPT):
+        while self._remake is not None and len(self._kept) > min(LOADED_ITEMS_OF_LARGE_DATASET, MAX_LOADED_ITEMS):
             self._kept.popitem(last=False)
 
     def __iter__(self) -> Iterator[str]:
@@ -143,7 +143,7 @@ class Cases(Mapping[str, Case]):
 _NUMBER = re.compile(r"[_ ]\d+\Z")
 
 
-def golden_calls(answer: Any, category: str, generation: str, functions: Sequence[dict[str, Any]]) -> list[Call]:  # noqa: ARG001
+def parse_golden_calls(answer: Any, category: str, generation: str, functions: Sequence[dict[str, Any]]) -> list[Call]:  # noqa: ARG001
     """`ground_truth` of any category and generation as golden calls.
 
     V1 `{name_N: {param: [..]}}`, V2+ `[{name: {param: [..]}}]`, executable `["f(a=1)"]`, multi-turn
@@ -153,7 +153,7 @@ def golden_calls(answer: Any, category: str, generation: str, functions: Sequenc
         return []
     if isinstance(answer, dict):
         names = names_of(functions)
-        parsed = [_from_answer(declared(name, names), values) for name, values in answer.items()]
+        parsed = [_from_answer(strip_repeat_suffix(name, names), values) for name, values in answer.items()]
     elif isinstance(answer, list) and answer and all(isinstance(part, list) for part in answer):
         return [call for turn, texts in enumerate(answer) for call in _numbered(_from_texts(texts, functions), turn)]
     elif isinstance(answer, str):
@@ -173,7 +173,7 @@ def _numbered(calls: list[Call], turn: int) -> list[Call]:
     return calls
 
 
-def declared(name: str, names: set[Any]) -> str:
+def strip_repeat_suffix(name: str, names: set[Any]) -> str:
     """V1 tells repeated functions apart by `_1`, `_2` (in some items ` 1`, ` 2`): stripped where what remains is a
     declared function."""
     if name in names:
@@ -186,7 +186,7 @@ def _from_answer(name: str, values: Any) -> Call:
     if not isinstance(values, dict):
         raw = json.dumps({name: values}, ensure_ascii=False, default=str)
         return Call("golden", str(name), None, raw=raw, decode_error="the golden answer has no arguments object")
-    return Call("golden", str(name), {key: accept(alternatives) for key, alternatives in values.items()})
+    return Call("golden", str(name), {key: parse_accepted_values(alternatives) for key, alternatives in values.items()})
 
 
 def _from_texts(texts: list[Any], functions: Sequence[dict[str, Any]]) -> list[Call]:
@@ -202,7 +202,7 @@ def _from_texts(texts: list[Any], functions: Sequence[dict[str, Any]]) -> list[C
     return calls
 
 
-def accept(alternatives: Any) -> Accept:
+def parse_accepted_values(alternatives: Any) -> Accept:
     """A list of acceptable values, where `""` says that the argument may be left out; objects are lists of
     alternatives again."""
     if isinstance(alternatives, dict):  # V1 has objects directly in objects
@@ -214,7 +214,7 @@ def accept(alternatives: Any) -> Accept:
 
 def _alternative(value: Any) -> Any:
     if isinstance(value, dict):
-        return Fields({key: accept(field) for key, field in value.items()})
+        return Fields({key: parse_accepted_values(field) for key, field in value.items()})
     if isinstance(value, list):
         return [_alternative(element) if isinstance(element, (dict, list)) else element for element in value]
     return value
@@ -232,16 +232,16 @@ _OWN_FIELDS = frozenset({"id", "question", "function", "ground_truth"})
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DatasetFiles:
     """The files of one question file's worth of dataset."""
 
     questions: Path
     answers: Path | None = None
-    documents: Path | None = None
+    function_docs: Path | None = None
     """The folder `multi_turn_func_doc`."""
 
     @property
-    def files(self) -> list[Path]:
+    def paths(self) -> list[Path]:
         return [path for path in (self.questions, self.answers) if path is not None]
 
 
@@ -249,29 +249,29 @@ class Source:
 class Dataset:
     """`cases` by dataset id, in dataset order."""
 
-    cases: Cases = field(default_factory=Cases)
+    items: DatasetItems = field(default_factory=DatasetItems)
     issues: list[ImportIssue] = field(default_factory=list)
     """More may come while cases of a large dataset are made."""
-    repeated: dict[str, list[str]] = field(default_factory=dict)
+    repeated_ids: dict[str, list[str]] = field(default_factory=dict)
     """Ids that stand several times, and the names of their cases in order, `[id, "id#2"]`."""
 
 
-def load(source: Source, generation: str, category: str) -> Dataset:
+def load_dataset(source: DatasetFiles, generation: str, category: str) -> Dataset:
     """The dataset of a category; read once while its files do not change."""
-    return _load(source, generation, category, tuple(_stamp(path) for path in source.files))
+    return _load(source, generation, category, tuple(_stamp(path) for path in source.paths))
 
 
 @lru_cache(maxsize=64)
-def _load(source: Source, generation: str, category: str, stamps: tuple[Any, ...]) -> Dataset:  # noqa: ARG001
+def _load(source: DatasetFiles, generation: str, category: str, stamps: tuple[Any, ...]) -> Dataset:  # noqa: ARG001
     return _Loader(source, generation, category).load()
 
 
 class _Loader:
     """Reads one category's dataset; makes cases again that were let go."""
 
-    def __init__(self, source: Source, generation: str, category: str) -> None:
+    def __init__(self, source: DatasetFiles, generation: str, category: str) -> None:
         self._source, self._generation, self._category = source, generation, category
-        self._dataset = Dataset(Cases(self._reread))
+        self._dataset = Dataset(DatasetItems(self._reread))
         self._uninterpretable: set[str] = set()
 
     def load(self) -> Dataset:
@@ -285,32 +285,32 @@ class _Loader:
             answer = answers[given[min(number, len(given) - 1)]] if given else None
             if answer is None and not by_id and place < len(answers):
                 answer = answers[place]
-            if len(dataset.cases) >= KEPT:
-                dataset.cases.add_place(name, record, answer)
+            if len(dataset.items) >= MAX_LOADED_ITEMS:
+                dataset.items.add_unloaded(name, record, answer)
                 continue
             try:
-                dataset.cases.add(self._case(name, record, answer), record, answer)
+                dataset.items.add(self._case(name, record, answer), record, answer)
             except _BAD as error:
                 self._report(name, error)
         return dataset
 
     def _name(self, item: str) -> tuple[str, int]:
         """Name of a record's case, and how many earlier records have its id."""
-        if item not in self._dataset.cases:
+        if item not in self._dataset.items:
             return item, 0
-        names = self._dataset.repeated.setdefault(item, [item])
-        name, number = name_of(item, len(names)), len(names)
+        names = self._dataset.repeated_ids.setdefault(item, [item])
+        name, number = repeated_id(item, len(names)), len(names)
         names.append(name)
         what = f"{item} stands in the dataset twice: the later record is called {name}"
         self._dataset.issues.append(ImportIssue(str(self._source.questions), None, what, item=name))
         return name, number
 
-    def _case(self, name: str, question: Record, answer: Record | None) -> Case:
-        documents = _class_documents(self._source.documents, question.value.get("involved_classes"), self._category)
+    def _case(self, name: str, question: Record, answer: Record | None) -> DatasetItem:
+        documents = _class_documents(self._source.function_docs, question.value.get("involved_classes"), self._category)
         given = answer.value if answer else None
-        return make_case(name, self._category, self._generation, question.value, given, documents)
+        return make_dataset_item(name, self._category, self._generation, question.value, given, documents)
 
-    def _reread(self, name: str, question: Record, answer: Record | None) -> Case:
+    def _reread(self, name: str, question: Record, answer: Record | None) -> DatasetItem:
         """Raises KeyError for records that have become unreadable."""
         question.value = reread(self._source.questions, question)
         if answer is not None and self._source.answers is not None:
@@ -339,7 +339,7 @@ def _answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[Record]
         item = one.value.get("id")
         if isinstance(item, str):
             by_id[item] = (*by_id.get(item, ()), len(answers))
-        if len(answers) >= KEPT:
+        if len(answers) >= MAX_LOADED_ITEMS:
             one.value = None
         answers.append(one)
     return answers, by_id
@@ -364,14 +364,14 @@ def _records(path: Path, issues: list[ImportIssue]) -> Iterator[Record]:
             issues.append(ImportIssue(str(path), record.line, "a dataset record is not an object"))
 
 
-def make_case(
+def make_dataset_item(
     item: str,
     category: str,
     generation: str,
     record: dict[str, Any],
     answer: dict[str, Any] | None = None,
     documents: list[dict[str, Any]] | None = None,
-) -> Case:
+) -> DatasetItem:
     """A case of a question record and its answer record (`{"ground_truth": ...}`), both as stored in any generation."""
     if category == "rest":
         record = redact(record)
@@ -385,17 +385,17 @@ def make_case(
         truth = answer["ground_truth"] if "ground_truth" in answer else _bare(answer)
         if truth is None or "ground_truth" in answer:
             extra.update((key, value) for key, value in answer.items() if key not in _OWN_FIELDS)
-    turns = as_turns(record.get("question"))
-    case = Case(item, category, turns, documents, truth, question=_asked(turns), extra=extra)
+    turns = parse_turns(record.get("question"))
+    case = DatasetItem(item, category, turns, documents, truth, question=_asked(turns), extra=extra)
     if not category.startswith(("memory", "web_search")):
-        case.golden = Repeated(golden_calls(truth, category, generation, documents))
+        case.golden_calls = Repeated(parse_golden_calls(truth, category, generation, documents))
     if truth is not None:
         case.golden_hash = answer_hash(truth)
-    case.opening = Repeated(opening_messages(case))
+    case.opening_messages = Repeated(make_opening_messages(case))
     return case
 
 
-def name_of(item: str, number: int) -> str:
+def repeated_id(item: str, number: int) -> str:
     """The name of the record with this id, counted from 0: an id may stand in a dataset several times."""
     return item if number == 0 else f"{item}#{number + 1}"
 
@@ -407,7 +407,7 @@ def _bare(answer: dict[str, Any]) -> dict[str, Any] | None:
     return calls if calls and all(isinstance(values, dict) for values in calls.values()) else None
 
 
-def as_turns(question: Any) -> list[list[dict[str, Any]]]:
+def parse_turns(question: Any) -> list[list[dict[str, Any]]]:
     """`question` as turns of messages: V1 has text, V2 a list of messages, V3 and V4 a list of turns."""
     if isinstance(question, str):
         return [[{"role": "user", "content": question}]]
@@ -418,13 +418,13 @@ def as_turns(question: Any) -> list[list[dict[str, Any]]]:
     return [[part for part in turn if isinstance(part, dict)] for turn in question if isinstance(turn, list)]
 
 
-def opening_messages(case: Case) -> list[Message]:
+def make_opening_messages(case: DatasetItem) -> list[Message]:
     """The messages that open each turn; a turn without any reveals functions that were withheld until then."""
     messages = []
     missed = case.extra.get("missed_function")
     for number, turn in enumerate(case.turns):
         for part in turn:
-            messages.append(Message(number, -1, role_of(part.get("role")), text_of(part.get("content"))))
+            messages.append(Message(number, -1, message_role(part.get("role")), content_text(part.get("content"))))
         if not turn:
             names = missed.get(str(number)) if isinstance(missed, dict) else None
             names = [name["name"] if isinstance(name, dict) else str(name) for name in names or []]
@@ -433,14 +433,14 @@ def opening_messages(case: Case) -> list[Message]:
     return messages
 
 
-def role_of(role: Any) -> Any:
+def message_role(role: Any) -> Any:
     """OpenAI's `developer` is a system message; unknown roles are remarks of the runner."""
     if role in ("user", "assistant", "system", "tool"):
         return role
     return "system" if role == "developer" else "log"
 
 
-def text_of(content: Any) -> str:
+def content_text(content: Any) -> str:
     """Message content as text; parts of a list are joined, other JSON is written out."""
     if isinstance(content, str):
         return content
@@ -448,10 +448,10 @@ def text_of(content: Any) -> str:
         return ""
     if isinstance(content, list) and content and all(isinstance(part, dict) and "text" in part for part in content):
         return "\n".join(str(part["text"]) for part in content)
-    return as_json(content)
+    return json_text(content)
 
 
-def as_json(value: Any) -> str:
+def json_text(value: Any) -> str:
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
     except TypeError:
@@ -463,7 +463,7 @@ def _asked(turns: list[list[dict[str, Any]]]) -> str:
     for turn in turns:
         for part in reversed(turn):
             if part.get("role") == "user" and part.get("content"):
-                return question_line(text_of(part["content"]))
+                return question_line(content_text(part["content"]))
     return ""
 
 
@@ -473,21 +473,21 @@ def _class_documents(folder: Path | None, classes: Any, category: str) -> list[d
     if folder is None:
         return []
     names = tuple(_DOCUMENTS.get(str(name), category if name == "MemoryAPI" else "") for name in classes)
-    return documents_of(folder, names)
+    return load_function_docs(folder, names)
 
 
 @lru_cache(maxsize=256)
-def documents_of(folder: Path, names: tuple[str, ...]) -> list[dict[str, Any]]:
+def load_function_docs(folder: Path, names: tuple[str, ...]) -> list[dict[str, Any]]:
     """Function documents of API classes, as one list that all items with the same classes share."""
     found = (record for name in names if name for record in records(folder / f"{name}.json"))
     return Repeated(record.value for record in found if isinstance(record, Record) and isinstance(record.value, dict))
 
 
-def merged(parts: Iterable[Dataset]) -> Dataset:
+def merge_datasets(parts: Iterable[Dataset]) -> Dataset:
     """Several categories as one dataset, as format sensitivity needs it."""
     whole = Dataset()
     for part in parts:
-        for case in part.cases.values():
-            whole.cases.add(case)
+        for case in part.items.values():
+            whole.items.add(case)
         whole.issues.extend(part.issues)
     return whole

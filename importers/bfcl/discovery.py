@@ -23,22 +23,22 @@ from typing import Any
 
 from fcreview.importers.bfcl import dataset, filenames
 from fcreview.importers.bfcl import filenames as names
-from fcreview.importers.bfcl.dataset import Dataset, Source
-from fcreview.importers.bfcl.filenames import Kind, Named
-from fcreview.importers.bfcl.joining import same_answer, same_question
+from fcreview.importers.bfcl.dataset import Dataset, DatasetFiles
+from fcreview.importers.bfcl.filenames import FileKind, ClassifiedFile
+from fcreview.importers.bfcl.joining import is_same_answer, is_same_question
 from fcreview.importers.common.discovery import SKIPPED, is_text
 from fcreview.importers.common.jsonl import Record, head, records
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import Found, RunPlan
 from fcreview.safe_files import open_file
 
-ABOVE = 5
+MAX_PARENT_FOLDERS = 5
 """How many folders above a model folder are looked at."""
-INNER = (
+DATASET_SUBFOLDERS = (
     "", "data", "bfcl_eval/data", "berkeley-function-call-leaderboard/data",
     "berkeley-function-call-leaderboard/bfcl_eval/data",
 )  # fmt: skip
-SAMPLE = 40
+MAX_COMPARED_ENTRIES = 40
 """Score entries compared with each dataset that fits."""
 
 _FORMAT_STEMS = (
@@ -56,21 +56,21 @@ class CategoryFiles:
 
     results: list[Path] = field(default_factory=list)
     scores: list[Path] = field(default_factory=list)
-    sources: list[Source] = field(default_factory=list)
+    dataset_files: list[DatasetFiles] = field(default_factory=list)
     """Of the dataset; several for format sensitivity only."""
 
 
-Categories = dict[str, CategoryFiles]
+FilesByCategory = dict[str, CategoryFiles]
 """`RunPlan.private` of a BFCL run: by category, in the order in which they are read."""
 
 
-def locate(plan: RunPlan, asked: Sequence[Path], opened: Sequence[Path], peek: Any) -> None:
+def attach_dataset(plan: RunPlan, asked: Sequence[Path], opened: Sequence[Path], peek: Any) -> None:
     """Sets `plan.data`, `plan.run.dataset` and the categories' sources.
 
     `asked` are the folders that were given and those below them: if one of them fits, no other place is looked at.
     `opened` are folders with question files at the paths that were opened.
     """
-    categories: Categories = plan.private
+    categories: FilesByCategory = plan.private
     wanted = {category: _stems(category) for category in categories}
     stems = list(dict.fromkeys(stem for parts in wanted.values() for stem in parts))
     generation = plan.run.generation
@@ -81,24 +81,24 @@ def locate(plan: RunPlan, asked: Sequence[Path], opened: Sequence[Path], peek: A
             plan.issues.append(ImportIssue(str(asked[0]), None, what))
         fitting = _fitting([*opened, *_around(plan), *_installed()], generation, stems, peek)
     fitting = _ranked(_distinct(fitting, generation, stems), plan)
-    sources: dict[str, Source] = {}
+    sources: dict[str, DatasetFiles] = {}
     for stem in stems:
         for folder in fitting:
-            source = source_in(folder, generation, stem)
-            if source is not None and peek_is_question(source.questions, peek):
+            source = find_dataset_files(folder, generation, stem)
+            if source is not None and is_question_file(source.questions, peek):
                 sources[stem] = source
                 break
     for category, parts in wanted.items():
-        categories[category].sources = [sources[stem] for stem in parts if stem in sources]
-    plan.data = list(dict.fromkeys(path for source in sources.values() for path in source.files))
-    documents = dict.fromkeys(source.documents for source in sources.values() if source.documents)
+        categories[category].dataset_files = [sources[stem] for stem in parts if stem in sources]
+    plan.data = list(dict.fromkeys(path for source in sources.values() for path in source.paths))
+    documents = dict.fromkeys(source.function_docs for source in sources.values() if source.function_docs)
     if any(category.startswith(("multi_turn", "memory", "web_search")) for category in wanted):
         plan.data += [path for folder in documents if folder for path in sorted(folder.glob("*.json"))]
     plan.run.dataset = str(fitting[0]) if fitting else None
     _report(plan, wanted, sources)
 
 
-def _report(plan: RunPlan, wanted: dict[str, list[str]], sources: dict[str, Source]) -> None:
+def _report(plan: RunPlan, wanted: dict[str, list[str]], sources: dict[str, DatasetFiles]) -> None:
     missing = [category for category, parts in wanted.items() if not any(stem in sources for stem in parts)]
     if not missing:
         return
@@ -112,21 +112,21 @@ def _report(plan: RunPlan, wanted: dict[str, list[str]], sources: dict[str, Sour
 
 
 def _stems(category: str) -> list[str]:
-    return list(_FORMAT_STEMS) if category == "format_sensitivity" else [filenames.question_stem(category)]
+    return list(_FORMAT_STEMS) if category == "format_sensitivity" else [filenames.question_category(category)]
 
 
-def source_in(folder: Path, generation: str, stem: str) -> Source | None:
+def find_dataset_files(folder: Path, generation: str, stem: str) -> DatasetFiles | None:
     """The dataset files of a category in a folder, or None."""
-    name = filenames.question_name(generation, stem)
+    name = filenames.question_file_name(generation, stem)
     questions = folder / name
     if not questions.is_file():
         return None
     answers = folder / "possible_answer" / name
     documents = folder / "multi_turn_func_doc"
-    return Source(questions, answers if answers.is_file() else None, documents if documents.is_dir() else None)
+    return DatasetFiles(questions, answers if answers.is_file() else None, documents if documents.is_dir() else None)
 
 
-def peek_is_question(path: Path, peek: Any) -> bool:
+def is_question_file(path: Path, peek: Any) -> bool:
     """V1 results may bear the name of the question file."""
     first = peek(path)
     return isinstance(first, dict) and "question" in first and "result" not in first
@@ -135,13 +135,13 @@ def peek_is_question(path: Path, peek: Any) -> bool:
 def _fitting(folders: Sequence[Path], generation: str, stems: list[str], peek: Any) -> list[Path]:
     found: dict[Path, None] = {}
     for folder in folders:
-        sources = (source_in(folder, generation, stem) for stem in stems)
-        if any(source and peek_is_question(source.questions, peek) for source in sources):
+        sources = (find_dataset_files(folder, generation, stem) for stem in stems)
+        if any(source and is_question_file(source.questions, peek) for source in sources):
             found[folder] = None
     return list(found)
 
 
-def below(root: Path, depth: int = 4) -> Iterator[Path]:
+def walk_folders(root: Path, depth: int = 4) -> Iterator[Path]:
     """A folder that was given and those below it: people point at `data/` or at a whole checkout."""
     root = Path(os.path.abspath(root))  # noqa: PTH100
     yield root
@@ -157,15 +157,15 @@ def below(root: Path, depth: int = 4) -> Iterator[Path]:
             return
         for name in inner:
             if name not in SKIPPED and name not in ("possible_answer", "result", "score"):
-                yield from below(root / name, depth - 1)
+                yield from walk_folders(root / name, depth - 1)
 
 
 def _around(plan: RunPlan) -> Iterator[Path]:
     """Beside and above the run, nearest first."""
     first = (plan.results or plan.scores)[0]
     folder = filenames.model_folder(first)
-    for place in (folder, *list(folder.parents)[:ABOVE]):
-        for inner in INNER:
+    for place in (folder, *list(folder.parents)[:MAX_PARENT_FOLDERS]):
+        for inner in DATASET_SUBFOLDERS:
             yield place / inner if inner else place
 
 
@@ -186,8 +186,8 @@ def _distinct(folders: list[Path], generation: str, stems: list[str]) -> list[Pa
         return folders
     seen: dict[tuple[Any, ...], Path] = {}
     for folder in folders:
-        sources = [source_in(folder, generation, stem) for stem in stems]
-        key = tuple(tuple(_hash(path) for path in source.files) if source else None for source in sources)
+        sources = [find_dataset_files(folder, generation, stem) for stem in stems]
+        key = tuple(tuple(_hash(path) for path in source.paths) if source else None for source in sources)
         seen.setdefault(key, folder)
     return list(seen.values())
 
@@ -224,13 +224,13 @@ def _matches(folder: Path, plan: RunPlan) -> tuple[int, int]:
     """(equal, compared) over questions and golden answers embedded in the first failing entries of each score file."""
     equal = compared = 0
     generation = plan.run.generation
-    categories: Categories = plan.private
+    categories: FilesByCategory = plan.private
     for category, parts in categories.items():
-        source = source_in(folder, generation, filenames.question_stem(category))
-        data = dataset.load(source, generation, category) if source is not None else Dataset()
+        source = find_dataset_files(folder, generation, filenames.question_category(category))
+        data = dataset.load_dataset(source, generation, category) if source is not None else Dataset()
         for path in parts.scores:
             entries = (record.value for record in records(path) if isinstance(record, Record))
-            for entry, _ in zip(entries, range(SAMPLE), strict=False):
+            for entry, _ in zip(entries, range(MAX_COMPARED_ENTRIES), strict=False):
                 prompt = entry.get("prompt") if isinstance(entry, dict) else None
                 if isinstance(prompt, dict) and "question" in prompt:
                     compared += 1
@@ -243,22 +243,22 @@ def _has(data: Dataset, entry: dict[str, Any], prompt: dict[str, Any], category:
     anywhere."""
     stated = prompt.get("id")
     if isinstance(stated, str):
-        case = data.cases.get(filenames.dataset_id(stated, category))
+        case = data.items.get(filenames.to_dataset_id(stated, category))
         there = [case] if case is not None else []
     else:
-        there = list(data.cases.values())
+        there = list(data.items.values())
     return any(
-        same_question(case.turns, prompt["question"])
-        and ("possible_answer" not in entry or same_answer(case.answer, entry["possible_answer"]))
+        is_same_question(case.turns, prompt["question"])
+        and ("possible_answer" not in entry or is_same_answer(case.ground_truth, entry["possible_answer"]))
         for case in there
     )
 
 
-NAME = "bfcl"
-MAX_SIBLINGS = 500
+BENCHMARK = "bfcl"
+MAX_SUBFOLDERS = 500
 _SUFFIXES = (".json", ".jsonl", ".csv")
 
-ByFolder = dict[tuple[Path, str], list[Named]]
+FilesByRun = dict[tuple[Path, str], list[ClassifiedFile]]
 """Model folder and generation -> its files."""
 
 
@@ -266,22 +266,22 @@ def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
     """The BFCL runs among `files`, with their scores and datasets; files of BFCL that are not read are claimed."""
     peek = lru_cache(maxsize=None)(head)
     found = Found()
-    results: ByFolder = {}
-    scores: ByFolder = {}
+    results: FilesByRun = {}
+    scores: FilesByRun = {}
     questions: dict[Path, None] = {}
     ignored: dict[tuple[Path, str], int] = {}
     for path in files:
-        named = names.classify(path, peek) if path.suffix in _SUFFIXES else None
+        named = names.classify_file(path, peek) if path.suffix in _SUFFIXES else None
         if named is None:
             continue
         found.claimed.add(path)
         if named.kind == "ignored":
-            if named.reason:
-                place = (_ignored_folder(path), named.reason)
+            if named.ignored_reason:
+                place = (_ignored_folder(path), named.ignored_reason)
                 ignored[place] = ignored.get(place, 0) + 1
         elif named.kind in ("result", "score"):
             group = results if named.kind == "result" else scores
-            group.setdefault((names.model_folder(path), named.generation), []).append(named)
+            group.setdefault((names.model_folder(path), named.version), []).append(named)
         elif named.kind == "question":
             questions[path.parent] = None
     for (folder, reason), count in ignored.items():
@@ -289,9 +289,9 @@ def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
         found.issues.append(
             ImportIssue(str(folder), None, f"not read: {count} {files_word}, {reason}", severity="notice")
         )
-    asked = [folder for root in data for folder in below(root)]
+    asked = [folder for root in data for folder in walk_folders(root)]
     for plan in _plans(results, scores, peek):
-        locate(plan, asked, list(questions), peek)
+        attach_dataset(plan, asked, list(questions), peek)
         found.claimed.update(plan.results, plan.scores)
         found.plans.append(plan)
     return found
@@ -305,7 +305,7 @@ def _ignored_folder(path: Path) -> Path:
     return path.parent
 
 
-def _plans(results: ByFolder, scores: ByFolder, peek: Any) -> Iterator[RunPlan]:
+def _plans(results: FilesByRun, scores: FilesByRun, peek: Any) -> Iterator[RunPlan]:
     used: set[Path] = set()
     for (folder, generation), given in results.items():
         counterpart, issues = _counterpart(folder, generation, "score", given, peek)
@@ -332,7 +332,7 @@ def _plans(results: ByFolder, scores: ByFolder, peek: Any) -> Iterator[RunPlan]:
         yield _plan(place, model, generation, counterpart, given, issues)
 
 
-def _left_over(folder: Path, generation: str, given: list[Named], used: set[Path]) -> Iterator[RunPlan]:
+def _left_over(folder: Path, generation: str, given: list[ClassifiedFile], used: set[Path]) -> Iterator[RunPlan]:
     """Scores of a model whose results were paired with other scores."""
     rest = [named for named in given if named.path not in used]
     issue = ImportIssue(str(folder), None, "these scores were not joined: the results beside them have other scores")
@@ -340,36 +340,36 @@ def _left_over(folder: Path, generation: str, given: list[Named], used: set[Path
         yield _plan(folder, folder, generation, [], rest, [issue])
 
 
-def _common(given: Sequence[Named]) -> Path:
+def _common(given: Sequence[ClassifiedFile]) -> Path:
     return given[0].path if len(given) == 1 else Path(os.path.commonpath([named.path for named in given]))
 
 
 def _plan(
-    place: Path, folder: Path, generation: str, results: list[Named], scores: list[Named], issues: list[ImportIssue]
+    place: Path, folder: Path, generation: str, results: list[ClassifiedFile], scores: list[ClassifiedFile], issues: list[ImportIssue]
 ) -> RunPlan:
-    categories: Categories = {}
-    for named in sorted([*results, *scores], key=lambda named: names.ORDER.get(named.category, len(names.ORDER))):
+    categories: FilesByCategory = {}
+    for named in sorted([*results, *scores], key=lambda named: names.CATEGORY_ORDER.get(named.category, len(names.CATEGORY_ORDER))):
         parts = categories.setdefault(named.category, CategoryFiles())
         (parts.results if named.kind == "result" else parts.scores).append(named.path)
-    run = Run(NAME, generation, "en", names.model_name(folder), str(place))
-    sure = any(named.sure for named in [*results, *scores])
+    run = Run(BENCHMARK, generation, "en", names.model_name(folder), str(place))
+    sure = any(named.is_certain for named in [*results, *scores])
     reason = f"{len(results)} result and {len(scores)} score files named as BFCL {generation} names them"
     if not sure:
         reason = "file names and keys are like BFCL's, but no name states the version"
     plan = RunPlan(run, [n.path for n in results], [n.path for n in scores], confidence=1.0 if sure else 0.6,
                    reason=reason, issues=issues, private=categories)  # fmt: skip
-    if generation not in names.GENERATIONS:
+    if generation not in names.VERSIONS:
         what = f"BFCL {generation} is newer than this importer: read and checked by V4's rules"
         plan.issues.append(ImportIssue(str(place), None, what))
     return plan
 
 
 def _counterpart(
-    folder: Path, generation: str, role: Kind, given: Sequence[Named], peek: Any
-) -> tuple[list[Named], list[ImportIssue]]:
+    folder: Path, generation: str, role: FileKind, given: Sequence[ClassifiedFile], peek: Any
+) -> tuple[list[ClassifiedFile], list[ImportIssue]]:
     """The files of the other role that belong to a model folder: the best named folder that shares a category."""
     categories = {named.category for named in given}
-    fits: list[tuple[tuple[int, int], Path, list[Named]]] = []
+    fits: list[tuple[tuple[int, int], Path, list[ClassifiedFile]]] = []
     for rank, candidate in _candidates(folder, role):
         there = _role_files(candidate, generation, role, peek)
         shared = len(categories & {named.category for named in there})
@@ -387,19 +387,19 @@ def _counterpart(
     return best[0][2], issues
 
 
-def _candidates(folder: Path, role: Kind) -> Iterator[tuple[int, Path]]:
+def _candidates(folder: Path, role: FileKind) -> Iterator[tuple[int, Path]]:
     """(rank, folder) of places where the other role's files of a model may lie; a higher rank is surer."""
     yield 5, folder
-    if names.is_outer(folder):
+    if names.is_outer_folder(folder):
         for sibling in _folders(folder.parent):
-            if sibling != folder and names.is_outer(sibling) and role in sibling.name.lower():
+            if sibling != folder and names.is_outer_folder(sibling) and role in sibling.name.lower():
                 yield 4 if _swapped(folder.name, sibling.name, role) else 3, sibling
     for inner in _folders(folder):
-        if names.is_outer(inner) and role in inner.name.lower():
+        if names.is_outer_folder(inner) and role in inner.name.lower():
             yield 4, inner
             yield 4, inner / folder.name
     outer = folder.parent
-    if names.is_outer(outer) and outer.name.lower().count(role) == 0:
+    if names.is_outer_folder(outer) and outer.name.lower().count(role) == 0:
         yield 2, outer.parent  # RUN/score/MODEL with RUN/*.json
     for sibling in _folders(outer.parent):
         if sibling != outer:
@@ -407,7 +407,7 @@ def _candidates(folder: Path, role: Kind) -> Iterator[tuple[int, Path]]:
             yield rank, sibling / folder.name
 
 
-def _swapped(name: str, sibling: str, role: Kind) -> bool:
+def _swapped(name: str, sibling: str, role: FileKind) -> bool:
     """`result-BFCL` and `score-BFCL`."""
     other = "score" if role == "result" else "result"
     return name.lower().replace(other, role) == sibling.lower()
@@ -419,14 +419,14 @@ def _folders(folder: Path) -> list[Path]:
             found = sorted(entry.name for entry in entries if _counts(entry) and entry.is_dir())
     except OSError:
         return []
-    return [folder / name for name in found[:MAX_SIBLINGS]]
+    return [folder / name for name in found[:MAX_SUBFOLDERS]]
 
 
 def _counts(entry: os.DirEntry[str]) -> bool:
     return not entry.name.startswith(".") and is_text(entry.name)
 
 
-def _role_files(folder: Path, generation: str, role: Kind, peek: Any, depth: int = 0) -> list[Named]:
+def _role_files(folder: Path, generation: str, role: FileKind, peek: Any, depth: int = 0) -> list[ClassifiedFile]:
     """The result or score files of a model folder, V4's group folders included."""
     try:
         with os.scandir(folder) as entries:
@@ -437,10 +437,10 @@ def _role_files(folder: Path, generation: str, role: Kind, peek: Any, depth: int
     for name, is_folder in listed:
         path = folder / name
         if is_folder:
-            if name in names.GROUPS and depth < 4:
+            if name in names.GROUP_FOLDERS and depth < 4:
                 found += _role_files(path, generation, role, peek, depth + 1)
         elif path.suffix in _SUFFIXES:
-            named = names.classify(path, peek)
-            if named is not None and named.kind == role and named.generation == generation:
+            named = names.classify_file(path, peek)
+            if named is not None and named.kind == role and named.version == generation:
                 found.append(named)
     return found

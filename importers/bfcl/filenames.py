@@ -12,9 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-Kind = Literal["result", "score", "question", "answer", "ignored"]
+FileKind = Literal["result", "score", "question", "answer", "ignored"]
 
-GROUPS = frozenset(
+GROUP_FOLDERS = frozenset(
     {"non_live", "live", "multi_turn", "agentic", "format_sensitivity", "memory", "kv", "vector", "rec_sum"}
 )
 """Folders between a V4 model folder and its files."""
@@ -27,12 +27,12 @@ _NAMELESS = re.compile(r"(?:results?|scores?)(?:[-_.]bfcl.*)?", re.IGNORECASE)
 _DATE = re.compile(r"20\d\d-\d\d-\d\d")
 _ID = re.compile(r"(.+)_(\d+)((?:-.*)?)", re.DOTALL)
 
-GENERATIONS = ("V1", "V2", "V3", "V4")
+VERSIONS = ("V1", "V2", "V3", "V4")
 """Those whose rules are known; files of later ones are read as V4's."""
 
 
-def rules_of(generation: str) -> str:
-    return generation if generation in GENERATIONS else GENERATIONS[-1]
+def rules_version(generation: str) -> str:
+    return generation if generation in VERSIONS else VERSIONS[-1]
 
 
 V1_CATEGORIES = (
@@ -45,16 +45,16 @@ V2_CATEGORIES = (
     "exec_simple", "exec_multiple", "exec_parallel", "exec_parallel_multiple", "rest", "chatable", "sql",
     "live_simple", "live_multiple", "live_parallel", "live_parallel_multiple", "live_irrelevance", "live_relevance",
 )  # fmt: skip
-MULTI_TURN = (
+MULTI_TURN_CATEGORIES = (
     "multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context",
     "multi_turn_composite",
 )  # fmt: skip
-AGENTIC = ("memory_kv", "memory_vector", "memory_rec_sum", "web_search_base", "web_search_no_snippet")
+AGENTIC_CATEGORIES = ("memory_kv", "memory_vector", "memory_rec_sum", "web_search_base", "web_search_no_snippet")
 V4_CATEGORIES = (
     "simple_python", "simple_java", "simple_javascript", *V2_CATEGORIES[3:7], *V2_CATEGORIES[14:],
-    *MULTI_TURN, *AGENTIC, "format_sensitivity",
+    *MULTI_TURN_CATEGORIES, *AGENTIC_CATEGORIES, "format_sensitivity",
 )  # fmt: skip
-ORDER = {
+CATEGORY_ORDER = {
     name: place
     for place, name in enumerate(
         dict.fromkeys(
@@ -67,53 +67,53 @@ ORDER = {
 """In which order a run's categories are read."""
 
 
-OTHERS = ("conversationsclean", "dialogacts", "conversationsclean_soft")
+CONFETTI_CATEGORIES = ("conversationsclean", "dialogacts", "conversationsclean_soft")
 """Categories of CONFETTI, which took over the file names of V2."""
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class ClassifiedFile:
     """What a file is. `reason` is set for ignored files: what they are, in the plural."""
 
     path: Path
-    kind: Kind
-    generation: str
+    kind: FileKind
+    version: str
     category: str
-    reason: str = ""
-    sure: bool = True
+    ignored_reason: str = ""
+    is_certain: bool = True
     """False if the name alone does not say that the file is of BFCL."""
 
 
-def classify(path: Path, peek: Any) -> Named | None:
+def classify_file(path: Path, peek: Any) -> ClassifiedFile | None:
     """What a file is, or None if it is not of BFCL. `peek(path)`, its first record, is asked only where needed."""
     name = path.name
     ignored = _ignored(path)
     if ignored is not None:
-        return Named(path, "ignored", "", "", ignored)
-    if (match := _VERSIONED.fullmatch(name)) and match[2] in OTHERS:
+        return ClassifiedFile(path, "ignored", "", "", ignored)
+    if (match := _VERSIONED.fullmatch(name)) and match[2] in CONFETTI_CATEGORIES:
         return None
     if match := _VERSIONED.fullmatch(name):
         generation, category, suffix = f"V{int(match[1])}", match[2], match[3]
         if suffix:
-            return Named(path, "result" if suffix == "_result" else "score", generation, category)
+            return ClassifiedFile(path, "result" if suffix == "_result" else "score", generation, category)
         kind = _kind(peek(path)) or ("answer" if path.parent.name == "possible_answer" else "question")
-        return Named(path, kind, generation, category)
+        return ClassifiedFile(path, kind, generation, category)
     if match := _V1.fullmatch(name):
         if match[2]:
-            return Named(path, "result" if match[2] == "_result" else "score", "V1", match[1])
+            return ClassifiedFile(path, "result" if match[2] == "_result" else "score", "V1", match[1])
         answer = path.parent.name == "possible_answer"
-        return Named(path, "answer" if answer else _kind(peek(path)) or "question", "V1", match[1])
+        return ClassifiedFile(path, "answer" if answer else _kind(peek(path)) or "question", "V1", match[1])
     if (match := _PLAIN.fullmatch(name)) and not name.startswith("data_"):  # those are of ACEBench
         return _plain(path, match[1], match[2], peek)
     return None
 
 
-def _plain(path: Path, category: str, suffix: str | None, peek: Any) -> Named | None:
+def _plain(path: Path, category: str, suffix: str | None, peek: Any) -> ClassifiedFile | None:
     """V1's `CATEGORY_score.json`, and results whose names lost their version."""
     if suffix == "_score":
         first = peek(path)
         if category in V1_CATEGORIES or _kind(first) == "score":
-            return Named(path, "score", "V1", category, sure=_kind(first) == "score")
+            return ClassifiedFile(path, "score", "V1", category, is_certain=_kind(first) == "score")
         return None
     generation = "V1" if category in V1_CATEGORIES else "V4" if category in V4_CATEGORIES else None
     if generation is None:
@@ -124,10 +124,10 @@ def _plain(path: Path, category: str, suffix: str | None, peek: Any) -> Named | 
     stated = first.get("id")
     if isinstance(stated, str) and not stated.startswith(category):
         return None
-    return Named(path, "result", generation, category, sure=False)
+    return ClassifiedFile(path, "result", generation, category, is_certain=False)
 
 
-def _kind(first: Any) -> Kind | None:
+def _kind(first: Any) -> FileKind | None:
     """The kind that a first record's keys state."""
     if not isinstance(first, dict):
         return None
@@ -161,12 +161,12 @@ def _ignored(path: Path) -> str | None:
 def model_folder(path: Path) -> Path:
     """The folder that all files of one model lie in: V4's group folders are skipped upwards."""
     folder = path.parent
-    while folder.name in GROUPS and folder.parent != folder:
+    while folder.name in GROUP_FOLDERS and folder.parent != folder:
         folder = folder.parent
     return folder
 
 
-def is_early(path: Path) -> bool:
+def is_early_v1_file(path: Path) -> bool:
     """Whether a V1 file was scored by the first rules, as far as folders tell: they name a date before the middle of
     July 2024, or, as the first publications did, `result-BFCL` and `score-BFCL`. No file says when."""
     date = next((found[0] for part in path.parts[-6:-1] if (found := _DATE.search(part))), None)
@@ -175,7 +175,7 @@ def is_early(path: Path) -> bool:
     return not {"result-bfcl", "score-bfcl"}.isdisjoint(part.lower() for part in path.parts[:-1])
 
 
-def is_outer(folder: Path) -> bool:
+def is_outer_folder(folder: Path) -> bool:
     """Whether a folder is named like the outer folders `result`, `score`, `result-BFCL`, `my_scores` ..."""
     return _OUTER.fullmatch(folder.name) is not None
 
@@ -185,43 +185,43 @@ def model_name(folder: Path) -> str:
     return folder.parent.name if _NAMELESS.fullmatch(folder.name) and folder.parent.name else folder.name
 
 
-def split_id(item: str) -> tuple[str, int | None, str]:
+def split_item_id(item: str) -> tuple[str, int | None, str]:
     """`live_simple_19-3-15` -> (`live_simple`, 19, `-3-15`); the number is None if the id has none."""
     match = _ID.fullmatch(item)
     return (match[1], int(match[2][:18]), match[3]) if match else (item, None, "")
 
 
-def split_format_id(item: str) -> tuple[str, str, str] | None:
+def split_format_sensitivity_id(item: str) -> tuple[str, str, str] | None:
     """`format_sensitivity_N:CONFIG:ORIGINAL` -> its three parts, or None."""
     parts = item.split(":", 2)
     return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
 
 
 @lru_cache(maxsize=16_384)
-def sort_number(item: str) -> int | None:
+def item_number(item: str) -> int | None:
     """The number behind the last `_` of an id, up to the first `-`; for format sensitivity that of the first part."""
     number = item.partition(":")[0].rpartition("_")[2].partition("-")[0]
     return int(number) if number.isdecimal() and len(number) < 18 else None
 
 
-def dataset_id(item: str, category: str) -> str:
+def to_dataset_id(item: str, category: str) -> str:
     """The dataset's id of a result's id, which for memory and web search carries the backend or variant."""
     if category.startswith("memory"):
         return "memory" + item.removeprefix(category) if item.startswith(category) else item
     if category.startswith("web_search"):
         return "web_search" + item.removeprefix(category) if item.startswith(category) else item
-    parts = split_format_id(item)
+    parts = split_format_sensitivity_id(item)
     return parts[2] if parts else item
 
 
-def question_stem(category: str) -> str:
+def question_category(category: str) -> str:
     """The category in the name of the question file."""
     if category.startswith("memory_"):
         return "memory"
     return "web_search" if category.startswith("web_search") else category
 
 
-def question_name(generation: str, stem: str) -> str:
+def question_file_name(generation: str, stem: str) -> str:
     if generation == "V1":
         return f"gorilla_openfunctions_v1_test_{stem}.json"
     return f"BFCL_{generation.lower()}_{stem}.json"

@@ -8,60 +8,60 @@ from dataclasses import dataclass, replace
 from fcreview.corrections.equivalence import Rule
 from fcreview.corrections.errata_file import Errata
 from fcreview.corrections.erratum import Entry
-from fcreview.importers.bfcl.dataset import Case, golden_calls
-from fcreview.importers.bfcl.joining import same_answer
+from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
+from fcreview.importers.bfcl.joining import is_same_answer
 from fcreview.importers.common.golden_corrections import Corrections
 from fcreview.importers.common.records import names_of
 from fcreview.model.item import Erratum, ImportIssue, Message, Repeated, Run
 
 
 @dataclass(slots=True)
-class Mended:
-    case: Case
+class CorrectedItem:
+    item: DatasetItem
     """With errata, if any fit."""
-    before: Case | None = None
+    original: DatasetItem | None = None
     """What it was without, if that is another one."""
     erratum: Erratum | None = None
     """The correction of its golden answer, applied or stale."""
 
 
-class Mending:
+class GoldenCorrector:
     """`issues` has, when all items went through, which entries are stale."""
 
     def __init__(self, errata: Errata | None, run: Run, category: str) -> None:
         self.category = category
         self._errata = errata
         self._run = run
-        self._corrections = Corrections(errata or Errata(), run, category, same_answer)
+        self._corrections = Corrections(errata or Errata(), run, category, is_same_answer)
 
     @property
     def issues(self) -> list[ImportIssue]:
         return self._corrections.issues
 
-    def mended(self, name: str, case: Case, opening: Sequence[Message]) -> Mended:
+    def correct(self, name: str, case: DatasetItem, opening: Sequence[Message]) -> CorrectedItem:
         """The case of an item with errata. Cases are shared by all runs."""
-        if self._errata is None or case.answer is None:
-            return Mended(case)
-        found = self._corrections.of(name, case.answer, opening)
+        if self._errata is None or case.ground_truth is None:
+            return CorrectedItem(case)
+        found = self._corrections.of(name, case.ground_truth, opening)
         names = names_of(case.functions)
         rules = tuple(rule for rule in self._errata.rules if rule.function == "" or rule.function in names)
         if found.entry is None and not rules:
-            return Mended(case, erratum=found.erratum)
+            return CorrectedItem(case, erratum=found.erratum)
         key = f"errata:{self._errata.digest}:{name}"
-        made = case.prepared.get(key)
+        made = case.expected_calls_cache.get(key)
         if made is None:
-            made = case.prepared[key] = self._made(case, found.entry, rules)
-        return Mended(made, case, found.erratum)
+            made = case.expected_calls_cache[key] = self._made(case, found.entry, rules)
+        return CorrectedItem(made, case, found.erratum)
 
-    def tell_absent(self, known: Container[str]) -> None:
+    def report_absent_items(self, known: Container[str]) -> None:
         """Entries for items that the dataset, of which `known` are the ids, does not have."""
         self._corrections.tell_absent(known)
 
-    def _made(self, case: Case, entry: Entry | None, rules: tuple[Rule, ...]) -> Case:
+    def _made(self, case: DatasetItem, entry: Entry | None, rules: tuple[Rule, ...]) -> DatasetItem:
         """Its hash stays that of the dataset's own answer: reviews of the item, by which the answer was mended, are no
         more stale than before."""
         made = replace(case, rules=rules, prepared={}, judged={}, replies={})
         if entry is not None:
-            made.answer = entry.new
-            made.golden = Repeated(golden_calls(entry.new, case.category, self._run.generation, case.functions))
+            made.ground_truth = entry.new
+            made.golden_calls = Repeated(parse_golden_calls(entry.new, case.category, self._run.generation, case.functions))
         return made

@@ -9,51 +9,51 @@ from operator import attrgetter
 from typing import Any
 
 from fcreview.importers.bfcl import filenames, scores, trajectory
-from fcreview.importers.bfcl.checker.evaluate import NOTES, Evaluation, Reading, Reply, decode_display, reply_to
-from fcreview.importers.bfcl.checker.schema import RULES
+from fcreview.importers.bfcl.checker.evaluate import NOT_RECOMPUTED_NOTES, Evaluation, EvaluationSettings, EvaluatedReply, decode_step, evaluate_reply
+from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.decoders.base import Decoder
 from fcreview.importers.bfcl.decoders.registry import BY_NAME
-from fcreview.importers.bfcl.golden_corrections import Mended
+from fcreview.importers.bfcl.golden_corrections import CorrectedItem
 from fcreview.importers.common.jsonl import Record
 from fcreview.matching.align import align_turns
 from fcreview.matching.first_difference import blame, first_difference
 from fcreview.model.item import Automatic, Common, Extra, ImportIssue, Item, Message, Pair, RecordPlace, Verdict
 from fcreview.model.json_value import answer_hash
 
-DECODER = "decoder"
+DECODER_FIELD = "decoder"
 """Name in `Extra.more` of what read the item's reply."""
-CHECKER, WITH_ERRATA = "checker", "checker with errata"
+CHECKER, CHECKER_WITH_ERRATA = "checker", "checker with errata"
 """Who the rule verdict is by."""
-WHOLE = frozenset({"multi_turn:inference_error", "multi_turn:force_terminated"})
+WHOLE_ITEM_ERRORS = frozenset({"multi_turn:inference_error", "multi_turn:force_terminated"})
 """Failures of a multi-turn item as a whole."""
-KNOWN = frozenset(
+KNOWN_FIELDS = frozenset(
     {"id", "idx", "result", "input_token_count", "output_token_count", "latency", "inference_log", "reasoning_content",
      "traceback"}
 )  # fmt: skip
-USUAL = KNOWN - {"traceback", "inference_log"}
+SHAREABLE_FIELDS = KNOWN_FIELDS - {"traceback", "inference_log"}
 _fields = attrgetter(*(one.name for one in fields(Item)))
 
 
 @dataclass(slots=True)
-class Context:
+class CategoryContext:
     """What the items of one category of a run have in common."""
 
-    generation: str
+    version: str
     category: str
     model: str
     decoder: Decoder = field(default_factory=lambda: BY_NAME["AUTO"])
     """What reads the model's replies."""
-    by: str = ""
+    score_file_name: str = ""
     """Name of the score file, and its path."""
-    score_file: str = ""
-    unknown: dict[str, int] = field(default_factory=dict)
+    score_file_path: str = ""
+    unknown_fields: dict[str, int] = field(default_factory=dict)
     """Fields of result records that this importer does not know, with the line they were first seen in."""
     kind: str = "single"
-    rules: str = "V4"
+    rules_version: str = "V4"
     """The generation whose rules are applied; that of V4 for newer ones."""
 
     def __post_init__(self) -> None:
-        self.rules = filenames.rules_of(self.generation)
+        self.rules_version = filenames.rules_version(self.version)
         if self.category.startswith("multi_turn"):
             self.kind = "multi_turn"
         elif self.category.startswith(("memory", "web_search")):
@@ -61,25 +61,25 @@ class Context:
 
 
 @dataclass(slots=True)
-class Known:
+class ItemInputs:
     """What there is of one item besides its result record."""
 
     id: str
-    mended: Mended
+    corrected: CorrectedItem
     """The case, with errata where the run is read with some."""
-    opening: list[Message]
+    opening_messages: list[Message]
     """The case's messages, shared by all runs."""
     official: bool | None
-    entry: scores.Entry | None
+    score_entry: scores.ScoreEntry | None
     """The score file's, where the item failed."""
     file: str
-    stands: Record
+    position: Record
     """Line, offset and length in the file."""
-    again: Sequence[scores.Entry] = ()
+    further_entries: Sequence[scores.ScoreEntry] = ()
     """Further score entries of the item: what failed after the first cause."""
 
 
-def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
+def build_item(context: CategoryContext, known: ItemInputs, record: dict[str, Any]) -> Item:
     """The item with its messages, calls, pairs and verdicts."""
     if context.kind != "single":
         item = _begun(context, known, record)
@@ -87,10 +87,10 @@ def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
         _turns(item, context, record, known)
         return item
     reading = _reading(context, known)
-    reply = reply_to(known.mended.case, record, known.opening, reading)
-    alike = known.id, context.by, known.official
+    reply = evaluate_reply(known.corrected.item, record, known.opening_messages, reading)
+    alike = known.id, context.score_file_name, known.official
     found = reply.items.get(alike)
-    repeats = reply.kept and known.official is not False and _is_usual(known, record)
+    repeats = reply.is_cached and known.official is not False and _is_usual(known, record)
     if found is not None and repeats:
         if found.common is None:  # most replies are never seen again: nothing is kept for the first time
             found.common = Common()
@@ -105,85 +105,85 @@ def build(context: Context, known: Known, record: dict[str, Any]) -> Item:
     return item
 
 
-def _is_usual(known: Known, record: dict[str, Any]) -> bool:
+def _is_usual(known: ItemInputs, record: dict[str, Any]) -> bool:
     """Whether an item has nothing of its own but numbers."""
-    mended = known.mended.before is not None or known.mended.erratum is not None
-    return not mended and record.keys() <= USUAL and type(record.get("latency")) is not list
+    mended = known.corrected.original is not None or known.corrected.erratum is not None
+    return not mended and record.keys() <= SHAREABLE_FIELDS and type(record.get("latency")) is not list
 
 
-def _begun(context: Context, known: Known, record: dict[str, Any]) -> Item:
-    case, official = known.mended.case, known.official
+def _begun(context: CategoryContext, known: ItemInputs, record: dict[str, Any]) -> Item:
+    case, official = known.corrected.item, known.official
     item = Item(
         known.id,
         context.category,
         question=case.question,
-        messages=known.opening,
-        golden=case.golden,
+        messages=known.opening_messages,
+        golden=case.golden_calls,
         functions=case.functions,
         official=official,
-        extra=Extra(erratum=known.mended.erratum, more=dict(case.extra)),
+        extra=Extra(erratum=known.corrected.erratum, more=dict(case.extra)),
         golden_hash=case.golden_hash,
     )
     _place(item, known, record)
-    item.extra.more[DECODER] = context.decoder.name
+    item.extra.more[DECODER_FIELD] = context.decoder.name
     latency = record.get("latency")
     if isinstance(latency, list) and (steps := _steps(latency)):
         item.seconds = steps
-    if not record.keys() <= KNOWN:
-        for key in record.keys() - KNOWN:
+    if not record.keys() <= KNOWN_FIELDS:
+        for key in record.keys() - KNOWN_FIELDS:
             item.extra.more[key] = record[key]
-            context.unknown.setdefault(key, item.line)
+            context.unknown_fields.setdefault(key, item.line)
     if context.category == "rest":
         item.extra.redacted = True
     if "traceback" in record:
         item.extra.more["traceback"] = record["traceback"]
     if official is not None:
-        item.verdicts.append(Verdict("official", True, by=context.by) if official else _failed(item, known, context))
+        item.verdicts.append(Verdict("official", True, by=context.score_file_name) if official else _failed(item, known, context))
     return item
 
 
-def _place(item: Item, known: Known, record: dict[str, Any]) -> None:
+def _place(item: Item, known: ItemInputs, record: dict[str, Any]) -> None:
     """What an item has of its own, whatever the model said: the fields `OWN`."""
     tokens_in, tokens_out = record.get("input_token_count"), record.get("output_token_count")
-    latency, stands = record.get("latency"), known.stands
+    latency, stands = record.get("latency"), known.position
     item.tokens_in = tokens_in if type(tokens_in) is int else _whole(tokens_in)
     item.tokens_out = tokens_out if type(tokens_out) is int else _whole(tokens_out)
     item.latency = latency if type(latency) is float else _total(latency)
     item.file, item.line, item.offset, item.length = known.file, stands.line, stands.offset, stands.length
 
 
-def _failed(item: Item, known: Known, context: Context) -> Verdict:
+def _failed(item: Item, known: ItemInputs, context: CategoryContext) -> Verdict:
     """The official verdict of a failing entry, in the evaluator's words; of several, the first is the cause."""
-    entry = known.entry
+    entry = known.score_entry
     if entry is None:
-        return Verdict("official", False, by=context.by)
+        return Verdict("official", False, by=context.score_file_name)
     item.error_type = scores.error_type(entry.record)
     if entry.length:
-        item.extra.score_record = RecordPlace(context.score_file, entry.line, entry.offset, entry.length)
+        item.extra.score_record = RecordPlace(context.score_file_path, entry.line, entry.offset, entry.length)
     told = [scores.rationale(entry.record)]
-    told += [f"then {scores.error_type(one.record)}: {scores.rationale(one.record) or ''}" for one in known.again]
+    told += [f"then {scores.error_type(one.record)}: {scores.rationale(one.record) or ''}" for one in known.further_entries]
     rationale = "\n".join(filter(None, told)) or None
-    return Verdict("official", False, "item", "correct", item.error_type, rationale, context.by)
+    return Verdict("official", False, "item", "correct", item.error_type, rationale, context.score_file_name)
 
 
-def _reading(context: Context, known: Known) -> Reading:
+def _reading(context: CategoryContext, known: ItemInputs) -> EvaluationSettings:
     category, config = context.category, None
-    if category == "format_sensitivity" and (parts := filenames.split_format_id(known.id)):
-        config, category = parts[1], filenames.split_id(parts[2])[0]
-    return Reading(context.rules, category, context.decoder, config)
+    if category == "format_sensitivity" and (parts := filenames.split_format_sensitivity_id(known.id)):
+        config, category = parts[1], filenames.split_item_id(parts[2])[0]
+    return EvaluationSettings(context.rules_version, category, context.decoder, config)
 
 
-def _single(item: Item, record: dict[str, Any], known: Known, reading: Reading, reply: Reply) -> None:
-    found, by = reply.found, CHECKER
-    if reading.config is not None and (parts := filenames.split_format_id(item.id)):
+def _single(item: Item, record: dict[str, Any], known: ItemInputs, reading: EvaluationSettings, reply: EvaluatedReply) -> None:
+    found, by = reply.evaluation, CHECKER
+    if reading.config is not None and (parts := filenames.split_format_sensitivity_id(item.id)):
         item.setting = parts[1]
         item.extra.more["original"] = parts[2]
-    if known.mended.before is not None:
-        own = reply_to(known.mended.before, record, known.opening, reading).found
+    if known.corrected.original is not None:
+        own = evaluate_reply(known.corrected.original, record, known.opening_messages, reading).evaluation
         if (own.valid, own.error_type) != (found.valid, found.error_type):
-            item.extra.without_errata, by = Automatic(own.valid, own.error_type), WITH_ERRATA
+            item.extra.without_errata, by = Automatic(own.valid, own.error_type), CHECKER_WITH_ERRATA
     item.messages, item.predicted, item.pairs = reply.messages, reply.predicted, reply.pairs
-    item.prediction_hash = reply.hash
+    item.prediction_hash = reply.prediction_hash
     item.n_steps = 1
     item.rule, item.rule_note = found.valid, found.note
     if found.valid is not None:
@@ -202,7 +202,7 @@ def _difference(item: Item, pairs: list[Pair], found: Evaluation | None) -> None
     if found is not None and found.decode_error:
         item.first_difference = found.decode_error[:300]
         return
-    first = first_difference(pairs, item.golden, item.predicted, RULES)
+    first = first_difference(pairs, item.golden, item.predicted, COMPARISON_RULES)
     first.put(item)
     argument, text = first.argument, first.text
     if found is not None and found.function is not None:
@@ -219,50 +219,50 @@ def _difference(item: Item, pairs: list[Pair], found: Evaluation | None) -> None
     item.first_difference = text[:300] if text else None
 
 
-def _turns(item: Item, context: Context, record: dict[str, Any], known: Known) -> None:
+def _turns(item: Item, context: CategoryContext, record: dict[str, Any], known: ItemInputs) -> None:
     """A multi-turn or agentic item: its verdicts are imported only."""
-    case, entry = known.mended.case, known.entry
-    decode = partial(decode_display, decoder=context.decoder, rules=context.rules)
-    found = trajectory.follow(record, known.opening, decode, case.functions)
+    case, entry = known.corrected.item, known.score_entry
+    decode = partial(decode_step, decoder=context.decoder, rules_version=context.rules_version)
+    found = trajectory.build_trajectory(record, known.opening_messages, decode, case.functions)
     item.messages, item.predicted = found.messages, found.calls
     item.n_turns, item.n_steps = found.n_turns, found.n_steps
-    item.rule_note = NOTES[context.kind]
+    item.rule_note = NOT_RECOMPUTED_NOTES[context.kind]
     pairs: list[Pair] = []
     if context.kind == "agentic":
-        item.extra.accepted_answers = case.answer if isinstance(case.answer, list) else None
+        item.extra.accepted_answers = case.ground_truth if isinstance(case.ground_truth, list) else None
         item.extra.final_answer = found.final_answer
         if item.official is not None:
             told = item.verdicts[0]
             item.verdicts.append(
-                Verdict("official", item.official, "response", "correct", told.error_type, told.rationale, context.by)
+                Verdict("official", item.official, "response", "correct", told.error_type, told.rationale, context.score_file_name)
             )
     else:
-        pairs = item.pairs = align_turns(case.golden, found.calls, RULES)
+        pairs = item.pairs = align_turns(case.golden_calls, found.calls, COMPARISON_RULES)
     if entry is not None and item.official is False:
-        scores.turn_details(entry.record, item.extra)
+        scores.add_turn_details(entry.record, item.extra)
         failing = item.extra.failing_turn
         if failing is not None:
             told = item.verdicts[0]
             item.verdicts.append(
-                Verdict("official", False, turn_target(failing), "correct", told.error_type, told.rationale, context.by)
+                Verdict("official", False, turn_address(failing), "correct", told.error_type, told.rationale, context.score_file_name)
             )
             pairs = [pair for pair in pairs if pair.turn == failing]
-        elif item.error_type in WHOLE:
+        elif item.error_type in WHOLE_ITEM_ERRORS:
             pairs = []  # the run broke off: no call is to blame
         _difference(item, pairs, None)
     elif item.official is None:
         _difference(item, pairs, None)
 
 
-def degraded(context: Context, known: Known, why: str) -> Item:
+def make_degraded_item(context: CategoryContext, known: ItemInputs, why: str) -> Item:
     """What is left of an item whose record could not be made sense of."""
-    case, stands = known.mended.case, known.stands
+    case, stands = known.corrected.item, known.position
     item = Item(known.id, context.category, question=case.question, official=known.official)
-    item.functions, item.golden, item.golden_hash = case.functions, case.golden, case.golden_hash
+    item.functions, item.golden, item.golden_hash = case.functions, case.golden_calls, case.golden_hash
     item.file, item.line, item.offset, item.length = known.file, stands.line, stands.offset, stands.length
     item.rule_note = why
     if known.official is not None:
-        item.verdicts.append(Verdict("official", known.official, by=context.by))
+        item.verdicts.append(Verdict("official", known.official, by=context.score_file_name))
     item.issues.append(ImportIssue(known.file, stands.line, why, item=known.id, severity="error"))
     return item
 
@@ -292,6 +292,6 @@ def _whole(value: Any) -> int | None:
     return int(total) if total is not None and abs(total) < 1e15 else None
 
 
-def turn_target(turn: int) -> str:
+def turn_address(turn: int) -> str:
     """Addresses count turns from 1, the benchmark from 0."""
     return f"turn:{turn + 1}"

@@ -45,10 +45,10 @@ from fcreview.model.item import Run
 from fcreview.model.metric import Figure, Scored, rated
 from fcreview.model.wording import stated
 
-FORMATS_TABLE = "format sensitivity"
+FORMAT_SENSITIVITY_TABLE = "format sensitivity"
 
 
-def format_sensitivity(rows: Sequence[Scored]) -> list[Figure]:
+def format_sensitivity_metrics(rows: Sequence[Scored]) -> list[Figure]:
     """Greatest difference and sample standard deviation of the configurations' accuracies, in points of a percentage,
     and these accuracies. The spread of a single configuration is 0; none is given if one has no verdict."""
     by_config: dict[str, list[Scored]] = {}
@@ -57,7 +57,7 @@ def format_sensitivity(rows: Sequence[Scored]) -> list[Figure]:
             by_config.setdefault(row.setting, []).append(row)
     if not by_config:
         return []
-    lines = [rated(FORMATS_TABLE, config, part, level=1) for config, part in by_config.items()]
+    lines = [rated(FORMAT_SENSITIVITY_TABLE, config, part, level=1) for config, part in by_config.items()]
     values = [100 * line.value for line in lines if line.value is not None]
     whole = len(values) == len(lines)
     spread = {
@@ -67,11 +67,11 @@ def format_sensitivity(rows: Sequence[Scored]) -> list[Figure]:
     n, of = sum(line.n or 0 for line in lines), sum(line.of or 0 for line in lines)
     for line in lines:
         line.digits = 2
-    top = [Figure(FORMATS_TABLE, name, value, "percent", n=n, of=of, digits=2) for name, value in spread.items()]
+    top = [Figure(FORMAT_SENSITIVITY_TABLE, name, value, "percent", n=n, of=of, digits=2) for name, value in spread.items()]
     return top + lines
 
 
-PRICES: dict[str, tuple[float, float]] = {
+TOKEN_PRICES: dict[str, tuple[float, float]] = {
     "gpt-5.2-2025-12-11": (1.75, 14),
     "gpt-5-mini-2025-08-07": (0.25, 2),
     "gpt-5-nano-2025-08-07": (0.05, 0.4),
@@ -107,44 +107,44 @@ PRICES: dict[str, tuple[float, float]] = {
     "qwen_qwq-32b-novita": (0.18, 0.2),
 }
 """Model folder without `FC` -> dollars a million input and output tokens. Others are served locally."""
-GPU_HOUR = 23.92
+GPU_HOUR_PRICE = 23.92
 """Dollars an hour of the machine that serves local models, for `REQUESTS` requests at once."""
-REQUESTS = 100
+CONCURRENT_REQUESTS = 100
 
 
-def price(model: str) -> tuple[float, float] | None:
+def token_price(model: str) -> tuple[float, float] | None:
     """(input, output) in dollars a million tokens; None for a model without a price."""
-    return PRICES.get(model.removesuffix("-FC").replace("-FC-", "-"))
+    return TOKEN_PRICES.get(model.removesuffix("-FC").replace("-FC-", "-"))
 
 
-class Rate(NamedTuple):
+class CategoryRate(NamedTuple):
     """Passes out of the items with a known verdict, and how many items there are."""
 
     passed: int
-    known: int
-    items: int
+    n_verdicts: int
+    n_items: int
     note: str = ""
     """Why there is no verdict that says something."""
 
 
-Rates = Mapping[str, Rate]
+RatesByCategory = Mapping[str, CategoryRate]
 """By category; one that was not run is not in it."""
 
 
-class Mean(NamedTuple):
+class MeanRate(NamedTuple):
     """A figure over one or more categories."""
 
     value: float | None
     """0 to 1; None if a category that was run has no verdict, or none was run."""
-    n: int
+    n_verdicts: int
     """Items with a verdict."""
-    of: int
+    n_items: int
     """Items of the categories that were run; 0 if none was."""
     missing: tuple[str, ...] = ()
     """Categories that were not run."""
 
 
-def rates_of(rows: Iterable[Scored], headers: Mapping[str, Any]) -> dict[str, Rate]:
+def count_category_rates(rows: Iterable[Scored], headers: Mapping[str, Any]) -> dict[str, CategoryRate]:
     """`headers` are the score files', by category."""
     counts: dict[str, list[int]] = {}
     for row in rows:
@@ -156,47 +156,47 @@ def rates_of(rows: Iterable[Scored], headers: Mapping[str, Any]) -> dict[str, Ra
     rates = {}
     for name, (passed, known, items) in counts.items():
         said = stated(headers.get(name), items, passed)
-        rates[name] = Rate(0, 0, items, said.words) if said else Rate(passed, known, items)
+        rates[name] = CategoryRate(0, 0, items, said.words) if said else CategoryRate(passed, known, items)
     return rates
 
 
-def mean(parts: Sequence[Mean], *, absent_is_0: bool = False) -> Mean:
+def mean_rate(parts: Sequence[MeanRate], *, absent_is_0: bool = False) -> MeanRate:
     """Unweighted."""
-    run = [part for part in parts if part.of]
-    n, of = sum(part.n for part in parts), sum(part.of for part in parts)
+    run = [part for part in parts if part.n_items]
+    n, of = sum(part.n_verdicts for part in parts), sum(part.n_items for part in parts)
     missing = tuple(category for part in parts for category in part.missing)
     values = [part.value for part in run if part.value is not None]
     if len(values) < len(run) or not (run or absent_is_0):
-        return Mean(None, n, of, missing)
-    return Mean(sum(values) / len(parts if absent_is_0 else run), n, of, missing)
+        return MeanRate(None, n, of, missing)
+    return MeanRate(sum(values) / len(parts if absent_is_0 else run), n, of, missing)
 
 
-def of_one(rates: Rates, category: str) -> Mean:
+def category_rate(rates: RatesByCategory, category: str) -> MeanRate:
     """Of a single category."""
     rate = rates.get(category)
     if rate is None:
-        return Mean(None, 0, 0, (category,))
-    return Mean(rate.passed / rate.known if rate.known else None, rate.known, rate.items)
+        return MeanRate(None, 0, 0, (category,))
+    return MeanRate(rate.passed / rate.n_verdicts if rate.n_verdicts else None, rate.n_verdicts, rate.n_items)
 
 
-def weighted(rates: Rates, categories: Sequence[str], sizes: Mapping[str, int] | None = None) -> Mean:
+def weighted_rate(rates: RatesByCategory, categories: Sequence[str], sizes: Mapping[str, int] | None = None) -> MeanRate:
     """Passes of all categories out of all their items. With `sizes`, one that was not run counts as that many items
     failed."""
     run = [rates[category] for category in categories if category in rates]
     missing = tuple(category for category in categories if category not in rates)
     failed = sum(sizes[category] for category in missing) if sizes else 0
-    known, items = sum(part.known for part in run), sum(part.items for part in run)
-    if any(part.known == 0 for part in run) or not known + failed:
-        return Mean(None, known, items, missing)
-    return Mean(sum(part.passed for part in run) / (known + failed), known, items, missing)
+    known, items = sum(part.n_verdicts for part in run), sum(part.n_items for part in run)
+    if any(part.n_verdicts == 0 for part in run) or not known + failed:
+        return MeanRate(None, known, items, missing)
+    return MeanRate(sum(part.passed for part in run) / (known + failed), known, items, missing)
 
 
-def pooled(rates: Rates, categories: Iterable[str]) -> Mean:
+def pooled_rate(rates: RatesByCategory, categories: Iterable[str]) -> MeanRate:
     """Passes out of whatever has a verdict: it says its denominator."""
     run = [rates[category] for category in categories if category in rates]
-    known = sum(part.known for part in run)
+    known = sum(part.n_verdicts for part in run)
     value = sum(part.passed for part in run) / known if known else None
-    return Mean(value, known, sum(part.items for part in run))
+    return MeanRate(value, known, sum(part.n_items for part in run))
 
 
 @dataclass(slots=True)
@@ -204,20 +204,20 @@ class CategoryGroup:
     """A figure and those it is made of; a category has none."""
 
     name: str
-    mean: Mean
+    rate: MeanRate
     parts: Sequence[CategoryGroup] = ()
     note: str = ""
     hidden: bool = False
     """The program prints N/A for it; what stands above it is computed with its `mean`."""
 
-    def lines(self, level: int) -> Iterator[Figure]:
-        if self.mean.of or self.mean.value is not None:
-            value = None if self.hidden else self.mean.value
-            under = self.mean
-            n, of = (under.n, under.of) if under.of else (None, None)
+    def metrics(self, level: int) -> Iterator[Figure]:
+        if self.rate.n_items or self.rate.value is not None:
+            value = None if self.hidden else self.rate.value
+            under = self.rate
+            n, of = (under.n_verdicts, under.n_items) if under.n_items else (None, None)
             yield Figure("accuracy", self.name, value, level=level, note=self.note, n=n, of=of, digits=2)
         for part in self.parts:
-            yield from part.lines(level + 1)
+            yield from part.metrics(level + 1)
 
     def categories(self) -> Iterator[str]:
         if not self.parts:
@@ -226,194 +226,194 @@ class CategoryGroup:
             yield from part.categories()
 
 
-def all_of(rates: Rates, categories: Sequence[str]) -> list[CategoryGroup]:
-    return [category_of(rates, category) for category in categories]
+def category_groups(rates: RatesByCategory, categories: Sequence[str]) -> list[CategoryGroup]:
+    return [category_group(rates, category) for category in categories]
 
 
-def category_of(rates: Rates, category: str) -> CategoryGroup:
+def category_group(rates: RatesByCategory, category: str) -> CategoryGroup:
     note = rates[category].note if category in rates else ""
-    return CategoryGroup(category, of_one(rates, category), note=note)
+    return CategoryGroup(category, category_rate(rates, category), note=note)
 
 
-def unweighted(
-    name: str, parts: Sequence[CategoryGroup], _: Rates | None = None, *, absent_is_0: bool = False
+def unweighted_group(
+    name: str, parts: Sequence[CategoryGroup], _: RatesByCategory | None = None, *, absent_is_0: bool = False
 ) -> CategoryGroup:
-    under = mean([part.mean for part in parts], absent_is_0=absent_is_0)
-    return CategoryGroup(name, under, parts, counted_as_0(under) if absent_is_0 else without(under.missing))
+    under = mean_rate([part.rate for part in parts], absent_is_0=absent_is_0)
+    return CategoryGroup(name, under, parts, counted_as_zero_note(under) if absent_is_0 else omitted_note(under.missing))
 
 
-def weighted_group(name: str, parts: Sequence[CategoryGroup], rates: Rates) -> CategoryGroup:
-    under = weighted(rates, [part.name for part in parts])
-    return CategoryGroup(name, under, parts, without(under.missing))
+def weighted_group(name: str, parts: Sequence[CategoryGroup], rates: RatesByCategory) -> CategoryGroup:
+    under = weighted_rate(rates, [part.name for part in parts])
+    return CategoryGroup(name, under, parts, omitted_note(under.missing))
 
 
-def na_if_missing(group: CategoryGroup) -> CategoryGroup:
-    if group.mean.missing:
+def hide_if_incomplete(group: CategoryGroup) -> CategoryGroup:
+    if group.rate.missing:
         group.hidden = True
-        group.note = f"not run: {', '.join(group.mean.missing)}; printed as N/A, counted as 0 above"
-        if not group.mean.of:
-            group.mean = Mean(None, 0, 0, group.mean.missing)
+        group.note = f"not run: {', '.join(group.rate.missing)}; printed as N/A, counted as 0 above"
+        if not group.rate.n_items:
+            group.rate = MeanRate(None, 0, 0, group.rate.missing)
     return group
 
 
-def counted_as_0(under: Mean) -> str:
+def counted_as_zero_note(under: MeanRate) -> str:
     return f"not run, counted as 0: {', '.join(under.missing)}" if under.missing else ""
 
 
-def without(missing: Sequence[str]) -> str:
+def omitted_note(missing: Sequence[str]) -> str:
     return f"without {', '.join(missing)}: not run" if missing else ""
 
 
-LIVE = ("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple")
-Published = tuple[CategoryGroup, list[CategoryGroup]]
+LIVE_AST_CATEGORIES = ("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple")
+OverallAndGroups = tuple[CategoryGroup, list[CategoryGroup]]
 """The overall figure, and further groups."""
 
 
-def published_v2(rates: Rates, groups: Sequence[CategoryGroup]) -> Published:
+def overall_v2(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
     by_name = {group.name: group for group in groups}
     ast = by_name["ast"].parts
-    pairs = zip(ast, all_of(rates, LIVE), strict=True)
-    combined = [_only(f"combined_{one.name}", [one.mean, live.mean]) for one, live in pairs]
-    irrelevance, relevance = _irrelevance(rates), category_of(rates, "live_relevance")
+    pairs = zip(ast, category_groups(rates, LIVE_AST_CATEGORIES), strict=True)
+    combined = [_only(f"combined_{one.name}", [one.rate, live.rate]) for one, live in pairs]
+    irrelevance, relevance = _irrelevance(rates), category_group(rates, "live_relevance")
     columns = [*combined, *by_name["executable"].parts, irrelevance, relevance]
-    more = [unweighted("combined_ast", combined), non_live(by_name), _live_ast(rates), irrelevance]
+    more = [unweighted_group("combined_ast", combined), non_live_group(by_name), _live_ast(rates), irrelevance]
     return _overall(columns), more
 
 
-def published_v3(rates: Rates, groups: Sequence[CategoryGroup]) -> Published:
+def overall_v3(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
     by_name = {group.name: group for group in groups}
-    first = non_live(by_name)
+    first = non_live_group(by_name)
     overall = _overall([first, by_name["live"], by_name["multi_turn"]])
     return overall, [first, _live_ast(rates), _irrelevance(rates)]
 
 
-def non_live(groups: dict[str, CategoryGroup]) -> CategoryGroup:
+def non_live_group(groups: dict[str, CategoryGroup]) -> CategoryGroup:
     """The mean of the columns of `data_non_live.csv`; without the executable ones where none of them was run."""
-    run = groups["executable"].parts if groups["executable"].mean.of else ()
-    return _only("non_live", [part.mean for part in (*groups["ast"].parts, *run, *groups["irrelevance"].parts)])
+    run = groups["executable"].parts if groups["executable"].rate.n_items else ()
+    return _only("non_live", [part.rate for part in (*groups["ast"].parts, *run, *groups["irrelevance"].parts)])
 
 
-def _live_ast(rates: Rates) -> CategoryGroup:
+def _live_ast(rates: RatesByCategory) -> CategoryGroup:
     """`AST Summary` of `data_live.csv`, by items."""
-    under = weighted(rates, LIVE)
-    return CategoryGroup("live_ast", under, note=without(under.missing))
+    under = weighted_rate(rates, LIVE_AST_CATEGORIES)
+    return CategoryGroup("live_ast", under, note=omitted_note(under.missing))
 
 
-def _irrelevance(rates: Rates) -> CategoryGroup:
+def _irrelevance(rates: RatesByCategory) -> CategoryGroup:
     """`Irrelevance Detection` of the overall table."""
-    return _only("irrelevance_detection", [part.mean for part in all_of(rates, ("irrelevance", "live_irrelevance"))])
+    return _only("irrelevance_detection", [part.rate for part in category_groups(rates, ("irrelevance", "live_irrelevance"))])
 
 
-def _only(name: str, parts: Sequence[Mean]) -> CategoryGroup:
+def _only(name: str, parts: Sequence[MeanRate]) -> CategoryGroup:
     """A mean whose parts stand elsewhere."""
-    under = mean(parts)
-    return CategoryGroup(name, under, note=without(under.missing))
+    under = mean_rate(parts)
+    return CategoryGroup(name, under, note=omitted_note(under.missing))
 
 
 def _overall(columns: Sequence[CategoryGroup]) -> CategoryGroup:
     """Given only where every column is whole: one over a part would be compared with whole ones."""
-    under = mean([column.mean for column in columns])
+    under = mean_rate([column.rate for column in columns])
     if under.missing:
-        return CategoryGroup("overall", Mean(None, under.n, under.of, under.missing), note=without(under.missing))
+        return CategoryGroup("overall", MeanRate(None, under.n_verdicts, under.n_items, under.missing), note=omitted_note(under.missing))
     return CategoryGroup("overall", under, note="the leaderboard's")
 
 
-LIVE_SIZES = {"live_simple": 258, "live_multiple": 1053, "live_parallel": 16, "live_parallel_multiple": 24}
+V4_LIVE_SIZES = {"live_simple": 258, "live_multiple": 1053, "live_parallel": 16, "live_parallel_multiple": 24}
 """Items of V4's dataset: what a category that was not run weighs."""
-WEIGHTS = {"non_live": 0.1, "live": 0.1, "irrelevance": 0.1, "multi_turn": 0.3, "agentic": 0.4}
-APART = ("format_sensitivity", "chatable", "sql")
+V4_WEIGHTS = {"non_live": 0.1, "live": 0.1, "irrelevance": 0.1, "multi_turn": 0.3, "agentic": 0.4}
+UNGROUPED_CATEGORIES = ("format_sensitivity", "chatable", "sql")
 """Categories of no accuracy table: one has a table of its own, two are not scored."""
 _SIMPLE = ("simple_python", "simple_java", "simple_javascript")
 _MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
 
 
-def table(generation: str, rates: Rates) -> Sequence[Figure]:
+def accuracy_table(generation: str, rates: RatesByCategory) -> Sequence[Figure]:
     """The overall line, groups, their parts and categories; then the categories that no group has."""
     return _table(generation, tuple(rates.items()))
 
 
 @lru_cache(maxsize=2)
-def _table(generation: str, of_categories: tuple[tuple[str, Rate], ...]) -> Sequence[Figure]:
+def _table(generation: str, of_categories: tuple[tuple[str, CategoryRate], ...]) -> Sequence[Figure]:
     """Sources that count the same, as the corrected one does until somebody reviews, ask one after the other."""
     rates = dict(of_categories)
     if generation in ("V1", "V2", "V3"):
         groups = _before(generation, rates)
         overall = [_all_items(generation, rates, groups)]
         if generation != "V1":
-            first, more = (published_v2 if generation == "V2" else published_v3)(rates, groups)
+            first, more = (overall_v2 if generation == "V2" else overall_v3)(rates, groups)
             overall.insert(0, first)
             groups += more
     else:
         groups = _v4(rates)
         overall = [_tables_overall(groups)]
     grouped = {category for group in groups for category in group.categories()}
-    rest = [category_of(rates, name) for name in rates if name not in grouped and name not in APART]
-    whole = [line for group in overall for line in group.lines(0)]
-    return (*whole, *(line for group in (*groups, *rest) for line in group.lines(1)))
+    rest = [category_group(rates, name) for name in rates if name not in grouped and name not in UNGROUPED_CATEGORIES]
+    whole = [line for group in overall for line in group.metrics(0)]
+    return (*whole, *(line for group in (*groups, *rest) for line in group.metrics(1)))
 
 
-def _v4(rates: Rates) -> list[CategoryGroup]:
+def _v4(rates: RatesByCategory) -> list[CategoryGroup]:
     """A group in which nothing was run is printed as 0, parts of groups as N/A."""
-    simple = na_if_missing(unweighted("simple", all_of(rates, _SIMPLE), absent_is_0=True))
-    others = all_of(rates, ("multiple", "parallel", "parallel_multiple"))
-    live = CategoryGroup("live", weighted(rates, tuple(LIVE_SIZES), LIVE_SIZES), all_of(rates, tuple(LIVE_SIZES)))
-    live.note = counted_as_0(live.mean)
-    irrelevance = unweighted("irrelevance", all_of(rates, ("irrelevance", "live_irrelevance")), absent_is_0=True)
-    web_search = unweighted("web_search", all_of(rates, ("web_search_base", "web_search_no_snippet")), absent_is_0=True)
-    memory = unweighted("memory", all_of(rates, ("memory_kv", "memory_vector", "memory_rec_sum")), absent_is_0=True)
+    simple = hide_if_incomplete(unweighted_group("simple", category_groups(rates, _SIMPLE), absent_is_0=True))
+    others = category_groups(rates, ("multiple", "parallel", "parallel_multiple"))
+    live = CategoryGroup("live", weighted_rate(rates, tuple(V4_LIVE_SIZES), V4_LIVE_SIZES), category_groups(rates, tuple(V4_LIVE_SIZES)))
+    live.note = counted_as_zero_note(live.rate)
+    irrelevance = unweighted_group("irrelevance", category_groups(rates, ("irrelevance", "live_irrelevance")), absent_is_0=True)
+    web_search = unweighted_group("web_search", category_groups(rates, ("web_search_base", "web_search_no_snippet")), absent_is_0=True)
+    memory = unweighted_group("memory", category_groups(rates, ("memory_kv", "memory_vector", "memory_rec_sum")), absent_is_0=True)
     return [
-        unweighted("non_live", [simple, *others], absent_is_0=True),
+        unweighted_group("non_live", [simple, *others], absent_is_0=True),
         live,
-        na_if_missing(irrelevance),
-        unweighted("multi_turn", all_of(rates, _MULTI_TURN), absent_is_0=True),
-        unweighted("agentic", [na_if_missing(web_search), na_if_missing(memory)], absent_is_0=True),
+        hide_if_incomplete(irrelevance),
+        unweighted_group("multi_turn", category_groups(rates, _MULTI_TURN), absent_is_0=True),
+        unweighted_group("agentic", [hide_if_incomplete(web_search), hide_if_incomplete(memory)], absent_is_0=True),
     ]
 
 
 def _tables_overall(groups: Sequence[CategoryGroup]) -> CategoryGroup:
-    means = [group.mean for group in groups]
-    under = mean(means, absent_is_0=True)
+    means = [group.rate for group in groups]
+    under = mean_rate(means, absent_is_0=True)
     value = None
-    if under.of and under.value is not None:
-        value = sum(WEIGHTS[group.name] * (group.mean.value or 0.0) for group in groups)
-    return CategoryGroup("overall", Mean(value, under.n, under.of, under.missing), note=counted_as_0(under))
+    if under.n_items and under.value is not None:
+        value = sum(V4_WEIGHTS[group.name] * (group.rate.value or 0.0) for group in groups)
+    return CategoryGroup("overall", MeanRate(value, under.n_verdicts, under.n_items, under.missing), note=counted_as_zero_note(under))
 
 
-def _before(generation: str, rates: Rates) -> list[CategoryGroup]:
+def _before(generation: str, rates: RatesByCategory) -> list[CategoryGroup]:
     """V1 weighs the languages of simple calls, and REST among executable ones, by their items; V2 and V3 do not."""
     first = generation == "V1"
     ast, run = "_function" if first else "", "executable_" if first else "exec_"
     others = (f"multiple{ast}", f"parallel{ast}", f"parallel_multiple{ast}")
-    pool = weighted_group if first else unweighted
-    simple = pool("simple", all_of(rates, ("simple", "java", "javascript")), rates)
-    simple_run = pool(f"{run}simple", all_of(rates, (f"{run}simple", "rest")), rates)
+    pool = weighted_group if first else unweighted_group
+    simple = pool("simple", category_groups(rates, ("simple", "java", "javascript")), rates)
+    simple_run = pool(f"{run}simple", category_groups(rates, (f"{run}simple", "rest")), rates)
     irrelevance = "relevance" if first else "irrelevance"
     groups = [
-        unweighted("ast", [simple, *all_of(rates, others)]),
-        unweighted("executable", [simple_run, *all_of(rates, [f"{run}{name}" for name in others])]),
-        unweighted("irrelevance", all_of(rates, (irrelevance,))),
+        unweighted_group("ast", [simple, *category_groups(rates, others)]),
+        unweighted_group("executable", [simple_run, *category_groups(rates, [f"{run}{name}" for name in others])]),
+        unweighted_group("irrelevance", category_groups(rates, (irrelevance,))),
     ]
     if not first:
-        live = (*LIVE_SIZES, "live_irrelevance", "live_relevance")
+        live = (*V4_LIVE_SIZES, "live_irrelevance", "live_relevance")
         groups += [
-            weighted_group("live", all_of(rates, live), rates),
-            unweighted("multi_turn", all_of(rates, _MULTI_TURN)),
+            weighted_group("live", category_groups(rates, live), rates),
+            unweighted_group("multi_turn", category_groups(rates, _MULTI_TURN)),
         ]
     return groups
 
 
-def _all_items(generation: str, rates: Rates, groups: Sequence[CategoryGroup]) -> CategoryGroup:
-    under = pooled(rates, [category for group in groups for category in group.categories()])
-    missing = [category for group in groups for category in group.mean.missing]
+def _all_items(generation: str, rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> CategoryGroup:
+    under = pooled_rate(rates, [category for group in groups for category in group.categories()])
+    missing = [category for group in groups for category in group.rate.missing]
     official = "the leaderboard's overall" if generation == "V1" else ""
-    return CategoryGroup("all items", under, note="; ".join(filter(None, (official, without(missing)))))
+    return CategoryGroup("all items", under, note="; ".join(filter(None, (official, omitted_note(missing)))))
 
 
 COST_TABLE = "cost and latency"
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class StepTimes:
     """What the steps of a run took together, in seconds. Steps that took no time are none."""
 
     steps: int
@@ -423,9 +423,9 @@ class Spent:
     p95: float
 
 
-def cost_and_latency(rows: Sequence[Scored], run: Run) -> list[Figure]:
+def cost_and_latency_metrics(rows: Sequence[Scored], run: Run) -> list[Figure]:
     """Dollars and seconds; what the files do not say is left out. Verdicts do not matter here."""
-    used = [row for row in rows if row.category not in APART[1:]]
+    used = [row for row in rows if row.category not in UNGROUPED_CATEGORIES[1:]]
     spent = _spent(tuple(row.seconds for row in used))
     tokens_in, tokens_out = sum(row.tokens_in or 0 for row in used), sum(row.tokens_out or 0 for row in used)
     lines = [
@@ -447,7 +447,7 @@ def cost_and_latency(rows: Sequence[Scored], run: Run) -> list[Figure]:
 
 
 @lru_cache(maxsize=1)
-def _spent(of_rows: tuple[tuple[float, ...], ...]) -> Spent | None:
+def _spent(of_rows: tuple[tuple[float, ...], ...]) -> StepTimes | None:
     """None if no step took any time. Every source asks for the same, in turn. `statistics.stdev` counts in fractions
     and takes twenty times as long."""
     seconds = sorted(filter(None, chain.from_iterable(of_rows)))
@@ -456,20 +456,20 @@ def _spent(of_rows: tuple[tuple[float, ...], ...]) -> Spent | None:
     steps, total = len(seconds), fsum(seconds)
     mean = total / steps
     deviation = dist(seconds, [mean] * steps) / sqrt(steps - 1) if steps > 1 else None
-    return Spent(steps, total, mean, deviation, percentile(seconds, 95))
+    return StepTimes(steps, total, mean, deviation, percentile(seconds, 95))
 
 
-def _cost(model: str, tokens_in: int, tokens_out: int, spent: Spent | None) -> list[Figure]:
+def _cost(model: str, tokens_in: int, tokens_out: int, spent: StepTimes | None) -> list[Figure]:
     """By the program's price of tokens; of models it has no price for, by the time of the machine."""
-    of = price(model)
+    of = token_price(model)
     if of is not None:
         dollars = (tokens_in * of[0] + tokens_out * of[1]) / 1e6
         note = f"{of[0]} and {of[1]} $ a million tokens, the official program's prices of March 2026"
         return [Figure(COST_TABLE, "cost", dollars, "dollars", note=note, digits=2)] if tokens_in and tokens_out else []
     if spent is None:
         return []
-    note = f"no price in the official program: machine time at {GPU_HOUR} $ an hour for {REQUESTS} requests at once"
-    dollars = spent.total / 3600 * GPU_HOUR / REQUESTS
+    note = f"no price in the official program: machine time at {GPU_HOUR_PRICE} $ an hour for {CONCURRENT_REQUESTS} requests at once"
+    dollars = spent.total / 3600 * GPU_HOUR_PRICE / CONCURRENT_REQUESTS
     return [Figure(COST_TABLE, "cost", dollars, "dollars", note=note, digits=2)]
 
 
@@ -486,7 +486,7 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
     if all(row.valid is None for row in rows):
         return []
     return [
-        *table(run.generation, rates_of(rows, run.official_metrics)),
-        *format_sensitivity(rows),
-        *cost_and_latency(rows, run),
+        *accuracy_table(run.generation, count_category_rates(rows, run.official_metrics)),
+        *format_sensitivity_metrics(rows),
+        *cost_and_latency_metrics(rows, run),
     ]

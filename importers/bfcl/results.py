@@ -10,7 +10,7 @@ from typing import Any
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.dataset import Dataset
-from fcreview.importers.bfcl.joining import names_of
+from fcreview.importers.bfcl.joining import split_repeated_id
 from fcreview.importers.common.jsonl import Record, excerpt, is_large, records, reread
 from fcreview.model.item import ImportIssue
 from fcreview.model.redact import redact
@@ -21,21 +21,21 @@ class Results:
     """`found` is by item id and in the order in which items are to be read; `issues` are of the files, not of items."""
 
     category: str
-    found: dict[str, tuple[Path, Record]] = field(default_factory=dict)
-    shared: dict[str, list[str]] = field(default_factory=dict)
+    records: dict[str, tuple[Path, Record]] = field(default_factory=dict)
+    repeated_ids: dict[str, list[str]] = field(default_factory=dict)
     """Ids of several records that are items each, and the names of these."""
     issues: list[ImportIssue] = field(default_factory=list)
 
-    def value(self, item: str) -> dict[str, Any] | None:
+    def read_record(self, item: str) -> dict[str, Any] | None:
         """The result record of an item, keys of third parties left out; None if its file can no longer be read."""
-        path, record = self.found[item]
+        path, record = self.records[item]
         value: dict[str, Any] | None = record.value if record.value is not None else reread(path, record)
         if self.category == "rest":
             value = redact(value)
         return value
 
 
-def load(paths: list[Path], category: str, data: Dataset | None = None, total: int | None = None) -> Results:
+def load_results(paths: list[Path], category: str, data: Dataset | None = None, total: int | None = None) -> Results:
     """The records of one category. Of several with one id the last wins, with an issue, unless the dataset has as many
     questions with that id, or there is no dataset and `total`, how many were scored, counts every one of them."""
     results = Results(category)
@@ -49,8 +49,8 @@ def load(paths: list[Path], category: str, data: Dataset | None = None, total: i
         del read
     all_scored = total == sum(map(len, several.values()))
     for item, there in several.items():
-        if len(there) == 1 and (data is None or item not in data.repeated):
-            results.found[item] = there[0]
+        if len(there) == 1 and (data is None or item not in data.repeated_ids):
+            results.records[item] = there[0]
         else:
             _add(results, item, there, data or Dataset(), all_scored=all_scored)
     _sort(results)
@@ -101,17 +101,17 @@ def _item_id(stated: Any, place: int, base: int, category: str) -> str:
 
 
 def _add(results: Results, item: str, there: Sequence[tuple[Path, Record]], data: Dataset, *, all_scored: bool) -> None:
-    names = names_of(item, [_reply(*place) for place in there], data, all_scored=all_scored)
+    names = split_repeated_id(item, [_reply(*place) for place in there], data, all_scored=all_scored)
     if names is not None:
-        results.shared[item] = names
-        results.found.update(sorted(zip(names, there, strict=True), key=lambda pair: pair[0]))
+        results.repeated_ids[item] = names
+        results.records.update(sorted(zip(names, there, strict=True), key=lambda pair: pair[0]))
         return
     for (before, earlier), (path, record) in itertools.pairwise(there):
         what = f"{item} occurs again; this later record counts, not line {earlier.line}"
         if before != path:
             what += f" of {before}"
         results.issues.append(ImportIssue(str(path), record.line, what, item=item))
-    results.found[item] = there[-1]
+    results.records[item] = there[-1]
 
 
 def _reply(path: Path, record: Record) -> Any:
@@ -121,8 +121,8 @@ def _reply(path: Path, record: Record) -> Any:
 
 def _sort(results: Results) -> None:
     """By the ids' numbers, which count in dataset order; ids without a number follow."""
-    numbers = [filenames.sort_number(item) for item in results.found]
+    numbers = [filenames.item_number(item) for item in results.records]
     known = [number if number is not None else 1 << 62 for number in numbers]
     if any(one > other for one, other in itertools.pairwise(known)):
-        order = sorted(zip(known, results.found, strict=True), key=lambda pair: pair[0])
-        results.found = {item: results.found[item] for _, item in order}
+        order = sorted(zip(known, results.records, strict=True), key=lambda pair: pair[0])
+        results.records = {item: results.records[item] for _, item in order}

@@ -15,31 +15,31 @@ from fcreview.model.item import Extra, ImportIssue, StateDifference
 from fcreview.model.redact import redact
 
 _STATED_ID = re.compile(r'^\s*\{\s*"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
-Names = Callable[[], dict[int, str]]
-Which = Callable[[str, dict[str, Any]], str]
+IdsByPosition = Callable[[], dict[int, str]]
+SelectItem = Callable[[str, dict[str, Any]], str]
 """An id and a score entry: the name of the item it is about."""
 
 _TURN = re.compile(r"\bfor turn (\d+)")
 
 
 @dataclass(slots=True)
-class Entry:
+class ScoreEntry:
     """One failing entry. `id` is the score file's own: text, or an int position from 1 in the dataset."""
 
     id: str | int
     line: int
     offset: int
     length: int
-    kept: dict[str, Any] | None
-    again: Callable[[int, int, int], dict[str, Any]] | None = None
+    loaded_record: dict[str, Any] | None
+    reload: Callable[[int, int, int], dict[str, Any]] | None = None
     """Reads the record anew by line, offset and length, where it was let go."""
 
     @property
     def record(self) -> dict[str, Any]:
         """Empty if its file no longer holds it."""
-        if self.kept is not None or self.again is None:
-            return self.kept or {}
-        return self.again(self.line, self.offset, self.length)
+        if self.loaded_record is not None or self.reload is None:
+            return self.loaded_record or {}
+        return self.reload(self.line, self.offset, self.length)
 
     @property
     def prompt_id(self) -> str | None:
@@ -50,45 +50,45 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Scores:
+class ScoreFile:
     """One score file. `failing` is by item id."""
 
     path: Path
     header: dict[str, Any] = field(default_factory=dict)
-    failing: dict[str, Entry] = field(default_factory=dict)
-    again: dict[str, list[Entry]] = field(default_factory=dict)
+    failing: dict[str, ScoreEntry] = field(default_factory=dict)
+    further_entries: dict[str, list[ScoreEntry]] = field(default_factory=dict)
     """Further entries of the same items: what failed after the first cause."""
     issues: list[ImportIssue] = field(default_factory=list)
 
     @property
-    def total(self) -> int | None:
+    def n_scored(self) -> int | None:
         """How many entries were scored."""
         value = self.header.get("total_count")
         return value if isinstance(value, int) else None
 
     @property
-    def failures(self) -> int | None:
+    def n_failures(self) -> int | None:
         """How many of them failed, as the header says."""
         correct = self.header.get("correct_count")
-        return self.total - correct if self.total is not None and isinstance(correct, int) else None
+        return self.n_scored - correct if self.n_scored is not None and isinstance(correct, int) else None
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every failure that the header counts is known: only then is any other scored item a pass."""
-        entries = len(self.failing) + sum(map(len, self.again.values()))
-        return self.failures is not None and self.failures in (len(self.failing), entries)
+        entries = len(self.failing) + sum(map(len, self.further_entries.values()))
+        return self.n_failures is not None and self.n_failures in (len(self.failing), entries)
 
 
-def load(
-    path: Path, category: str, names: Names, *, keep_log: bool = False, which: Which = lambda item, _: item
-) -> Scores:
+def load_score_file(
+    path: Path, category: str, names: IdsByPosition, *, keep_log: bool = False, which: SelectItem = lambda item, _: item
+) -> ScoreFile:
     """A score file, joined with the dataset's ids.
 
     `names()` maps 0-based positions to the item ids of results or dataset; positions it lacks are called `CATEGORY_n`.
     `which` tells records with one id apart. The inference log, repeated from the result file, is dropped unless
     `keep_log`.
     """
-    scores = Scores(path)
+    scores = ScoreFile(path)
     known = lru_cache(maxsize=1)(names)
     started, large = False, is_large(path)
 
@@ -116,15 +116,15 @@ def load(
             scores.header, started = value, True
         else:
             started = True
-            entry = Entry(value.get("id", ""), record.line, record.offset, record.length, tidy(value))
-            _add(scores, entry, item_id(entry, category, known), which)
+            entry = ScoreEntry(value.get("id", ""), record.line, record.offset, record.length, tidy(value))
+            _add(scores, entry, item_id_of_entry(entry, category, known), which)
             if large:
-                entry.kept, entry.again = None, again
+                entry.loaded_record, entry.reload = None, again
     _check(scores)
     return scores
 
 
-def _add(scores: Scores, entry: Entry, item: str | None, which: Which = lambda item, _: item) -> None:
+def _add(scores: ScoreFile, entry: ScoreEntry, item: str | None, which: SelectItem = lambda item, _: item) -> None:
     if item is None:
         what = "a score entry without an id: cannot be joined"
         scores.issues.append(
@@ -132,18 +132,18 @@ def _add(scores: Scores, entry: Entry, item: str | None, which: Which = lambda i
         )
         return
     item, stated = which(item, entry.record), entry.prompt_id
-    if isinstance(entry.id, int) and stated is not None and filenames.sort_number(stated) != entry.id - 1:
+    if isinstance(entry.id, int) and stated is not None and filenames.item_number(stated) != entry.id - 1:
         what = f"score id {entry.id} is position {entry.id - 1}, but its question is {stated}: joined by the question"
         scores.issues.append(ImportIssue(str(scores.path), entry.line, what, item=item))
     if item in scores.failing:
         what = f"{item} is scored more than once; the first entry counts, the others are shown with it"
         scores.issues.append(ImportIssue(str(scores.path), entry.line, what, item=item))
-        scores.again.setdefault(item, []).append(entry)
+        scores.further_entries.setdefault(item, []).append(entry)
     else:
         scores.failing[item] = entry
 
 
-def item_id(entry: Entry, category: str, names: Names) -> str | None:
+def item_id_of_entry(entry: ScoreEntry, category: str, names: IdsByPosition) -> str | None:
     """The item's id: a text id as it is; a 1-based position by the embedded question's id, else by counting."""
     if isinstance(entry.id, str):
         return entry.id or None
@@ -152,28 +152,28 @@ def item_id(entry: Entry, category: str, names: Names) -> str | None:
     position = entry.id - 1
     stated = entry.prompt_id
     if stated is not None:
-        number = filenames.sort_number(stated)
+        number = filenames.item_number(stated)
         return names().get(number, stated) if number is not None else stated
     return names().get(position, f"{category}_{position}")
 
 
-def _recover(scores: Scores, issue: ImportIssue, category: str, names: Names) -> None:
+def _recover(scores: ScoreFile, issue: ImportIssue, category: str, names: IdsByPosition) -> None:
     """A broken entry still says which item failed, if its beginning can be read."""
     match = _STATED_ID.match(issue.raw or "")
     if match and issue.severity == "error" and issue.line is not None:
         stated: str | int = match[1] if match[1] is not None else int(match[2])
-        entry = Entry(stated, issue.line, 0, 0, {"id": stated})
-        _add(scores, entry, item_id(entry, category, names))
+        entry = ScoreEntry(stated, issue.line, 0, 0, {"id": stated})
+        _add(scores, entry, item_id_of_entry(entry, category, names))
 
 
-def _check(scores: Scores) -> None:
+def _check(scores: ScoreFile) -> None:
     path = str(scores.path)
-    if scores.failures is None:
+    if scores.n_failures is None:
         what = "no header with correct_count and total_count: which items passed is unknown"
         scores.issues.append(ImportIssue(path, 1, what, severity="error"))
-    elif not scores.whole:
+    elif not scores.is_complete:
         known = len(scores.failing)
-        what = f"the header counts {scores.failures} failures, but {known} entries follow: passes are unknown"
+        what = f"the header counts {scores.n_failures} failures, but {known} entries follow: passes are unknown"
         scores.issues.append(ImportIssue(path, 1, what, severity="error"))
 
 
@@ -214,7 +214,7 @@ def _collect(error: Any, lines: list[str]) -> None:
         lines.append(str(error))
 
 
-def turn_details(record: dict[str, Any], into: Extra) -> None:
+def add_turn_details(record: dict[str, Any], into: Extra) -> None:
     """What a multi-turn entry says of the turn that failed: that turn, the state that differs after it, and in `more`
     `missing_responses` [text] and `golden_outputs` (a list of outputs a turn up to the failing one) or
     `golden_outputs_of_turn` (of the failing turn alone)."""

@@ -12,11 +12,11 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.bfcl.dataset import as_json, role_of, text_of
+from fcreview.importers.bfcl.dataset import json_text, message_role, content_text
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.model.item import Call, Message
 
-Decode = Callable[[Any], "list[tuple[str, dict[str, Any] | None]] | None"]
+DecodeStep = Callable[[Any], "list[tuple[str, dict[str, Any] | None]] | None"]
 """A raw step -> its calls as (name, arguments); None if it is no call."""
 
 
@@ -30,8 +30,8 @@ class Trajectory:
     """The last step that is not a call: what agentic categories are judged by."""
 
 
-def follow(
-    record: dict[str, Any], opening: Sequence[Message], decode: Decode, functions: list[dict[str, Any]]
+def build_trajectory(
+    record: dict[str, Any], opening: Sequence[Message], decode: DecodeStep, functions: list[dict[str, Any]]
 ) -> Trajectory:
     """The trajectory of a multi-turn or agentic record: from its inference log, else from `result` alone."""
     result = record.get("result")
@@ -44,7 +44,7 @@ def follow(
     return found
 
 
-def _from_log(log: list[Any], decode: Decode, functions: list[dict[str, Any]]) -> Trajectory:
+def _from_log(log: list[Any], decode: DecodeStep, functions: list[dict[str, Any]]) -> Trajectory:
     found = Trajectory()
     states: dict[str, str] = {}
     turn, step = -1, -1
@@ -71,19 +71,19 @@ def _changed_states(part: list[Any], states: dict[str, str], turn: int, step: in
         if not isinstance(state, dict):
             continue
         name = str(state.get("class_name") or "")
-        text = as_json(state.get("content"))
+        text = json_text(state.get("content"))
         if states.get(name) != text:
             states[name] = text
             messages.append(Message(turn, step, "state", text, name))
     return messages
 
 
-def _turn(part: dict[str, Any], turn: int, found: Trajectory, decode: Decode, functions: list[dict[str, Any]]) -> int:
+def _turn(part: dict[str, Any], turn: int, found: Trajectory, decode: DecodeStep, functions: list[dict[str, Any]]) -> int:
     """Adds one turn; returns the number of its last step, -1 if it has none."""
     messages = found.messages
     for query in part.get("begin_of_turn_query") or ():
         if isinstance(query, dict):
-            messages.append(Message(turn, -1, role_of(query.get("role")), text_of(query.get("content"))))
+            messages.append(Message(turn, -1, message_role(query.get("role")), content_text(query.get("content"))))
     step, index = -1, 0
     while isinstance(entries := part.get(f"step_{step + 1}"), list):
         step += 1
@@ -92,7 +92,7 @@ def _turn(part: dict[str, Any], turn: int, found: Trajectory, decode: Decode, fu
         if not calls and raw and not any("model_response_decoded" in each or "error" in each for each in known):
             calls = _decoded_calls(decode(raw), raw, turn, step, index)
         if not calls and raw:
-            found.final_answer = text_of(raw)
+            found.final_answer = content_text(raw)
         index += len(calls)
         found.calls += calls
     return step
@@ -116,20 +116,20 @@ def _step(
             raw = entry.get("content")
             messages += _said(raw, turn, step)
             if entry.get("reasoning_content"):
-                messages.append(Message(turn, step, "assistant", text_of(entry["reasoning_content"]), "reasoning"))
+                messages.append(Message(turn, step, "assistant", content_text(entry["reasoning_content"]), "reasoning"))
         elif role == "tool":
             name = calls[outputs].name if outputs < len(calls) else None
             outputs += 1
-            messages.append(Message(turn, step, "tool", text_of(entry.get("content")), name))
+            messages.append(Message(turn, step, "tool", content_text(entry.get("content")), name))
         elif role == "handler_log":
             decoded = entry.get("model_response_decoded")
             if isinstance(decoded, list) and decoded and not calls:
                 calls = _step_calls(raw, decoded, turn, step, index, functions)
             error = entry.get("error")
-            text = text_of(entry.get("content")) + (f" ({error})" if error else "")
+            text = content_text(entry.get("content")) + (f" ({error})" if error else "")
             messages.append(Message(turn, step, "log", text))
         elif role not in ("inference_input", "state_info"):
-            messages.append(Message(turn, step, "log", text_of(entry.get("content")), str(role)))
+            messages.append(Message(turn, step, "log", content_text(entry.get("content")), str(role)))
     return raw, calls
 
 
@@ -189,12 +189,12 @@ def _decoded_calls(
     ]
 
 
-def _from_result(result: Any, opening: Sequence[Message], decode: Decode) -> Trajectory:
+def _from_result(result: Any, opening: Sequence[Message], decode: DecodeStep) -> Trajectory:
     """Without a log: the dataset's user messages and the decoded steps; no observations."""
     found = Trajectory()
     turns = result if isinstance(result, list) else None
     if turns is None:
-        found.messages = [*opening, *_said(result if isinstance(result, str) else as_json(result), 0, 0)]
+        found.messages = [*opening, *_said(result if isinstance(result, str) else json_text(result), 0, 0)]
         found.n_turns = found.n_steps = 1 if result else 0
         return found
     by_turn: dict[int, list[Message]] = {}
@@ -210,7 +210,7 @@ def _from_result(result: Any, opening: Sequence[Message], decode: Decode) -> Tra
             native = _native(raw) if isinstance(raw, list) and raw else None
             calls = _decoded_calls(native if native is not None else decode(raw), raw, turn, step, index)  # type: ignore[arg-type]
             if not calls and raw:
-                found.final_answer = text_of(raw)
+                found.final_answer = content_text(raw)
             index += len(calls)
             found.calls += calls
     for rest in by_turn.values():
@@ -225,7 +225,7 @@ def _reasoning(content: Any, found: Trajectory) -> None:
     for turn, steps in enumerate(content):
         for step, text in enumerate(steps if isinstance(steps, list) else [steps]):
             if text:
-                message = Message(turn, step, "assistant", text_of(text), "reasoning")
+                message = Message(turn, step, "assistant", content_text(text), "reasoning")
                 place = next(
                     (n for n, other in enumerate(found.messages) if (other.turn, other.step) >= (turn, step)),
                     len(found.messages),
@@ -233,12 +233,12 @@ def _reasoning(content: Any, found: Trajectory) -> None:
                 found.messages.insert(place, message)
 
 
-def single_messages(record: dict[str, Any], opening: list[Message]) -> list[Message]:
+def single_turn_messages(record: dict[str, Any], opening: list[Message]) -> list[Message]:
     """The messages of a single-turn record. `opening` itself, which is shared, if the model only made native calls."""
     result = record["result"]
     added: list[Message] = []
     if record.get("reasoning_content"):
-        added.append(Message(0, 0, "assistant", text_of(record["reasoning_content"]), "reasoning"))
+        added.append(Message(0, 0, "assistant", content_text(record["reasoning_content"]), "reasoning"))
     if type(result) is str:
         if result:
             added.append(Message(0, 0, "assistant", result))
@@ -247,5 +247,5 @@ def single_messages(record: dict[str, Any], opening: list[Message]) -> list[Mess
             if type(part) is str and part:
                 added.append(Message(0, 0, "assistant", part))
     elif result is not None:
-        added.append(Message(0, 0, "assistant", as_json(result)))
+        added.append(Message(0, 0, "assistant", json_text(result)))
     return [*opening, *added] if added else opening

@@ -24,10 +24,10 @@ from typing import Any
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.checker.evaluate import evaluate
-from fcreview.importers.bfcl.dataset import Case, declared, name_of
+from fcreview.importers.bfcl.dataset import DatasetItem, strip_repeat_suffix, repeated_id
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
-from fcreview.importers.bfcl.discovery import Categories
-from fcreview.importers.bfcl.read import Category, joined_category
+from fcreview.importers.bfcl.discovery import FilesByCategory
+from fcreview.importers.bfcl.read import JoinedCategory, join_category
 from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.common.records import names_of
 from fcreview.importers.common.writeback import (
@@ -58,10 +58,10 @@ from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
 from fcreview.safe_files import read_file
 
 
-def entry(plan: RunPlan, category: Category, row: Scored) -> dict[str, Any]:
+def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: Scored) -> dict[str, Any]:
     """`error_type` is null where nobody has named one."""
     context = category.context
-    result = (category.found.value(row.id) if row.id in category.found.found else None) or {}
+    result = (category.results.read_record(row.id) if row.id in category.results.records else None) or {}
     found: dict[str, Any] = {
         "id": _id(category, row.id, plan.run.generation),
         "model_name": plan.run.model,
@@ -72,7 +72,7 @@ def entry(plan: RunPlan, category: Category, row: Scored) -> dict[str, Any]:
         found |= {"error": [WORDS], "error_type": row.error_type}
     else:
         found["error"] = {"error_message": [WORDS], "error_type": row.error_type}
-    key = filenames.dataset_id(row.id, context.category) if category.renamed else row.id
+    key = filenames.to_dataset_id(row.id, context.category) if category.has_derived_ids else row.id
     question, golden = _dataset(plan, category, key)
     if question is not None:
         found["prompt"] = question
@@ -85,30 +85,30 @@ def entry(plan: RunPlan, category: Category, row: Scored) -> dict[str, Any]:
     return redact(found) if context.category == "rest" else found
 
 
-def _id(category: Category, item: str, generation: str) -> str | int:
+def _id(category: JoinedCategory, item: str, generation: str) -> str | int:
     """As the other entries of the file have it: a text, or the position from 1 in the dataset."""
     known = [each.id for each in (category.scores.failing if category.scores else {}).values()]
     counted = isinstance(known[0], int) if known else generation in ("V1", "V2")
-    number = filenames.sort_number(item)
+    number = filenames.item_number(item)
     if number is not None and counted:
         return number + 1
-    return next((stated for stated, names in category.found.shared.items() if item in names), item)
+    return next((stated for stated, names in category.results.repeated_ids.items() if item in names), item)
 
 
-def _dataset(plan: RunPlan, category: Category, key: str) -> tuple[dict[str, Any] | None, Any]:
+def _dataset(plan: RunPlan, category: JoinedCategory, key: str) -> tuple[dict[str, Any] | None, Any]:
     """(question record, golden answer), if the dataset is the one that was scored."""
-    case = category.data.cases.get(key) if category.joined else None
+    case = category.dataset.items.get(key) if category.matches_dataset else None
     if case is None:
         return None, None
     parts = plan.private[category.context.category]
-    stem = filenames.split_id(key)[0]
+    stem = filenames.split_item_id(key)[0]
     for source in parts.sources:
         question = _questions(source.questions, stem).get(key)
         if question is not None:
             if "involved_classes" in question:
                 question = {name: value for name, value in question.items() if name != "function"}
-            return question, case.answer
-    return None, case.answer
+            return question, case.ground_truth
+    return None, case.ground_truth
 
 
 @lru_cache(maxsize=4)
@@ -121,27 +121,27 @@ def _questions(path: Path, stem: str) -> dict[str, dict[str, Any]]:
         stated = value.get("id")
         item = stated if isinstance(stated, str) else f"{stem}_{place}"
         number = seen[item] = seen.get(item, -1) + 1
-        found[name_of(item, number)] = value
+        found[repeated_id(item, number)] = value
     return found
 
 
-FIELD = "ground_truth"
+GROUND_TRUTH = "ground_truth"
 
 
 def problem(run: Run, item: Item, fix: Json) -> str | None:
     """What is wrong with a golden fix of an item; None if nothing is."""
-    wrong = only_fields(fix, FIELD)
+    wrong = only_fields(fix, GROUND_TRUTH)
     if wrong:
         return wrong
-    category, truth = item.category, fix[FIELD]
+    category, truth = item.category, fix[GROUND_TRUTH]
     if "relevance" in category:
         return f"{category} has no golden answers"
     if category.startswith(("memory", "web_search")):
-        return None if is_text_list(truth) and truth else f"{FIELD} is a list of accepted texts"
+        return None if is_text_list(truth) and truth else f"{GROUND_TRUTH} is a list of accepted texts"
     if category.startswith("multi_turn"):
         return _turns(truth, item)
     if category.startswith("exec"):
-        return _calls(truth, item) if is_text_list(truth) else f"{FIELD} is a list of calls as text"
+        return _calls(truth, item) if is_text_list(truth) else f"{GROUND_TRUTH} is a list of calls as text"
     return _accepting(truth, item, old=run.generation == "V1")
 
 
@@ -150,13 +150,13 @@ def _accepting(truth: Any, item: Item, *, old: bool) -> str | None:
     if old:
         names = names_of(item.functions)
         parts: list[Any] = list(truth.items()) if isinstance(truth, dict) else []
-        calls = [(declared(name, names), given) for name, given in parts]
+        calls = [(strip_repeat_suffix(name, names), given) for name, given in parts]
     else:
         parts = truth if isinstance(truth, list) else []
         calls = [next(iter(each.items())) for each in parts if isinstance(each, dict) and len(each) == 1]
     if not calls or len(calls) != len(parts):
         form = '{"name": {"parameter": [accepted values]}}'
-        return f"{FIELD} is {form}" if old else f"{FIELD} is a list of {form}, one for each call"
+        return f"{GROUND_TRUTH} is {form}" if old else f"{GROUND_TRUTH} is a list of {form}, one for each call"
     for name, given in calls:
         wrong = wrong_call(name, given, item.functions)
         if wrong:
@@ -169,9 +169,9 @@ def _accepting(truth: Any, item: Item, *, old: bool) -> str | None:
 
 def _turns(truth: Any, item: Item) -> str | None:
     if not isinstance(truth, list) or not all(map(is_text_list, truth)):
-        return f"{FIELD} is a list of calls as text for each turn"
+        return f"{GROUND_TRUTH} is a list of calls as text for each turn"
     if item.n_turns and len(truth) != item.n_turns:
-        return f"{item.id} has {item.n_turns} turns, {FIELD} {len(truth)}"
+        return f"{item.id} has {item.n_turns} turns, {GROUND_TRUTH} {len(truth)}"
     return next((wrong for turn in truth if (wrong := _calls(turn, item))), None)
 
 
@@ -186,14 +186,14 @@ def _calls(texts: list[str], item: Item) -> str | None:
 
 def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
     """The answer files (of the executable categories the question files) with these golden answers."""
-    categories: Categories = plan.private
+    categories: FilesByCategory = plan.private
     for category, parts in categories.items():
         mine = {item: fix for (where, item), fix in fixes.items() if where == category}
-        wanted = {filenames.dataset_id(item, category): ((category, item), fix) for item, fix in mine.items()}
-        stems = {filenames.split_id(key)[0] for key in wanted} if category == "format_sensitivity" else {None}
-        for source in parts.sources if wanted else ():
+        wanted = {filenames.to_dataset_id(item, category): ((category, item), fix) for item, fix in mine.items()}
+        stems = {filenames.split_item_id(key)[0] for key in wanted} if category == "format_sensitivity" else {None}
+        for source in parts.dataset_files if wanted else ():
             stem = next((each for each in stems if each and source.questions.stem.endswith(f"_{each}")), None)
-            own = {key: each for key, each in wanted.items() if stem is None or filenames.split_id(key)[0] == stem}
+            own = {key: each for key, each in wanted.items() if stem is None or filenames.split_item_id(key)[0] == stem}
             if category == "format_sensitivity" and stem is None:
                 continue
             path = source.answers or source.questions
@@ -203,15 +203,15 @@ def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFi
                 return stated if isinstance(stated, str) else f"{category}_{place}"
 
             yield from with_golden(path, own, name)
-        if wanted and not parts.sources:
+        if wanted and not parts.dataset_files:
             yield NoPlace(f"golden answers of {category}, whose dataset was not found", len(wanted))
 
 
-LEADERBOARD = re.compile(r"data(_[a-z_]+)?\.csv")
+LEADERBOARD_FILE = re.compile(r"data(_[a-z_]+)?\.csv")
 
 
 def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
-    categories: Categories = plan.private
+    categories: FilesByCategory = plan.private
     yield from without_place(rows, only_own)
     for name, parts in categories.items():
         said = changed(row for row in rows if row.category == name)
@@ -220,12 +220,12 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
         if not parts.scores:
             yield NoPlace(f"items of {name}, which has no score file", len(said))
             continue
-        category = joined_category(plan, name, parts)
-        if category.scores is None or category.scores.failures is None:
+        category = join_category(plan, name, parts)
+        if category.scores is None or category.scores.n_failures is None:
             yield NoPlace(f"items of {name}, whose score file has no header", len(said))
             continue
         right = sum(own(row) is True for row in said)
-        if right and not category.passes:  # who is not listed is then no pass
+        if right and not category.knows_passes:  # who is not listed is then no pass
             yield NoPlace(f"passes of {name}, whose score file's count does not fit its entries or results", right)
         path = parts.scores[0]
         raw = read_file(path)
@@ -237,20 +237,20 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
 def summaries(plan: RunPlan) -> list[Path]:
     """The leaderboard tables beside the model folders."""
     folders = dict.fromkeys(filenames.model_folder(path).parent for path in plan.scores)
-    return [path for folder in folders for path in sorted(folder.glob("data*.csv")) if LEADERBOARD.fullmatch(path.name)]
+    return [path for folder in folders for path in sorted(folder.glob("data*.csv")) if LEADERBOARD_FILE.fullmatch(path.name)]
 
 
-def _edits(plan: RunPlan, category: Category, said: Sequence[Scored]) -> Edits:
+def _edits(plan: RunPlan, category: JoinedCategory, said: Sequence[Scored]) -> Edits:
     failing = category.scores.failing if category.scores else {}
-    order = in_order(list(category.found.found) or list(category.data.cases))
+    order = in_order(list(category.results.records) or list(category.dataset.items))
     edits = Edits(places={each.line: order[name] for name, each in failing.items() if name in order})
     last = len(order)
     for row in said:
         if own(row) and row.id in failing:
-            again = category.scores.again.get(row.id, []) if category.scores else []
+            again = category.scores.further_entries.get(row.id, []) if category.scores else []
             edits.gone.update(each.line for each in (failing[row.id], *again))
         elif not own(row) and row.id not in failing:
-            edits.added.append((order.get(row.id, last), entry(plan, category, row)))
+            edits.added.append((order.get(row.id, last), make_failing_entry(plan, category, row)))
     return edits
 
 
@@ -287,18 +287,18 @@ def _spread(header: dict[str, Any]) -> dict[str, float]:
 def golden_template(run: Run, item: Item) -> Json | None:
     """The golden answer as a fix of it; None where the store does not have it in full."""
     if item.category.startswith(("memory", "web_search")):
-        return {FIELD: item.extra.accepted_answers} if item.extra.accepted_answers else None
+        return {GROUND_TRUTH: item.extra.accepted_answers} if item.extra.accepted_answers else None
     if item.category.startswith("multi_turn"):
         turns = [[call.raw or "" for call in item.golden if call.turn == turn] for turn in range(item.n_turns)]
-        return {FIELD: turns} if any(turns) else None
+        return {GROUND_TRUTH: turns} if any(turns) else None
     if not item.golden or not readable(item.golden):
         return None
     if item.category.startswith("exec"):
-        return {FIELD: [call.raw or "" for call in item.golden]}
+        return {GROUND_TRUTH: [call.raw or "" for call in item.golden]}
     given = [{name: accepted(each) for name, each in (call.arguments or {}).items()} for call in item.golden]
     if run.generation == "V1":
-        return {FIELD: told_apart(item.golden, given, 1)}
-    return {FIELD: [{call.name: values} for call, values in zip(item.golden, given, strict=True)]}
+        return {GROUND_TRUTH: told_apart(item.golden, given, 1)}
+    return {GROUND_TRUTH: [{call.name: values} for call, values in zip(item.golden, given, strict=True)]}
 
 
 def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:
@@ -306,9 +306,9 @@ def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:
     if not isinstance(record, dict):
         return None
     category, config = item.category, None
-    if category == "format_sensitivity" and (parts := filenames.split_format_id(item.id)):
-        config, category = parts[1], filenames.split_id(parts[2])[0]
-    rules = run.generation if run.generation in filenames.GENERATIONS else "V4"
-    case = Case(item.id, category, functions=item.functions, answer=fix.get(FIELD))
-    found = evaluate(record.get("result"), case, generation=rules, category=category, config=config, model=run.model)
+    if category == "format_sensitivity" and (parts := filenames.split_format_sensitivity_id(item.id)):
+        config, category = parts[1], filenames.split_item_id(parts[2])[0]
+    rules = run.generation if run.generation in filenames.VERSIONS else "V4"
+    case = DatasetItem(item.id, category, functions=item.functions, ground_truth=fix.get(GROUND_TRUTH))
+    found = evaluate(record.get("result"), case, version=rules, category=category, config=config, model=run.model)
     return found.valid

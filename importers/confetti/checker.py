@@ -29,7 +29,7 @@ from itertools import product
 from typing import Any
 
 from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate
-from fcreview.importers.bfcl.dataset import Case
+from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.model.address import RESPONSE
 from fcreview.model.function_schema import parameters_schema
 from fcreview.model.item import Accept, Call, Fields
@@ -139,12 +139,12 @@ def act_confusion(pairs: Pairs) -> Mapping[str, dict[str, int]]:
 TYPES = {"object": "dict", "number": "float"}
 
 
-def make_case(name: str, functions: list[dict[str, Any]], answer: Any) -> Case:
-    return Case(name, "multiple", functions=[adapt_document(one) for one in functions], answer=adapt_answer(answer))
+def make_case(name: str, functions: list[dict[str, Any]], answer: Any) -> DatasetItem:
+    return DatasetItem(name, "multiple", functions=[adapt_document(one) for one in functions], ground_truth=adapt_answer(answer))
 
 
-def check(result: Any, case: Case) -> Evaluation:
-    return evaluate(result, case, generation="V2", category="multiple")
+def check(result: Any, case: DatasetItem) -> Evaluation:
+    return evaluate(result, case, version="V2", category="multiple")
 
 
 def adapt_document(document: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.bfcl.checker.schema import RULES
+from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.common.records import asked_last, documents, guarded
 from fcreview.importers.confetti.checker import (
@@ -56,7 +56,7 @@ def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sou
         item.pairs = align([], item.predicted)
         return
     item.golden = golden_call(golden, turn)
-    item.pairs = align(item.golden, item.predicted, RULES)
+    item.pairs = align(item.golden, item.predicted, COMPARISON_RULES)
     _lists(item)
     first_difference(item.pairs, item.golden, item.predicted).put(item)
     if item.functions:

@@ -20,7 +20,7 @@ from fcreview.model.address import ITEM
 from fcreview.model.review import CORRECT
 from fcreview.model.verdict import FAULTY, PASS_FAIL, PASSING, REMARKS, ZERO_TO_TWO
 from fcreview.store.filters.tokens import Term, Value
-from fcreview.store.reviews.verdict_sql import AUTOMATIC, EFFECTIVE
+from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT, EFFECTIVE_VERDICT
 
 _PASSING = ", ".join(f"'{criterion}'" for criterion in PASSING if criterion not in REMARKS)
 _FAULTY = ", ".join(f"'{criterion}'" for criterion in FAULTY)
@@ -61,7 +61,7 @@ _DIFFERING = (
     " FOR p IN coalesce(i.pairs, [])])"
 )
 _MIDDLE = some_verdict(f"v.source = 'judge' AND v.criterion IN ({_SCORES}) AND {_VALUE} = '1'")
-NEAR_MISS = f"(({AUTOMATIC} = false AND {_DIFFERING} = 1) OR {_MIDDLE})"
+NEAR_MISS = f"(({AUTOMATIC_VERDICT} = false AND {_DIFFERING} = 1) OR {_MIDDLE})"
 
 
 LONGEST = 10_000
@@ -295,7 +295,7 @@ KEYS: dict[str, Key] = {
         tuple(_HUMANS),
     ),
     "effective": Key(
-        choice(EFFECTIVE, _BOOLEANS | {"disputed": DISPUTED}),
+        choice(EFFECTIVE_VERDICT, _BOOLEANS | {"disputed": DISPUTED}),
         "after review: pass, fail, unknown or disputed",
         True,
         True,

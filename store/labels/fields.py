@@ -16,13 +16,13 @@ from fcreview.model.item import Side
 from fcreview.model.review import CORRECT, OPTIONAL, Kind, Opinion
 from fcreview.model.verdict import SCORING, Policy
 from fcreview.store.reviews.review_sql import DECISION_COLUMNS
-from fcreview.store.reviews.verdict_sql import deciding, effective
+from fcreview.store.reviews.verdict_sql import decided_by_sql, effective_sql
 
-Shape = str | list[Any] | dict[str, Any]
+DuckDBType = str | list[Any] | dict[str, Any]
 """A type as DuckDB's `from_json` takes it: `"VARCHAR"`, `["VARCHAR"]`, `[{"source": "VARCHAR", "value": "JSON"}]`.
 JSON is any JSON value; where a format has no such thing, its text."""
 TEXT, NUMBER, FLAG, JSON = "VARCHAR", "BIGINT", "BOOLEAN", "JSON"
-_KINDS: dict[Kind, Shape] = {
+_KINDS: dict[Kind, DuckDBType] = {
     "text": TEXT,
     "texts": [TEXT],
     "object": JSON,
@@ -30,42 +30,42 @@ _KINDS: dict[Kind, Shape] = {
     "flag": FLAG,
     "count": NUMBER,
 }
-VALUE = "value"
+VERDICT_KEY = "value"
 """What a verdict says is called so in `automatic` and in `opinions`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelField:
-    shape: Shape
+    duckdb_type: DuckDBType
     sql: str | None = None
     """Where it is read: of a label `o` is the item and what was said of it, `r` its run, of content `i` is the item.
     Function documents are read as hashes. None: made of the item's opinions when labels are exported."""
 
 
-def _of_opinion(field: Field[Any]) -> Shape:
+def _of_opinion(field: Field[Any]) -> DuckDBType:
     if field.name in OPTIONAL:
         return _KINDS[OPTIONAL[field.name]]
     return FLAG if str(field.type).startswith("bool") else TEXT
 
 
-OPINION: dict[str, Shape] = {
-    VALUE if each.name == "verdict" else each.name: _of_opinion(each)
+OPINION_FIELDS: dict[str, DuckDBType] = {
+    VERDICT_KEY if each.name == "verdict" else each.name: _of_opinion(each)
     for each in fields(Opinion)
     if each.name not in ("target", "criterion")
 }
 """Of `fcreview.model.review.Opinion`: what one annotator thinks of the label's target, as `value`, `fault`, `tags`
 ..."""
-AUTOMATIC: dict[str, Shape] = {"source": TEXT, VALUE: JSON, "by": TEXT, "error_type": TEXT, "rationale": TEXT}
+AUTOMATIC_FIELDS: dict[str, DuckDBType] = {"source": TEXT, VERDICT_KEY: JSON, "by": TEXT, "error_type": TEXT, "rationale": TEXT}
 """Of `fcreview.model.item.Verdict`."""
-CALL: dict[str, Shape] = {
+CALL_FIELDS: dict[str, DuckDBType] = {
     "name": TEXT, "arguments": JSON, "turn": NUMBER, "step": NUMBER, "index": NUMBER, "raw": TEXT, "decode_error": TEXT,
 }  # fmt: skip
 """Of `fcreview.model.item.Call`. Golden arguments are `{"city": {"any_of": ["Oslo"], "optional": false}}`."""
-MESSAGE: dict[str, Shape] = {"turn": NUMBER, "step": NUMBER, "role": TEXT, "content": TEXT, "name": TEXT}
+MESSAGE_FIELDS: dict[str, DuckDBType] = {"turn": NUMBER, "step": NUMBER, "role": TEXT, "content": TEXT, "name": TEXT}
 
 
 def _calls(side: Side) -> str:
-    packed = ", ".join(f'"{name}" := c."{name}"' for name in CALL)
+    packed = ", ".join(f'"{name}" := c."{name}"' for name in CALL_FIELDS)
     return f"[struct_pack({packed}) FOR c IN coalesce(i.calls, []) IF c.side = '{side}']"
 
 
@@ -81,8 +81,8 @@ LABEL_FIELDS: dict[str, LabelField] = {
     "criterion": LabelField(TEXT, "o.criterion"),
     **{source: LabelField(JSON, f"o.{source}") for source in SCORING},
     "human": LabelField(JSON, "o.human"),
-    "effective": LabelField(JSON, effective("o.human", "o.decided_by", "o")),
-    "decided_by": LabelField(TEXT, deciding("o.decided_by", "o")),
+    "effective": LabelField(JSON, effective_sql("o.human", "o.decided_by", "o")),
+    "decided_by": LabelField(TEXT, decided_by_sql("o.decided_by", "o")),
     "policy": LabelField(TEXT, "o.policy"),
     "fault": LabelField(TEXT, "o.fault"),
     "golden_fix": LabelField(JSON, "o.golden_fix"),
@@ -95,43 +95,43 @@ LABEL_FIELDS: dict[str, LabelField] = {
     "rule_error_type": LabelField(TEXT, "o.rule_error_type"),
     "prediction_hash": LabelField(TEXT, "o.prediction_hash"),
     "golden_hash": LabelField(TEXT, "o.golden_hash"),
-    "automatic": LabelField([AUTOMATIC], "o.automatic"),
-    "opinions": LabelField([OPINION]),
+    "automatic": LabelField([AUTOMATIC_FIELDS], "o.automatic"),
+    "opinions": LabelField([OPINION_FIELDS]),
 }
 """Fields of a label in the order in which they are exported."""
 
 CONTENT_FIELDS: dict[str, LabelField] = {
     "question": LabelField(TEXT, "i.question"),
-    "messages": LabelField([MESSAGE], "coalesce(i.messages, [])"),
+    "messages": LabelField([MESSAGE_FIELDS], "coalesce(i.messages, [])"),
     "functions": LabelField([JSON], "coalesce(i.functions, [])"),
-    "golden_calls": LabelField([CALL], _calls("golden")),
-    "predicted_calls": LabelField([CALL], _calls("predicted")),
+    "golden_calls": LabelField([CALL_FIELDS], _calls("golden")),
+    "predicted_calls": LabelField([CALL_FIELDS], _calls("predicted")),
 }
 """What the target is a part of, where that is asked for; as stored. The same for all labels of an item."""
 
 
-def shapes(*, content: bool) -> dict[str, Shape]:
+def label_field_types(*, with_content: bool) -> dict[str, DuckDBType]:
     """The fields of an export and their types."""
-    return {name: each.shape for name, each in (LABEL_FIELDS | (CONTENT_FIELDS if content else {})).items()}
+    return {name: each.duckdb_type for name, each in (LABEL_FIELDS | (CONTENT_FIELDS if with_content else {})).items()}
 
 
-OWN = f"target = '{ITEM}' AND criterion = '{CORRECT}'"
+IS_ITEM_VERDICT = f"target = '{ITEM}' AND criterion = '{CORRECT}'"
 
 
 def _packed(**values: str) -> str:
     """A structure with the fields `AUTOMATIC`."""
-    return f"""struct_pack({", ".join(f'"{name}" := {values.get(name, "NULL::VARCHAR")}' for name in AUTOMATIC)})"""
+    return f"""struct_pack({", ".join(f'"{name}" := {values.get(name, "NULL::VARCHAR")}' for name in AUTOMATIC_FIELDS)})"""
 
 
-_SAID = _packed(**{name: f'v."{name}"' for name in AUTOMATIC})
-_COLUMNS = ", ".join(_packed(source=f"'{source}'", **{VALUE: f"to_json({source})"}) for source in SCORING)
+_SAID = _packed(**{name: f'v."{name}"' for name in AUTOMATIC_FIELDS})
+_COLUMNS = ", ".join(_packed(source=f"'{source}'", **{VERDICT_KEY: f"to_json({source})"}) for source in SCORING)
 # An importer may give the item's own verdict as a column only.
 _ALONE = (
-    f"CASE WHEN {OWN} THEN [a FOR a IN [{_COLUMNS}] IF a.value IS NOT NULL"
+    f"CASE WHEN {IS_ITEM_VERDICT} THEN [a FOR a IN [{_COLUMNS}] IF a.value IS NOT NULL"
     " AND NOT list_contains([s.source FOR s IN said], a.source)] ELSE [] END"
 )
 _LAST = ", ".join(
-    f"""CAST(CASE WHEN {OWN} THEN to_json({source})
+    f"""CAST(CASE WHEN {IS_ITEM_VERDICT} THEN to_json({source})
         ELSE list_last([s.value FOR s IN said IF s.source = '{source}']) END AS VARCHAR) AS {source}"""
     for source in SCORING
 )
@@ -159,7 +159,7 @@ judged AS (
     FROM chosen
     UNION ALL
     SELECT item, target, criterion, said FROM apart
-    FULL JOIN (SELECT item, target, criterion FROM people WHERE NOT ({OWN})) USING (item, target, criterion)
+    FULL JOIN (SELECT item, target, criterion FROM people WHERE NOT ({IS_ITEM_VERDICT})) USING (item, target, criterion)
 ),
 about AS (
     SELECT c.*, j.target, j.criterion, {_PEOPLE}, coalesce(j.said, []) AS said
@@ -170,5 +170,5 @@ SELECT o.item, {columns} FROM o JOIN runs r USING (run)
 """
 
 
-def labels_view(policy: Policy) -> str:
+def labels_view_sql(policy: Policy) -> str:
     return f"CREATE OR REPLACE TEMP VIEW labels AS {labels_sql(policy)}"

@@ -21,39 +21,39 @@ from fcreview.model.json_value import json_hash
 from fcreview.model.review import CORRECT, PARTS, Event, ItemKey, Opinion, Said, problem
 from fcreview.model.verdict import alike
 from fcreview.model.wording import answered, count_of, off_scale
-from fcreview.store.labels.fields import VALUE
-from fcreview.store.reviews.journal_format import LineError, seal
+from fcreview.store.labels.fields import VERDICT_KEY
+from fcreview.store.reviews.journal_format import LineError, seal_event
 
 if TYPE_CHECKING:
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.store import Store
 
 
-TOLD = 10
+MAX_LISTED_PROBLEMS = 10
 """Mistakes of one file that are told."""
 
 
-class IncomingError(FcreviewError):
+class LabelImportError(FcreviewError):
     """A file that was not taken in; nothing of it was written."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
+class InvalidRecord:
     """What is wrong at one place of the file."""
 
     line: int
-    what: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class ImportedReview:
     """What somebody said, as a file has it."""
 
     line: int
     """Of the file, from 1; in Label Studio's the number of the task."""
-    key: dict[str, str]
+    key_fields: dict[str, str]
     """Of `ItemKey` what the file says: `id`, and as much more as tells the item from others."""
-    said: Said
+    annotation: Said
     annotator: str | None = None
     """None: whoever takes the file in."""
     time: str | None = None
@@ -65,7 +65,7 @@ class Incoming:
     golden_hash: str = ""
 
 
-def incoming(line: int, label: Mapping[str, Any], opinion: Mapping[str, Any], *, written: bool = False) -> Incoming:
+def parse_review(line: int, label: Mapping[str, Any], opinion: Mapping[str, Any], *, check_scale: bool = False) -> ImportedReview:
     """From the fields of a label (`id`, `target` ...) and of an opinion (`value`, `fault` ...), see `labels.fields`;
     only `id` and something said are needed. `written` by hand, a value must be on the criterion's scale; what comes
     from a journal was taken once. A value may also be a word of the criterion's scale. ValueError for what is
@@ -78,45 +78,45 @@ def incoming(line: int, label: Mapping[str, Any], opinion: Mapping[str, Any], *,
     target, criterion = label.get("target", ITEM), label.get("criterion", CORRECT)
     if not is_address(target):
         raise ValueError(f"no target {target!r}: {FORMS}")
-    parts = {name: opinion.get(VALUE if name == "verdict" else name) for name in PARTS}
-    if written and isinstance(parts["verdict"], str) and off_scale(criterion, parts["verdict"]):
+    parts = {name: opinion.get(VERDICT_KEY if name == "verdict" else name) for name in PARTS}
+    if check_scale and isinstance(parts["verdict"], str) and off_scale(criterion, parts["verdict"]):
         parts["verdict"] = answered(criterion, parts["verdict"])
     for name, value in parts.items():
         wrong = None if value is None else problem(name, value)
-        if wrong or (written and name == "verdict" and value is not None and (wrong := off_scale(criterion, value))):
-            raise ValueError(wrong.replace("verdict is", f"{VALUE} is"))
+        if wrong or (check_scale and name == "verdict" and value is not None and (wrong := off_scale(criterion, value))):
+            raise ValueError(wrong.replace("verdict is", f"{VERDICT_KEY} is"))
     act = opinion.get("act", "review")
     if act not in ("review", "adjudicate"):
         raise ValueError(f"no act {act!r}: there are review and adjudicate")
-    return Incoming(
+    return ImportedReview(
         line,
         {name: label[name] for name in ItemKey._fields if label.get(name)},
         Said(act=act, target=target, criterion=criterion, **parts),
         _text(opinion, "annotator") or None,
-        utc(_text(opinion, "time")),
+        normalize_time(_text(opinion, "time")),
         opinion.get("blind") if isinstance(opinion.get("blind"), bool) else None,
         _text(opinion, "prediction_hash") or _text(label, "prediction_hash"),
         _text(opinion, "golden_hash") or _text(label, "golden_hash"),
     )
 
 
-def as_adjudication(said: Incoming | Mistake) -> Incoming | Mistake:
+def as_adjudication(said: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
     """The same as an act that settles its target; a mistake if it would settle nothing."""
-    if isinstance(said, Mistake):
+    if isinstance(said, InvalidRecord):
         return said
-    if not settles(said.said):
-        return Mistake(said.line, f"settles nothing: {SETTLING}")
-    return replace(said, said=replace(said.said, act="adjudicate"))
+    if not settles(said.annotation):
+        return InvalidRecord(said.line, f"settles nothing: {SETTLING}")
+    return replace(said, said=replace(said.annotation, act="adjudicate"))
 
 
-def as_said_here(said: Incoming | Mistake) -> Incoming | Mistake:
+def as_said_here(said: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
     """The same as said now, of items that are shown as they are; what the file gives a time was said at that time."""
-    if isinstance(said, Mistake) or said.time is not None or said.blind is not None:
+    if isinstance(said, InvalidRecord) or said.time is not None or said.blind is not None:
         return said
     return replace(said, blind=False)
 
 
-def utc(text: str) -> str | None:
+def normalize_time(text: str) -> str | None:
     """A time as events have it; None for an empty text. ValueError if it is no time."""
     if not text:
         return None
@@ -125,12 +125,12 @@ def utc(text: str) -> str | None:
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def refuse(file: str, mistakes: list[Mistake], unit: str) -> None:
+def raise_if_invalid(file: str, mistakes: list[InvalidRecord], unit: str) -> None:
     """IncomingError, if there are mistakes."""
     if mistakes:
-        told = [f"{file} {unit} {each.line}: {each.what}" for each in mistakes[:TOLD]]
-        more = [f"and {count_of(len(mistakes) - TOLD, 'more mistake')}"] if len(mistakes) > TOLD else []
-        raise IncomingError("\n".join([*told, *more, "nothing was written"]))
+        told = [f"{file} {unit} {each.line}: {each.reason}" for each in mistakes[:MAX_LISTED_PROBLEMS]]
+        more = [f"and {count_of(len(mistakes) - MAX_LISTED_PROBLEMS, 'more mistake')}"] if len(mistakes) > MAX_LISTED_PROBLEMS else []
+        raise LabelImportError("\n".join([*told, *more, "nothing was written"]))
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:
@@ -141,7 +141,7 @@ def _text(fields: Mapping[str, Any], name: str) -> str:
 
 
 @dataclass(slots=True)
-class Placed:
+class LabelImportResult:
     """What came of a file."""
 
     written: list[Event] = field(default_factory=list)
@@ -156,7 +156,7 @@ class File:
     """What was read of a file."""
 
     name: str
-    found: Sequence[Incoming | Mistake]
+    found: Sequence[ImportedReview | InvalidRecord]
     unit: str = "line"
     run: int | None = None
     """All of it is about items of this run."""
@@ -164,34 +164,34 @@ class File:
     """Of an id that several runs have, an item of these is meant."""
 
 
-def take_in(store: Store, journal: Journal, file: File, said_by: str | None = None) -> Placed:
+def take_in(store: Store, journal: Journal, file: File, said_by: str | None = None) -> LabelImportResult:
     """Writes the reviews of the journal's annotator, who may have another name in the file (`said_by`).
 
     IncomingError, and nothing is written, if anything in the file is wrong or it has no review of theirs.
     """
     name = said_by or journal.annotator
-    mine = [each for each in file.found if isinstance(each, Incoming) and each.annotator in (None, name)]
-    mistakes = [each for each in file.found if isinstance(each, Mistake)]
-    refuse(file.name, mistakes, file.unit)
+    mine = [each for each in file.found if isinstance(each, ImportedReview) and each.annotator in (None, name)]
+    mistakes = [each for each in file.found if isinstance(each, InvalidRecord)]
+    raise_if_invalid(file.name, mistakes, file.unit)
     if not mine:
-        raise IncomingError(_nobody(file, name))
+        raise LabelImportError(_nobody(file, name))
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     with store.lock:
         store.refresh_reviews()
-        items = _Items(store, {each.key["id"] for each in mine}, file)
-        about: list[tuple[Incoming, _Item]] = []
+        items = _Items(store, {each.key_fields["id"] for each in mine}, file)
+        about: list[tuple[ImportedReview, _Item]] = []
         for each in mine:
             try:
                 about.append((each, items.find(each)))
             except ValueError as error:
-                mistakes.append(Mistake(each.line, str(error)))
-        events: list[tuple[Incoming, Event]] = []
+                mistakes.append(InvalidRecord(each.line, str(error)))
+        events: list[tuple[ImportedReview, Event]] = []
         for each, item in _overruling(store, about):
             try:
                 events.append((each, _event(each, item, journal.annotator, now)))
             except LineError as error:
-                mistakes.append(Mistake(each.line, str(error)))
-        refuse(file.name, sorted(mistakes, key=lambda each: each.line), file.unit)
+                mistakes.append(InvalidRecord(each.line, str(error)))
+        raise_if_invalid(file.name, sorted(mistakes, key=lambda each: each.line), file.unit)
         placed = _new(store, events)
     placed.written = journal.extend(placed.written)
     with store.lock:
@@ -199,9 +199,9 @@ def take_in(store: Store, journal: Journal, file: File, said_by: str | None = No
     return placed
 
 
-def _new(store: Store, events: Iterable[tuple[Incoming, Event]]) -> Placed:
+def _new(store: Store, events: Iterable[tuple[ImportedReview, Event]]) -> LabelImportResult:
     """What is to be written."""
-    placed = Placed()
+    placed = LabelImportResult()
     said_before = _SaidBefore(store)
     for said, event in events:
         known, own = said_before.of(event)
@@ -270,16 +270,16 @@ class _Items:
             found = _Item(item, run, key, prediction or "", golden or "", turns, Counter(pairs))
             self._by_id.setdefault(name, []).append(found)
 
-    def find(self, said: Incoming) -> _Item:
+    def find(self, said: ImportedReview) -> _Item:
         """ValueError if there is no such item or target, or it may be several."""
         item = self._item(said)
         if item.is_shown_by(said):
-            item.check(said.said.target)
+            item.check(said.annotation.target)
         return item
 
-    def _item(self, said: Incoming) -> _Item:
-        wanted = said.key.items()
-        found = [each for each in self._by_id.get(said.key["id"], []) if wanted <= each.key._asdict().items()]
+    def _item(self, said: ImportedReview) -> _Item:
+        wanted = said.key_fields.items()
+        found = [each for each in self._by_id.get(said.key_fields["id"], []) if wanted <= each.key._asdict().items()]
         if len({each.key for each in found}) > 1:
             found = [each for each in found if each.run in self._scope] or found
         keys = {each.key for each in found}
@@ -288,7 +288,7 @@ class _Items:
             raise ValueError(f"no such item: {names}")
         if len(keys) > 1:
             differ = [name for at, name in enumerate(ItemKey._fields) if len({key[at] for key in keys}) > 1]
-            raise ValueError(f"{said.key['id']} is {len(keys)} items: say which {' and '.join(differ)}")
+            raise ValueError(f"{said.key_fields['id']} is {len(keys)} items: say which {' and '.join(differ)}")
         hashes = (said.prediction_hash, said.golden_hash)
         return next((each for each in found if (each.prediction_hash, each.golden_hash) == hashes), found[0])
 
@@ -304,7 +304,7 @@ class _Item:
     pairs: Counter[int]
     """Call pairs by turn, from 0."""
 
-    def is_shown_by(self, said: Incoming) -> bool:
+    def is_shown_by(self, said: ImportedReview) -> bool:
         """Whether it is about the present prediction and golden answer."""
         return said.prediction_hash in ("", self.prediction_hash) and said.golden_hash in ("", self.golden_hash)
 
@@ -326,22 +326,22 @@ def check_target(target: str, name: str, turns: int, pairs: Counter[int]) -> Non
         raise ValueError(f"turn {part.turn + 1} of {name} has {has}: no {target}")
 
 
-def _overruling(store: Store, about: Sequence[tuple[Incoming, _Item]]) -> Iterator[tuple[Incoming, _Item]]:
+def _overruling(store: Store, about: Sequence[tuple[ImportedReview, _Item]]) -> Iterator[tuple[ImportedReview, _Item]]:
     """Verdicts that are given now name the benchmark's own that they contradict, as those from the screens do."""
-    asked = [(item.item, each.said if _now(each, item) else Said()) for each, item in about]
+    asked = [(item.item, each.annotation if _now(each, item) else Said()) for each, item in about]
     for (each, item), overrules in zip(about, store.overruled(asked), strict=True):
-        yield (replace(each, said=replace(each.said, overrules=overrules)) if overrules else each), item
+        yield (replace(each, said=replace(each.annotation, overrules=overrules)) if overrules else each), item
 
 
-def _now(said: Incoming, item: _Item) -> bool:
+def _now(said: ImportedReview, item: _Item) -> bool:
     here = said.blind is False and said.time is None and item.is_shown_by(said)
-    return here and said.said.overrules is None
+    return here and said.annotation.overrules is None
 
 
-def _event(said: Incoming, item: _Item, annotator: str, now: str) -> Event:
+def _event(said: ImportedReview, item: _Item, annotator: str, now: str) -> Event:
     """LineError for what no journal takes."""
     event = Event(
-        **asdict(said.said),
+        **asdict(said.annotation),
         event="new",
         time=said.time or now,
         annotator=annotator,
@@ -351,7 +351,7 @@ def _event(said: Incoming, item: _Item, annotator: str, now: str) -> Event:
         blind=said.blind,
     )
     event.event = _number(event)
-    seal(event, "")
+    seal_event(event, "")
     return event
 
 
@@ -362,6 +362,6 @@ def _number(event: Event) -> str:
 
 
 def _nobody(file: File, name: str) -> str:
-    others = Counter(each.annotator for each in file.found if isinstance(each, Incoming) and each.annotator)
+    others = Counter(each.annotator for each in file.found if isinstance(each, ImportedReview) and each.annotator)
     there = ", ".join(f"{who} ({count:,})" for who, count in others.most_common(8))
     return f"{file.name} has no reviews by {name}" + (f": there are {there}; say whose with --said-by" if there else "")

@@ -24,33 +24,33 @@ import orjson
 from fcreview.model.review import ItemKey
 from fcreview.store.database import connect, literal, with_room
 from fcreview.store.labels.fields import (
-    AUTOMATIC,
+    AUTOMATIC_FIELDS,
     CONTENT_FIELDS,
     JSON,
     LABEL_FIELDS,
-    OPINION,
-    OWN,
+    OPINION_FIELDS,
+    IS_ITEM_VERDICT,
     TEXT,
-    VALUE,
+    VERDICT_KEY,
     LabelField,
-    Shape,
+    DuckDBType,
     labels_sql,
 )
-from fcreview.store.queries.item_detail import function_documents
+from fcreview.store.queries.item_detail import fetch_function_docs
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from fcreview.store.queries.item_order import Chunk
+    from fcreview.store.queries.item_order import ItemChunk
     from fcreview.store.reviews.review_tables import ReviewTables
 
 
-MEMORY = "256MB"
-LINE = 1 << 24
+PARQUET_MEMORY_LIMIT = "256MB"
+DEFAULT_MAX_LINE_BYTES = 1 << 24
 """Bytes of the longest line that DuckDB reads unless it is told of a longer one."""
 
 
-def write_parquet(path: Path, shapes: Mapping[str, Shape], chunks: Iterable[list[str]]) -> None:
+def write_parquet(path: Path, column_types: Mapping[str, DuckDBType], chunks: Iterable[list[str]]) -> None:
     """Writes rows with these fields, each the text of a JSON object, to `path`, which is replaced.
 
     OSError if the disk says no; StoreError if the largest of them take more memory than they may.
@@ -59,18 +59,18 @@ def write_parquet(path: Path, shapes: Mapping[str, Shape], chunks: Iterable[list
         longest = 0
         for chunk in chunks:
             text = "\n".join([*chunk, ""]).encode()
-            longest = max(longest, *map(len, text.split(b"\n"))) if len(text) > LINE else longest
+            longest = max(longest, *map(len, text.split(b"\n"))) if len(text) > DEFAULT_MAX_LINE_BYTES else longest
             lines.write(text)
         lines.flush()
-        _convert(Path(lines.name), path, shapes, max(LINE, longest + 1))
+        _convert(Path(lines.name), path, column_types, max(DEFAULT_MAX_LINE_BYTES, longest + 1))
 
 
-def _convert(lines: Path, path: Path, shapes: Mapping[str, Shape], longest: int) -> None:
-    columns = ", ".join(f"{literal(name)}: '{kind(shape)}'" for name, shape in shapes.items())
-    texts = ", ".join(f'CAST("{name}" AS {kind(shape, json_as=TEXT)}) AS "{name}"' for name, shape in shapes.items())
+def _convert(lines: Path, path: Path, shapes: Mapping[str, DuckDBType], longest: int) -> None:
+    columns = ", ".join(f"{literal(name)}: '{to_sql_type(shape)}'" for name, shape in shapes.items())
+    texts = ", ".join(f'CAST("{name}" AS {to_sql_type(shape, json_as=TEXT)}) AS "{name}"' for name, shape in shapes.items())
     connection = connect()
     try:
-        connection.execute(f"SET memory_limit = '{MEMORY}'")
+        connection.execute(f"SET memory_limit = '{PARQUET_MEMORY_LIMIT}'")
         connection.execute("SET threads = 2")
         statement = (
             f"COPY (SELECT {texts} FROM read_json({literal(lines)}, format = 'newline_delimited',"
@@ -84,12 +84,12 @@ def _convert(lines: Path, path: Path, shapes: Mapping[str, Shape], longest: int)
         connection.close()
 
 
-def kind(shape: Shape, json_as: str = JSON) -> str:
+def to_sql_type(shape: DuckDBType, json_as: str = JSON) -> str:
     """The type as DuckDB writes it: `STRUCT("source" VARCHAR, "value" JSON)[]`."""
     if isinstance(shape, list):
-        return f"{kind(shape[0], json_as)}[]"
+        return f"{to_sql_type(shape[0], json_as)}[]"
     if isinstance(shape, dict):
-        return f"STRUCT({', '.join(f'{json.dumps(name)} {kind(each, json_as)}' for name, each in shape.items())})"
+        return f"STRUCT({', '.join(f'{json.dumps(name)} {to_sql_type(each, json_as)}' for name, each in shape.items())})"
     return json_as if shape == JSON else shape
 
 
@@ -110,24 +110,24 @@ class Choice:
 EVERY_LABEL = Choice()
 
 
-_READ = {name: each.shape for name, each in LABEL_FIELDS.items() if each.sql}
-_PARSED = tuple(name for name, shape in _READ.items() if shape in (JSON, [AUTOMATIC]))
-_VALUES = ", ".join(f"CAST(to_json({name}) AS VARCHAR)" if _READ[name] == [AUTOMATIC] else name for name in _READ)
+_READ = {name: each.duckdb_type for name, each in LABEL_FIELDS.items() if each.sql}
+_PARSED = tuple(name for name, shape in _READ.items() if shape in (JSON, [AUTOMATIC_FIELDS]))
+_VALUES = ", ".join(f"CAST(to_json({name}) AS VARCHAR)" if _READ[name] == [AUTOMATIC_FIELDS] else name for name in _READ)
 
 
 def _objects(fields: dict[str, LabelField]) -> str:
     """SQL of one JSON object a row, from columns with the fields' names."""
-    columns = [f"{name} := {name}{'::JSON' if each.shape == JSON else ''}" for name, each in fields.items() if each.sql]
+    columns = [f"{name} := {name}{'::JSON' if each.duckdb_type == JSON else ''}" for name, each in fields.items() if each.sql]
     return f"CAST(to_json(struct_pack({', '.join(columns)})) AS VARCHAR)"
 
 
 _LINE = _objects(LABEL_FIELDS)
 _CONTENT = ", ".join(f"{each.sql} AS {name}" for name, each in CONTENT_FIELDS.items())
-_OPINION = attrgetter(*["verdict" if name == VALUE else name for name in OPINION])
+_OPINION = attrgetter(*["verdict" if name == VERDICT_KEY else name for name in OPINION_FIELDS])
 
 
 def read_labels(
-    reviews: ReviewTables, connection: DuckDBPyConnection, chunk: Chunk, choice: Choice
+    reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: Choice
 ) -> list[dict[str, Any]]:
     """Labels with the fields `LABEL_FIELDS`, in the order of items, each item's own label first. What is the same in
     several may be one object."""
@@ -149,7 +149,7 @@ def read_labels(
     return labels
 
 
-def read_lines(reviews: ReviewTables, connection: DuckDBPyConnection, chunk: Chunk, choice: Choice) -> list[str]:
+def read_label_lines(reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: Choice) -> list[str]:
     """As `read_labels`, each the text of a JSON object."""
     reading = _Reading(reviews, connection, chunk, choice)
     rows = reading.rows(_LINE)
@@ -171,7 +171,7 @@ def _json(value: Any) -> str:
 class _Reading:
     """One part of the items."""
 
-    def __init__(self, reviews: ReviewTables, connection: DuckDBPyConnection, chunk: Chunk, choice: Choice) -> None:
+    def __init__(self, reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: Choice) -> None:
         self._reviews = reviews
         self._connection = connection
         self._choice = choice
@@ -186,7 +186,7 @@ class _Reading:
         """`item` and these columns, a row for each label."""
         return self._run(
             f"SELECT item, {columns} FROM ({labels_sql(self._reviews.policy, self._where)})"
-            f" WHERE {ONLY[self._choice.only]} ORDER BY item, NOT ({OWN}), target, criterion"
+            f" WHERE {ONLY[self._choice.only]} ORDER BY item, NOT ({IS_ITEM_VERDICT}), target, criterion"
         )
 
     def opinions(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
@@ -210,7 +210,7 @@ def _opinions(reviews: ReviewTables, label: dict[str, Any]) -> dict[tuple[str, s
     key = ItemKey(*[label[name] for name in ItemKey._fields])
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for opinion in reviews.opinions(key, label["prediction_hash"] or "", label["golden_hash"] or ""):
-        said = dict(zip(OPINION, _OPINION(opinion), strict=True))
+        said = dict(zip(OPINION_FIELDS, _OPINION(opinion), strict=True))
         found.setdefault((opinion.target, opinion.criterion), []).append(said)
     return found
 
@@ -223,7 +223,7 @@ def _content(connection: DuckDBPyConnection, items: list[int]) -> dict[int, dict
         [items],
     ).fetchall()
     found: dict[int, dict[str, Any]] = {item: orjson.loads(text) for item, text in rows}
-    documents = function_documents(connection, {name for content in found.values() for name in content["functions"]})
+    documents = fetch_function_docs(connection, {name for content in found.values() for name in content["functions"]})
     for content in found.values():
         content["functions"] = [documents[name] for name in content["functions"] if name in documents]
     return found

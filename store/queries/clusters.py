@@ -14,8 +14,8 @@ from fcreview.matching.clusters import ERROR as ERROR_TYPE
 from fcreview.store.filters.build import FAILING, exactly, narrowed
 from fcreview.store.filters.keys import ERROR
 from fcreview.store.filters.tokens import only
-from fcreview.store.queries.item_order import FROM, condition
-from fcreview.store.reviews.verdict_sql import EFFECTIVE
+from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
+from fcreview.store.reviews.verdict_sql import EFFECTIVE_VERDICT
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from fcreview.store.rows import View
 
 
-EXAMPLES = 3
-VALUES = 300
+N_EXAMPLES = 3
+MAX_VALUE_PAIRS = 300
 """Pairs of a golden and a predicted value that are told, the most frequent: most of the others occur once, and there
 may be as many as there are items."""
 _COLUMNS = {
@@ -55,7 +55,7 @@ class _Found:
     difference: str | None
 
 
-def clusters(connection: DuckDBPyConnection, view: View, limit: int | None, by: int = ERROR_TYPE) -> list[Cluster]:
+def fetch_clusters(connection: DuckDBPyConnection, view: View, limit: int | None, by: int = ERROR_TYPE) -> list[Cluster]:
     """Items of the view that fail (effectively), alike as `by`, a place in `GROUPINGS`, has them counted.
 
     `where` selects exactly these items of the view's runs (of all runs, if it names none). Most first; by value only
@@ -84,19 +84,19 @@ def clusters(connection: DuckDBPyConnection, view: View, limit: int | None, by: 
 
 
 def _count(connection: DuckDBPyConnection, view: View, kind: int) -> Sequence[_Found]:
-    where, params, _ = condition(view, blind=False)
+    where, params, _ = build_condition(view, blind=False)
     names = dict(_COLUMNS[place] for place in _ALIKE[kind])
     if kind == VALUE:
         names = _VALUES | names
     columns, at = ", ".join(f"{sql} AS {name}" for name, sql in names.items()), len(names)
     listed = ", ".join(map(str, range(1, at + 1)))  # by place: an alias may be a column's name
-    failing = f"{FROM} WHERE {where} AND {EFFECTIVE} = false"
+    failing = f"{FROM_ITEMS} WHERE {where} AND {EFFECTIVE_VERDICT} = false"
     if kind == VALUE:
-        often = f"SELECT {_PAIR} AS pair {failing} GROUP BY pair ORDER BY count(*) DESC, min(i.item) LIMIT {VALUES}"
+        often = f"SELECT {_PAIR} AS pair {failing} GROUP BY pair ORDER BY count(*) DESC, min(i.item) LIMIT {MAX_VALUE_PAIRS}"
         failing += f" AND {_PAIR} IN (SELECT pair FROM ({often}))"
         params = params * 2
     rows = connection.execute(
-        f"SELECT {columns}, count(*) AS n, min_by(i.id, i.item, {EXAMPLES}), arg_min_null(i.first_difference, i.item)"
+        f"SELECT {columns}, count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}), arg_min_null(i.first_difference, i.item)"
         f" {failing} GROUP BY {listed} ORDER BY n DESC, {listed}",
         params,
     ).fetchall()
@@ -124,7 +124,7 @@ _ASKED = (
 )
 
 
-def label_criteria(connection: DuckDBPyConnection, item: int) -> list[str]:
+def fetch_label_criteria(connection: DuckDBPyConnection, item: int) -> list[str]:
     """Criteria on which the responses of the item's category and run have labels. They do not depend on the item's own
     verdicts, so a blind annotator may see them."""
     return [row[0] for row in connection.execute(_ASKED, {"run": item >> 32, "item": item}).fetchall()]

@@ -27,11 +27,11 @@ from fcreview.stats.population import Standing, cell_text
 from fcreview.stats.sampling import Sharing
 from fcreview.store.filters.keys import ERROR
 from fcreview.store.filters.tokens import FilterError
-from fcreview.store.queries.agreement import spoken_of
-from fcreview.store.queries.item_order import FROM, condition
-from fcreview.store.queues.create import Wanted, population_of
+from fcreview.store.queries.agreement import fetch_reviewed_items
+from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
+from fcreview.store.queues.create import Wanted, fetch_population
 from fcreview.store.queues.queue_file import QueueError, QueueFile, QueueItem, read_queues
-from fcreview.store.reviews.verdict_sql import AUTOMATIC, settled
+from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT, settled_sql
 from fcreview.store.rows import View
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 
-RUN = ("benchmark", "generation", "language", "model")
+RUN_KEY_FIELDS = ("benchmark", "generation", "language", "model")
 """What tells a run from others, in keys and in queue files."""
-Content = str
+ContentKey = str
 """Key and hashes of an item as JSON text."""
 
 
@@ -52,9 +52,9 @@ class Sample:
     """A queue file that was drawn afresh, with those that go on with it."""
 
     queue: QueueFile
-    strata: dict[Content, str]
+    strata: dict[ContentKey, str]
     """Of every item that it could have drawn."""
-    files: dict[str, set[Content]]
+    files: dict[str, set[ContentKey]]
     """By name of the queue file, and of those that extend it, the items that were drawn."""
     extensions: list[QueueFile] = field(default_factory=list)
 
@@ -63,24 +63,24 @@ class Sample:
         return set(self.files)
 
     @property
-    def items(self) -> set[Content]:
+    def items(self) -> set[ContentKey]:
         """That were drawn, by one file or another."""
         return set().union(*self.files.values())
 
-    def chance(self, content: Content, own: bool | None) -> float:
+    def chance(self, content: ContentKey, own: bool | None) -> float:
         """With which the item was drawn, by the queue or by one that extends it; `own`: its automatic verdict."""
         stratum = self.strata[content]
         chances = {each.name: each.probability for each in self.queue.strata}
         left = 1.0 - chances[stratum]
         key = ItemKey(*orjson.loads(content)[: len(ItemKey._fields)])
         for queue in self.extensions:
-            if any(all(run[name] == getattr(key, name) for name in RUN) for run in queue.design.runs):
+            if any(all(run[name] == getattr(key, name) for name in RUN_KEY_FIELDS) for run in queue.design.runs):
                 cells = cell_text(stratum, own), cell_text(stratum, own, key.category)
                 left *= 1.0 - next((each.probability for each in queue.strata if each.name in cells), 0.0)
         return 1.0 - left
 
 
-def samples(connection: DuckDBPyConnection, workspace: Workspace) -> tuple[list[Sample], list[str]]:
+def load_samples(connection: DuckDBPyConnection, workspace: Workspace) -> tuple[list[Sample], list[str]]:
     """The samples that can still be reconstructed, and why others cannot: they are not counted as random."""
     found: dict[str, Sample] = {}
     problems, extending = [], []
@@ -104,14 +104,14 @@ def samples(connection: DuckDBPyConnection, workspace: Workspace) -> tuple[list[
     return list(found.values()), problems
 
 
-def drawn_whole(workspace: Workspace, known: Set[Content]) -> set[Content]:
+def find_fully_reviewed_draws(workspace: Workspace, known: Set[ContentKey]) -> set[ContentKey]:
     """Items of queue files of which every item is known: nobody chose among them, whether or not reviews name the
     file."""
     files = [_contents(queue) for queue in read_queues(workspace) if not isinstance(queue, QueueError)]
     return set().union(*(items for items in files if items <= known))
 
 
-def content_of(*parts: str | None) -> Content:
+def to_content_key(*parts: str | None) -> ContentKey:
     """Of key fields and the two hashes."""
     return orjson.dumps([part or "" for part in parts]).decode()
 
@@ -121,7 +121,7 @@ def _extend(sample: Sample, queue: QueueFile) -> None:
     sample.extensions.append(queue)
 
 
-def _strata(connection: DuckDBPyConnection, queue: QueueFile) -> dict[Content, str] | None:
+def _strata(connection: DuckDBPyConnection, queue: QueueFile) -> dict[ContentKey, str] | None:
     """As it was when the queue was made; None if it is not."""
     sizes = {stratum.name: stratum.size for stratum in queue.strata}
     drawn = _contents(queue)
@@ -130,7 +130,7 @@ def _strata(connection: DuckDBPyConnection, queue: QueueFile) -> dict[Content, s
             queue.name, View(queue.design.where, "dataset", 0, runs), None, queue.design.stratify, Sharing(())
         )
         try:
-            strata = population_of(connection, wanted)
+            strata = fetch_population(connection, wanted)
         except (FilterError, QueueError):
             return None
         if Counter(strata.values()) == sizes and drawn <= strata.keys():
@@ -140,20 +140,20 @@ def _strata(connection: DuckDBPyConnection, queue: QueueFile) -> dict[Content, s
 
 def _runs(connection: DuckDBPyConnection, queue: QueueFile) -> tuple[int, ...]:
     """Those that it was drawn from, by what they are."""
-    drawn = {tuple(run[name] for name in RUN) for run in queue.design.runs}
-    rows = connection.execute(f"SELECT run, {', '.join(RUN)} FROM runs ORDER BY run").fetchall()
+    drawn = {tuple(run[name] for name in RUN_KEY_FIELDS) for run in queue.design.runs}
+    rows = connection.execute(f"SELECT run, {', '.join(RUN_KEY_FIELDS)} FROM runs ORDER BY run").fetchall()
     return tuple(run for run, *of in rows if tuple(of) in drawn)
 
 
-def _contents(queue: QueueFile) -> set[Content]:
+def _contents(queue: QueueFile) -> set[ContentKey]:
     return {_content(item) for item in queue.items}
 
 
-def _content(item: QueueItem) -> Content:
-    return content_of(*item.key, item.prediction_hash, item.golden_hash)
+def _content(item: QueueItem) -> ContentKey:
+    return to_content_key(*item.key, item.prediction_hash, item.golden_hash)
 
 
-_PEOPLE = f"SELECT item, target, criterion, human FROM human_labels WHERE {settled('decided_by')}"
+_PEOPLE = f"SELECT item, target, criterion, human FROM human_labels WHERE {settled_sql('decided_by')}"
 _SAID = """
 SELECT i.item, r.benchmark, i.category, i.diff_function, {error}, i.official, i.rule, i.judge,
        list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"])
@@ -163,26 +163,26 @@ _SETTLED = f"""
 SELECT i.item, r.benchmark, r.generation, r.language, r.model, i.category, i.id,
        coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, '')
 FROM human h JOIN item_rows i ON i.item = h.item JOIN runs r ON r.run = i.run
-WHERE h.verdict IS NOT NULL AND {settled("h.decided_by")}
+WHERE h.verdict IS NOT NULL AND {settled_sql("h.decided_by")}
 """
 _FILE = ".json"
 """How a verdict's `by` ends that names the score file, not how it was found."""
 
 
-def cases(connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, view: View) -> list[Case]:
+def fetch_calibration_cases(connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, view: View) -> list[Case]:
     """One an automatic verdict on something that people settled (adjudicated, else unanimous, or by the policy of the
     reviews), in the order of items. FilterError for a filter that is not understood."""
     whole = _of_whole_files(connection, workspace)
     drawn = {
-        of.item: of.item in whole or bool(reviews.said.drawn_in(of.key, *of.hashes))
-        for of in spoken_of(connection, reviews, view)
+        of.item: of.item in whole or bool(reviews.events.source_queues(of.key, *of.hashes))
+        for of in fetch_reviewed_items(connection, reviews, view)
     }
     people: defaultdict[int, dict[tuple[str, str], Any]] = defaultdict(dict)
     for item, target, criterion, human in connection.execute(_PEOPLE).fetchall():
         if human is not None:
             people[item][target, criterion] = orjson.loads(human)
-    where, params, _ = condition(view, blind=False)
-    rows = connection.execute(_SAID.format(error=ERROR, table=FROM, where=where), params).fetchall()
+    where, params, _ = build_condition(view, blind=False)
+    rows = connection.execute(_SAID.format(error=ERROR, table=FROM_ITEMS, where=where), params).fetchall()
     found = []
     for item, benchmark, category, function, error, *own, listed in rows:
         if item not in people or item not in drawn:
@@ -198,8 +198,8 @@ def cases(connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewT
 
 def _of_whole_files(connection: DuckDBPyConnection, workspace: Workspace) -> set[int]:
     """Settled items of queue files that are settled whole: a random sample, though no review may say so."""
-    contents = {item: content_of(*content) for item, *content in connection.execute(_SETTLED).fetchall()}
-    whole = drawn_whole(workspace, set(contents.values()))
+    contents = {item: to_content_key(*content) for item, *content in connection.execute(_SETTLED).fetchall()}
+    whole = find_fully_reviewed_draws(workspace, set(contents.values()))
     return {item for item, content in contents.items() if content in whole}
 
 
@@ -218,23 +218,23 @@ def _automatic(own: list[Any], listed: list[list[str]]) -> dict[tuple[str, str |
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SettledSelection:
     """Of settled items; no item is in both."""
 
-    random: set[Content]
-    spoken_for: set[Content]
+    random: set[ContentKey]
+    unknown: set[ContentKey]
     """Settled otherwise, where what was chosen like a sample's items is not recorded."""
 
 
-def chosen(samples: Sequence[Sample], found_in: Mapping[Content, set[str]], among: Set[Content]) -> Chosen:
+def classify_settled(samples: Sequence[Sample], found_in: Mapping[ContentKey, set[str]], among: Set[ContentKey]) -> SettledSelection:
     """`found_in`: of what people settled, the queue files that it was found in; `among`: items that it can be said
     of."""
     each = [_of(sample, found_in, among) for sample in samples]
     random = set().union(*(one.random for one in each))
-    return Chosen(random, set().union(*(one.spoken_for for one in each)) - random)
+    return SettledSelection(random, set().union(*(one.unknown for one in each)) - random)
 
 
-def _of(sample: Sample, found_in: Mapping[Content, set[str]], among: Set[Content]) -> Chosen:
+def _of(sample: Sample, found_in: Mapping[ContentKey, set[str]], among: Set[ContentKey]) -> SettledSelection:
     """Found in the sample's queue; or, where reviews do not name it, if a whole file is settled, so that nobody chose
     among its items. Then what else is settled may hold some that were chosen, and would have been in the sample or not:
     the sample speaks for those too."""
@@ -242,18 +242,18 @@ def _of(sample: Sample, found_in: Mapping[Content, set[str]], among: Set[Content
     named = {content for content in known & sample.items if not sample.names.isdisjoint(found_in[content])}
     whole = set().union(*(items & among for items in sample.files.values() if items & among <= known))
     random = named | whole
-    return Chosen(random, known - random if whole - named else set())
+    return SettledSelection(random, known - random if whole - named else set())
 
 
 _ITEMS = f"""
 SELECT r.benchmark, r.generation, r.language, r.model, i.category, i.id,
-       coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''), {AUTOMATIC},
-       CASE WHEN {settled("h.decided_by")} THEN h.verdict END, i.item
+       coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''), {AUTOMATIC_VERDICT},
+       CASE WHEN {settled_sql("h.decided_by")} THEN h.verdict END, i.item
 FROM item_rows i JOIN runs r ON r.run = i.run LEFT JOIN human h ON h.item = i.item
 WHERE i.run = ? ORDER BY i.seq
 """
 _ANSWERS = f"""
-SELECT h.item, h.criterion, CASE WHEN {settled("h.decided_by")} THEN h.human END
+SELECT h.item, h.criterion, CASE WHEN {settled_sql("h.decided_by")} THEN h.human END
 FROM human_labels h JOIN item_rows i ON i.item = h.item
 WHERE i.run = ? AND h.target IN {WHOLE} AND (h.target, h.criterion) <> {OWN} AND h.n_verdicts > 0
 """
@@ -269,7 +269,7 @@ WHERE i.run = ? AND len(list_filter(i.verdicts, lambda v: v.target IN {WHOLE} AN
 class Standings:
     items: list[Standing]
     """In dataset order."""
-    contents: list[Content]
+    contents: list[ContentKey]
     """Of the same items."""
     samples: list[Sample]
     """Those that could draw items of this run."""
@@ -279,51 +279,51 @@ class Standings:
     """What was said of the same items on other criteria."""
 
 
-def standings(connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, run: int) -> Standings:
+def fetch_sample_status(connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, run: int) -> Standings:
     rows = connection.execute(_ITEMS, [run]).fetchall()
-    contents = [content_of(*row[:8]) for row in rows]
-    usable, problems = samples(connection, workspace)
+    contents = [to_content_key(*row[:8]) for row in rows]
+    usable, problems = load_samples(connection, workspace)
     there = set(contents)
     usable = [sample for sample in usable if not there.isdisjoint(sample.strata)]
     numbers = {row[10]: content for content, row in zip(contents, rows, strict=True)}
     answers = _answers(connection, run, numbers)
     spoken = {content for given in answers.values() for content in given}
     found_in = {
-        content: reviews.said.drawn_in(ItemKey(*row[:6]), row[6], row[7])
+        content: reviews.events.source_queues(ItemKey(*row[:6]), row[6], row[7])
         for content, row in zip(contents, rows, strict=True)
         if usable and (row[9] is not None or content in spoken)  # without a sample journals need not be read
     }
     known = {content for content, row in zip(contents, rows, strict=True) if row[9] is not None}
-    drawn = chosen(usable, {content: names for content, names in found_in.items() if content in known}, there)
+    drawn = classify_settled(usable, {content: names for content, names in found_in.items() if content in known}, there)
     reviewed = {content for sample in usable for content in sample.items & found_in.keys()}
     items = []
     for content, row in zip(contents, rows, strict=True):
         of = [sample for sample in usable if content in sample.strata]
         stratum = tuple(sample.strata.get(content) for sample in usable) if of else None
         chance = 1 - prod(1 - sample.chance(content, row[8]) for sample in of)
-        how = content in drawn.random, content in drawn.spoken_for
+        how = content in drawn.random, content in drawn.unknown
         items.append(Standing(row[4], row[8], row[9], stratum, chance, *how, reviewed=content in reviewed))
     asked = []
     for criterion, given in sorted(answers.items()):
         open_to = {numbers[item] for (item,) in connection.execute(_OPEN_TO, [run, criterion]).fetchall()}
         found = {content: found_in.get(content, set()) for content, value in given.items() if value is not None}
-        asked.append(_asked(criterion, given, contents, chosen(usable, found, open_to)))
+        asked.append(_asked(criterion, given, contents, classify_settled(usable, found, open_to)))
     return Standings(items, contents, usable, problems, asked)
 
 
-def _answers(connection: DuckDBPyConnection, run: int, of: Mapping[int, Content]) -> dict[str, dict[Content, Any]]:
+def _answers(connection: DuckDBPyConnection, run: int, of: Mapping[int, ContentKey]) -> dict[str, dict[ContentKey, Any]]:
     """Criterion -> of each item that was spoken of what was settled, None if nothing was."""
-    found: dict[str, dict[Content, Any]] = {}
+    found: dict[str, dict[ContentKey, Any]] = {}
     for item, criterion, text in connection.execute(_ANSWERS, [run]).fetchall():
         found.setdefault(criterion, {})[of[item]] = parse_json(text)
     return found
 
 
-def _asked(criterion: str, given: Mapping[Content, Any], contents: Sequence[Content], how: Chosen) -> Asked:
+def _asked(criterion: str, given: Mapping[ContentKey, Any], contents: Sequence[ContentKey], how: SettledSelection) -> Asked:
     return Asked(
         criterion,
         settled=[given.get(content) for content in contents],
         spoken=[content in given for content in contents],
         random=[content in how.random for content in contents],
-        spoken_for=[content in how.spoken_for for content in contents],
+        spoken_for=[content in how.unknown for content in contents],
     )

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from fcreview.golden_audit.case import Answer, Case, CaseKey, Witness
 from fcreview.golden_audit.facts import family, smoothed
 from fcreview.model.item import Call, Pair
-from fcreview.store.queries.item_detail import call_of, function_documents, pair_of
-from fcreview.store.queries.item_order import FROM, condition
-from fcreview.store.reviews.verdict_sql import AUTOMATIC
+from fcreview.store.queries.item_detail import parse_call, fetch_function_docs, parse_pair
+from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
+from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT
 from fcreview.store.rows import View
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _RATES = f"""
-SELECT i.run, r.model, i.category, count(*) FILTER ({AUTOMATIC}), count({AUTOMATIC}),
+SELECT i.run, r.model, i.category, count(*) FILTER ({AUTOMATIC_VERDICT}), count({AUTOMATIC_VERDICT}),
        sum(CAST(coalesce(i.official <> i.rule, false) AS INTEGER))
 FROM item_rows i JOIN runs r USING (run) WHERE {{runs}} GROUP BY ALL ORDER BY ALL
 """
@@ -37,7 +37,7 @@ _ANSWERS = f"""
 SELECT r.benchmark, r.generation, r.language, i.category, i.id, i.golden_hash, list(i.item ORDER BY i.run, i.item),
        list(i.run ORDER BY i.run, i.item),
        any_value(len(list_filter(i.pairs, lambda p: p.state NOT IN ('=', '~'))) > 0),
-       {AUTOMATIC} AS passed, coalesce(i.official <> i.rule, false) AS contradicted
+       {AUTOMATIC_VERDICT} AS passed, coalesce(i.official <> i.rule, false) AS contradicted
 FROM item_rows i JOIN runs r USING (run) WHERE {{runs}}
 GROUP BY 1, 2, 3, 4, 5, 6, i.prediction_hash, passed, contradicted ORDER BY min(i.seq), min(i.item)
 """
@@ -69,7 +69,7 @@ WHERE h.fault IS NOT NULL AND h.fault <> 'disputed' GROUP BY ALL
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class AuditInput:
     """The questions, and the runs that answered them."""
 
     cases: list[Case]
@@ -105,12 +105,12 @@ class _Row:
         return CaseKey(self.benchmark, self.generation, self.language, self.category, self.id)
 
 
-def panel(connection: DuckDBPyConnection, view: View) -> Panel:
+def fetch_audit_input(connection: DuckDBPyConnection, view: View) -> AuditInput:
     """Evidence comes from all items of the view's runs; the filter says which questions are `chosen`: those that it
     selects in some run. Where runs have different golden answers, the one that most have counts, and only these runs.
     FilterError for a filter that is not understood."""
     chosen = _chosen(connection, view) if view.where.strip() or view.items else None
-    runs, _, _ = condition(View(runs=view.runs), blind=False)
+    runs, _, _ = build_condition(View(runs=view.runs), blind=False)
     grouped: dict[CaseKey, list[_Row]] = {}
     for values in connection.execute(_ANSWERS.format(runs=runs)).fetchall():
         row = _Row(*values)
@@ -127,13 +127,13 @@ def panel(connection: DuckDBPyConnection, view: View) -> Panel:
             called, pairs = calls.get(row.item, ([], []))
             case.answers.append(Answer(row.runs, row.passed, row.contradicted, called, pairs, row.items))
         cases.append(case)
-    return Panel(cases, _witnesses(connection, runs), chosen)
+    return AuditInput(cases, _witnesses(connection, runs), chosen)
 
 
 def _chosen(connection: DuckDBPyConnection, view: View) -> frozenset[CaseKey]:
-    where, params, _ = condition(view, blind=False)
+    where, params, _ = build_condition(view, blind=False)
     rows = connection.execute(
-        f"SELECT DISTINCT r.benchmark, r.generation, r.language, i.category, i.id {FROM} JOIN runs r ON r.run = i.run"
+        f"SELECT DISTINCT r.benchmark, r.generation, r.language, i.category, i.id {FROM_ITEMS} JOIN runs r ON r.run = i.run"
         f" WHERE {where}",
         params,
     ).fetchall()
@@ -151,12 +151,12 @@ def _of_one_golden(rows: Sequence[_Row]) -> list[_Row]:
 def _questions(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, dict[str, Any]]:
     """What a `Case` has of each item; the same function document is the same object."""
     rows = connection.execute(_QUESTIONS, [list(items)]).fetchall()
-    found = function_documents(connection, {name for row in rows for name in row[3] or ()})
+    found = fetch_function_docs(connection, {name for row in rows for name in row[3] or ()})
     documents = {name: document for name, document in found.items() if isinstance(document, dict)}
     return {
         item: {
             "question": question or "",
-            "golden": [call_of(call) for call in golden or ()],
+            "golden": [parse_call(call) for call in golden or ()],
             "functions": [documents[name] for name in functions or () if name in documents],
             "group": group,
             "complete": complete,
@@ -168,7 +168,7 @@ def _questions(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int
 def _calls(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, tuple[list[Call], list[Pair]]]:
     rows = connection.execute(_CALLS, [list(items)]).fetchall()
     return {
-        item: ([call_of(call) for call in calls or ()], [pair_of(pair) for pair in pairs or ()])
+        item: ([parse_call(call) for call in calls or ()], [parse_pair(pair) for pair in pairs or ()])
         for item, calls, pairs in rows
     }
 
@@ -206,21 +206,21 @@ CREATE TEMP TABLE IF NOT EXISTS suspect_places (scope VARCHAR, item BIGINT, rank
 """
 
 
-class SuspectPlaces:
+class SuspectTable:
     """Not for two threads at once."""
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
         self._taken: set[str] = set()
 
-    def take(self, view: View) -> None:
+    def load(self, view: View) -> None:
         """Makes the rows for the view's runs; its filter does not matter."""
         if view.scope in self._taken:
             return
         from fcreview.golden_audit.score import suspects
 
-        found = panel(self._connection, View(runs=view.runs))
-        items = [item_of(each) for each in suspects(found.cases, found.witnesses) if each.reasons]
+        found = fetch_audit_input(self._connection, View(runs=view.runs))
+        items = [pick_example_item(each) for each in suspects(found.cases, found.witnesses) if each.reasons]
         self._connection.execute(_TABLE)
         self._connection.execute(
             "INSERT INTO suspect_places SELECT $1, unnest($2::BIGINT[]), unnest($3::BIGINT[])",
@@ -229,7 +229,7 @@ class SuspectPlaces:
         self._taken.add(view.scope)
 
 
-def item_of(suspect: Suspect) -> int:
+def pick_example_item(suspect: Suspect) -> int:
     """The item that shows it best: an answer that competes with golden, else one that fails, else any."""
     other = suspect.alternative
     competing = set(other.runs) if other else set()

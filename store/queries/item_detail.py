@@ -21,7 +21,7 @@ from fcreview.model.redact import redact, without_keys
 from fcreview.safe_files import open_file
 from fcreview.store.database import StoreError
 from fcreview.store.importing.staging import PLAIN
-from fcreview.store.queries.item_order import hide
+from fcreview.store.queries.item_order import hide_row_verdicts
 from fcreview.store.rows import Found, ItemDetail, QueueRow, Sibling
 from fcreview.store.workspace import Workspace
 
@@ -45,14 +45,14 @@ class Prediction:
     """`f(a=1); g()`, arguments by name; of calls that could not be read their text. Empty: none."""
 
 
-def same_question(connection: DuckDBPyConnection, item: int) -> list[int]:
+def find_same_question(connection: DuckDBPyConnection, item: int) -> list[int]:
     """Items with this one's id and category in all runs of its benchmark, generation and language, itself too."""
     return [row[0] for row in connection.execute(_SAME, {"item": item}).fetchall()]
 
 
-def predictions(connection: DuckDBPyConnection, item: int) -> list[Prediction]:
+def fetch_predictions(connection: DuckDBPyConnection, item: int) -> list[Prediction]:
     """What the runs of `same_question` predicted, in the same order."""
-    items = same_question(connection, item)
+    items = find_same_question(connection, item)
     calls = dict(connection.execute(_PREDICTED, [items]).fetchall())
     return [Prediction(each, "; ".join(map(_text, calls.get(each) or ()))) for each in items]
 
@@ -74,9 +74,9 @@ _FUNCTIONS = 1 + len(PLAIN) + 4
 """Where the hashes of function documents stand in a row."""
 
 
-def hide_from(detail: ItemDetail, annotator: str | None) -> None:
+def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
     """Blind mode, not yet decided: only the trajectory, the golden answer and this annotator's own words are left."""
-    hide(detail.row)
+    hide_row_verdicts(detail.row)
     item = detail.item
     item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
     item.diff_function = item.diff_argument = item.first_difference = None
@@ -101,7 +101,7 @@ def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[i
     rows = connection.execute(
         _SELECT + ("item = ?" if one else some), [numbers[0] if one else list(numbers)]
     ).fetchall()
-    documents = function_documents(connection, {name for row in rows for name in row[_FUNCTIONS] or ()})
+    documents = fetch_function_docs(connection, {name for row in rows for name in row[_FUNCTIONS] or ()})
     issues = _issues(connection, [row[0] for row in rows if row[-1]])
     return {row[0]: _item(row, documents, issues.get(row[0], [])) for row in rows}
 
@@ -109,13 +109,13 @@ def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[i
 def _item(row: tuple[Any, ...], documents: dict[str, dict[str, Any]], issues: list[ImportIssue]) -> Item:
     plain = {name: value for name, value in zip(PLAIN, row[1:], strict=False) if value is not None}
     messages, calls, pairs, verdicts, functions, extra, _ = row[1 + len(PLAIN) :]
-    both = [call_of(call) for call in calls or ()]
+    both = [parse_call(call) for call in calls or ()]
     return Item(
         **plain,
         messages=[Message(**message) for message in messages or ()],
         golden=[call for call in both if call.side == "golden"],
         predicted=[call for call in both if call.side == "predicted"],
-        pairs=[pair_of(pair) for pair in pairs or ()],
+        pairs=[parse_pair(pair) for pair in pairs or ()],
         verdicts=[_verdict(verdict) for verdict in verdicts or ()],
         functions=[documents[name] for name in functions or () if name in documents],
         extra=Extra.from_json(parse_json(extra)),
@@ -146,14 +146,14 @@ def read_issues(connection: DuckDBPyConnection, item: int | None) -> list[Import
     return [ImportIssue(*row) for row in rows]
 
 
-def find_items(connection: DuckDBPyConnection, name: str, run: int | None) -> list[int]:
+def find_items(connection: DuckDBPyConnection, item_id: str, run: int | None) -> list[int]:
     rows = connection.execute(
-        "SELECT item FROM item_rows WHERE id = ? AND (?::INTEGER IS NULL OR run = ?) ORDER BY item", [name, run, run]
+        "SELECT item FROM item_rows WHERE id = ? AND (?::INTEGER IS NULL OR run = ?) ORDER BY item", [item_id, run, run]
     ).fetchall()
     return [row[0] for row in rows]
 
 
-def like(connection: DuckDBPyConnection, text: str, runs: Sequence[int], prefer: int | None, limit: int) -> list[Found]:
+def search_item_ids(connection: DuckDBPyConnection, text: str, runs: Sequence[int], preferred_run: int | None, limit: int) -> list[Found]:
     """The ids that hold every word of the text, whatever their case, in these runs (none: all): first the one that is
     the text, then those that begin with it, then the short ones."""
     parts = text.lower().split()
@@ -166,12 +166,12 @@ def like(connection: DuckDBPyConnection, text: str, runs: Sequence[int], prefer:
         "SELECT coalesce(min(item) FILTER (WHERE run = ?), min(item)), id, category, count(DISTINCT run)"
         f" FROM item_rows WHERE {scope}{where} GROUP BY id, category"
         " ORDER BY lower(id) = ? DESC, starts_with(lower(id), ?) DESC, length(id), id, category LIMIT ?",
-        [prefer, *parts, whole, whole, limit],
+        [preferred_run, *parts, whole, whole, limit],
     ).fetchall()
     return [Found(*row) for row in rows]
 
 
-def raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str:
+def read_raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str:
     """The item's record as it stands in the result file, bytes that are not UTF-8 replaced.
 
     StoreError if there is no such item, or the file is gone or was changed since it was imported.
@@ -188,7 +188,7 @@ def raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int
     return _shown(data, Extra.from_json(parse_json(extra)))
 
 
-def score_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str | None:
+def read_score_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str | None:
     """The score file's entry that failed the item, as it stands there; None if it is not known to have one.
 
     StoreError as for `raw_record`. Where it lies is said by the importer: `Extra.score_record`.
@@ -241,7 +241,7 @@ def _is_record(data: bytes, length: int, name: str | None = None) -> bool:
     return len(data) == length and isinstance(record, dict) and name in (None, str(record.get("id")))
 
 
-def call_of(row: dict[str, Any]) -> Call:
+def parse_call(row: dict[str, Any]) -> Call:
     """From an element of `item_rows.calls`, which is used up."""
     arguments = parse_json(row.pop("arguments"))
     if row["side"] == "golden" and isinstance(arguments, dict):
@@ -249,7 +249,7 @@ def call_of(row: dict[str, Any]) -> Call:
     return Call(**row, arguments=arguments)
 
 
-def pair_of(row: dict[str, Any]) -> Pair:
+def parse_pair(row: dict[str, Any]) -> Pair:
     """From an element of `item_rows.pairs`."""
     return Pair(**row | {"diff": [ArgumentDiff(**diff) for diff in row["diff"] or ()]})
 
@@ -258,7 +258,7 @@ def _verdict(row: dict[str, Any]) -> Verdict:
     return Verdict(**row | {"value": parse_json(row["value"])})
 
 
-def function_documents(connection: DuckDBPyConnection, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
+def fetch_function_docs(connection: DuckDBPyConnection, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Function documents by hash."""
     wanted = sorted(hashes)
     if not wanted:
@@ -269,18 +269,18 @@ def function_documents(connection: DuckDBPyConnection, hashes: Iterable[str]) ->
     return {name: orjson.loads(text) for name, text in rows}
 
 
-MOST = 500
+MAX_SIBLINGS = 500
 """A conversation has a few dozen items at most; a dataset that calls everything one group is not shown whole."""
 
 
-def siblings(connection: DuckDBPyConnection, row: QueueRow, *, blind: bool) -> list[Sibling]:
+def fetch_siblings(connection: DuckDBPyConnection, row: QueueRow, *, blind: bool) -> list[Sibling]:
     """Those of the item's run and category that share its group, itself among them; none without a group."""
     if row.group is None:
         return []
     found = connection.execute(
         "SELECT i.item, i.id, h.you, coalesce(i.official, i.rule) FROM item_rows i LEFT JOIN human h ON h.item = i.item"
         ' WHERE i.item BETWEEN ? AND ? AND i."group" = ? AND i.category = ? ORDER BY i.item LIMIT ?',
-        [row.run << 32, (row.run + 1 << 32) - 1, row.group, row.category, MOST],
+        [row.run << 32, (row.run + 1 << 32) - 1, row.group, row.category, MAX_SIBLINGS],
     ).fetchall()
     return [Sibling(item, name, _mark(you, None if blind else said)) for item, name, you, said in found]
 

@@ -20,21 +20,21 @@ from duckdb import DuckDBPyConnection
 from fcreview.model.item import Run
 from fcreview.store.filters.keys import DISAGREE, JUDGED, NEAR_MISS
 from fcreview.store.filters.parser import parse
-from fcreview.store.reviews.verdict_sql import AUTOMATIC
+from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT
 from fcreview.store.rows import CHOOSING, SUSPECTS, TELLING, QueueRow, View
 
 if TYPE_CHECKING:
-    from fcreview.store.queues.queue_file import QueuePlaces
+    from fcreview.store.queues.queue_file import QueueItemTable
 
 
-FROM = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
-KEPT = 4
+FROM_ITEMS = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
+MAX_CACHED_ORDERS = 4
 """Orders kept at a time, the latest used: 500,000 items take about 4 MB each."""
 
 # Of one text: the hash of several values mixes them so that orders by two seeds are alike.
 _SHUFFLED = "hash(concat_ws(' ', {seed}, i.run, i.category, i.id))"
 _ORDERS = {
-    "failures": f"CASE WHEN {AUTOMATIC} THEN 2 WHEN {AUTOMATIC} IS NULL THEN 1 ELSE 0 END, i.item",
+    "failures": f"CASE WHEN {AUTOMATIC_VERDICT} THEN 2 WHEN {AUTOMATIC_VERDICT} IS NULL THEN 1 ELSE 0 END, i.item",
     "dataset": "i.item",
     "disagreement": f"CASE WHEN {DISAGREE} THEN 0 ELSE 1 END, i.item",
     "unreviewed": "CASE WHEN h.you IS NULL THEN 0 ELSE 1 END, i.item",
@@ -58,18 +58,18 @@ _HIDDEN = [name for name, column in _COLUMNS.items() if column["telling"]]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ViewOrder:
     table: str
     count: int
 
 
-class Orders:
+class ViewOrders:
     """The orders in use on one connection. Not for two threads at once."""
 
     def __init__(
         self,
         connection: DuckDBPyConnection,
-        places: QueuePlaces,
+        places: QueueItemTable,
         take_suspects: Callable[[View], None],
         annotator: str | None,
         *,
@@ -77,28 +77,28 @@ class Orders:
     ) -> None:
         self._connection, self._places, self._take_suspects = connection, places, take_suspects
         self._annotator, self._blind = annotator, blind
-        self._orders: OrderedDict[View, tuple[Order, bool]] = OrderedDict()
+        self._orders: OrderedDict[View, tuple[ViewOrder, bool]] = OrderedDict()
         self._made = 0
 
-    def of(self, view: View) -> Order:
+    def order_of(self, view: View) -> ViewOrder:
         """FilterError if the view's filter is not understood; QueueError for an unknown queue."""
         known = self._orders.get(view)
         if known is None:
             known = self._orders[view] = self._make(view)
-            while len(self._orders) > KEPT:
+            while len(self._orders) > MAX_CACHED_ORDERS:
                 _, (old, _) = self._orders.popitem(last=False)
                 self._connection.execute(f"DROP TABLE {old.table}")
         self._orders.move_to_end(view)
         return known[0]
 
-    def forget(self) -> None:
+    def drop_review_orders(self) -> None:
         """Reviews changed and the caller wants the queues to show it: orders that depend on reviews are made anew."""
         for view in [view for view, (_, reviews) in self._orders.items() if reviews]:
             order, _ = self._orders.pop(view)
             self._connection.execute(f"DROP TABLE {order.table}")
 
-    def items(self, view: View, offset: int, limit: int) -> list[int]:
-        table = self.of(view).table
+    def fetch_item_numbers(self, view: View, offset: int, limit: int) -> list[int]:
+        table = self.order_of(view).table
         rows = self._connection.execute(
             f"SELECT item FROM {table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid",
             [max(offset, 0), max(offset, 0) + max(limit, 0)],
@@ -106,21 +106,21 @@ class Orders:
         return [row[0] for row in rows.fetchall()]
 
     def position(self, view: View, item: int) -> int | None:
-        row = self._connection.execute(f"SELECT rowid FROM {self.of(view).table} WHERE item = ?", [item]).fetchone()
+        row = self._connection.execute(f"SELECT rowid FROM {self.order_of(view).table} WHERE item = ?", [item]).fetchone()
         return None if row is None else int(row[0])
 
-    def _make(self, view: View) -> tuple[Order, bool]:
+    def _make(self, view: View) -> tuple[ViewOrder, bool]:
         if view.file:
-            self._places.take(view.file)
+            self._places.load(view.file)
         elif self._blind and view.queue in TELLING:
             view = replace(view, queue="dataset")
         elif view.queue == SUSPECTS:
             self._take_suspects(view)
-        where, params, reviews = condition(view, blind=self._blind)
+        where, params, reviews = build_condition(view, blind=self._blind)
         reviews |= view.queue == "unreviewed"
         table = f"temp.view_{self._made}"
         self._made += 1
-        source, item, order = FROM if reviews else "FROM item_rows i", "i.item", "i.item"
+        source, item, order = FROM_ITEMS if reviews else "FROM item_rows i", "i.item", "i.item"
         if view.file and view.share:
             source += f" JOIN queue_places q ON {_SHARE}"
             item, order, params = "q.number AS item", "q.place", [view.file, self._annotator, *params]
@@ -130,10 +130,10 @@ class Orders:
             source += f" JOIN suspect_places q ON q.item = i.item AND q.scope = '{view.scope}'"
         text = f"SELECT {item} {source} WHERE {where} ORDER BY {order}"
         count = self._connection.execute(f"CREATE TEMP TABLE {table} AS {text}", params).fetchall()[0][0]
-        return Order(table, int(count)), reviews
+        return ViewOrder(table, int(count)), reviews
 
 
-def condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
+def build_condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
     """(SQL over `FROM`, values, depends on reviews) of a view's filter, queue and runs. A queue file must have been
     taken in (`QueuePlaces.take`), and so must suspects (`SuspectPlaces.take`)."""
     found = parse(view.where, blind=blind)
@@ -151,11 +151,11 @@ def condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
     return " AND ".join(parts), params, found.reviews
 
 
-def rows_of(
+def fetch_rows(
     connection: DuckDBPyConnection,
     items: Sequence[int],
     runs: Mapping[int, Run],
-    names: Mapping[int, str],
+    run_names: Mapping[int, str],
     *,
     blind: bool,
 ) -> list[QueueRow]:
@@ -163,14 +163,14 @@ def rows_of(
     if not items:
         return []
     marks = ", ".join("?" * len(items))
-    found = connection.execute(f"SELECT {_SELECT} {FROM} WHERE i.item IN ({marks})", list(items)).fetchall()
-    rows = {values[0]: _row(values, runs, names) for values in found}
+    found = connection.execute(f"SELECT {_SELECT} {FROM_ITEMS} WHERE i.item IN ({marks})", list(items)).fetchall()
+    rows = {values[0]: _row(values, runs, run_names) for values in found}
     for row in rows.values() if blind else ():
-        hide(row)
+        hide_row_verdicts(row)
     return [rows[item] for item in items if item in rows]
 
 
-def hide(row: QueueRow) -> None:
+def hide_row_verdicts(row: QueueRow) -> None:
     """Blind mode: what others found is not told before this annotator has decided."""
     if row.you is None:
         for name in _HIDDEN:
@@ -190,12 +190,12 @@ def _row(values: tuple[Any, ...], runs: Mapping[int, Run], names: Mapping[int, s
     return row
 
 
-CHUNK = 5_000
+CHUNK_SIZE = 5_000
 """Of twice as many the labels sometimes take more memory than a statement may, and are read once more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class ItemChunk:
     """Items that are read by one query: those between first and last, or a choice of them."""
 
     first: int
@@ -203,21 +203,21 @@ class Chunk:
     items: list[int] | None
 
 
-def chunks_of(connection: DuckDBPyConnection, view: View, size: int = CHUNK) -> list[Chunk]:
+def split_into_chunks(connection: DuckDBPyConnection, view: View, size: int = CHUNK_SIZE) -> list[ItemChunk]:
     """The items of the view in parts of about `size`. FilterError for a filter that is not understood."""
-    where, params, _ = condition(view, blind=False)
+    where, params, _ = build_condition(view, blind=False)
     some = view.where.strip() or view.items or view.runs or view.file or view.queue in CHOOSING
     chosen = "list(item)" if some else "NULL"
     rows = connection.execute(
         f"SELECT min(item), max(item), {chosen} FROM"
-        f" (SELECT i.item, (row_number() OVER (ORDER BY i.item) - 1) // {int(size)} AS part {FROM} WHERE {where})"
+        f" (SELECT i.item, (row_number() OVER (ORDER BY i.item) - 1) // {int(size)} AS part {FROM_ITEMS} WHERE {where})"
         " GROUP BY part ORDER BY part",
         params,
     ).fetchall()
-    return [Chunk(*row) for row in rows]
+    return [ItemChunk(*row) for row in rows]
 
 
-def items_of(connection: DuckDBPyConnection, chunk: Chunk) -> list[int]:
+def fetch_chunk_items(connection: DuckDBPyConnection, chunk: ItemChunk) -> list[int]:
     """The numbers of a chunk's items, in order."""
     if chunk.items is not None:
         return sorted(chunk.items)

@@ -19,8 +19,8 @@ from fcreview.model.metric import SOURCES, WITH_ERRATA, FigureSource, Scored
 from fcreview.model.review import CORRECT, OWN, Said
 from fcreview.model.verdict import SCORING, DecidedBy, alike, automatic, decides, effective
 from fcreview.stats.run_comparison import ItemPlace, Outcome, VerdictSource
-from fcreview.store.queries.item_order import FROM, condition
-from fcreview.store.reviews.verdict_sql import EFFECTIVE
+from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
+from fcreview.store.reviews.verdict_sql import EFFECTIVE_VERDICT
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 _VERDICT: dict[VerdictSource, tuple[str, str]] = {
     "official": ("i.official", "i.error_type"),
     "rule": ("i.rule", "coalesce(i.rule_error_type, i.rule_note)"),
-    "effective": (EFFECTIVE, "coalesce(i.error_type, i.rule_error_type)"),
+    "effective": (EFFECTIVE_VERDICT, "coalesce(i.error_type, i.rule_error_type)"),
 }
 """Verdict, and what it calls the error."""
 
 
-def outcomes(
+def fetch_outcomes(
     connection: DuckDBPyConnection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[Outcome]]:
     """By run, in dataset order: the items that the view's filter selects. FilterError for a filter that is not
     understood."""
-    where, params, _ = condition(replace(view, runs=tuple(runs)), blind=False)
+    where, params, _ = build_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, error = _VERDICT[source]
     datasets = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
     dataset_of = {run: (benchmark, generation, language) for run, benchmark, generation, language in datasets}
     found: dict[int, list[Outcome]] = {run: [] for run in runs}
     rows = connection.execute(
         f'SELECT i.run, i.item, i.category, i.id, i."group", i.question, {verdict}, {error}, i.first_difference,'
-        f" i.prediction_hash, i.golden_hash {FROM} WHERE {where} ORDER BY i.item",
+        f" i.prediction_hash, i.golden_hash {FROM_ITEMS} WHERE {where} ORDER BY i.item",
         params,
     )
     places: dict[tuple[tuple[str, str, str], str, str], ItemPlace] = {}
@@ -84,7 +84,7 @@ FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}))
 """
 
 
-def overruled(connection: DuckDBPyConnection, asked: Sequence[tuple[int, Said]]) -> list[dict[str, Any] | None]:
+def find_overrides(connection: DuckDBPyConnection, asked: Sequence[tuple[int, Said]]) -> list[dict[str, Any] | None]:
     """For each (item, what is said of it) {source, by, value} of the automatic verdict that counts on it (the first of
     `SCORING` that says something), if that is another; None if it says the same, if there is none, and of "unsure"."""
     items = list({item for item, said in asked if decides(said.verdict)})
@@ -111,7 +111,7 @@ def _contradicted(automatic: dict[str, dict[str, Any]], said: Said) -> dict[str,
     return None
 
 
-def judged(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+def fetch_judge_verdicts(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
     """What judges say of these items and their parts: {target, criterion, value, by}."""
     found: dict[int, list[dict[str, Any]]] = {}
     numbers = ", ".join(str(int(item)) for item in items)
@@ -121,7 +121,7 @@ def judged(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, li
     return found
 
 
-RECORDED: dict[FigureSource, tuple[Source, ...]] = {
+SOURCE_PRECEDENCE: dict[FigureSource, tuple[Source, ...]] = {
     "official": ("judge", "official"),
     "rule": ("judge", "rule"),
     "errata": ("judge", "rule"),
@@ -159,9 +159,9 @@ SELECT h.item, list_distinct(flatten(list(h.tags ORDER BY h.target, h.criterion)
 FROM human_labels h JOIN item_rows i USING (item)
 WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND len(h.tags) > 0 GROUP BY h.item
 """
-TOGETHER = 200
+RUNS_PER_QUERY = 200
 """Runs to be counted at a time: the seconds of their steps are in memory."""
-Sourced = dict[FigureSource, list[Scored]]
+ScoredBySource = dict[FigureSource, list[Scored]]
 
 
 @dataclass(slots=True)
@@ -205,18 +205,18 @@ class _Human:
     decided_by: DecidedBy
 
 
-def scored(connection: DuckDBPyConnection, run: int, *, errata: bool = False) -> Sourced:
+def fetch_scored_items(connection: DuckDBPyConnection, run: int, *, with_errata: bool = False) -> ScoredBySource:
     """The run's items in dataset order, as seen officially, by recomputation, and after reviews; and with errata."""
     rows = [_Stored(*row) for row in connection.execute(_ITEMS.format(only="true"), [[run]]).fetchall()]
-    return _sourced(rows, _People(connection, [run]), WITH_ERRATA if errata else SOURCES)
+    return _sourced(rows, _People(connection, [run]), WITH_ERRATA if with_errata else SOURCES)
 
 
-def counted(connection: DuckDBPyConnection, runs: Sequence[int], *, beside: bool) -> dict[int, Sourced]:
+def fetch_aggregated_items(connection: DuckDBPyConnection, runs: Sequence[int], *, keep_part_verdicts: bool) -> dict[int, ScoredBySource]:
     """The same by run, but items of which nothing tells them apart as one row: see `Scored.times`.
     Of runs that no errata are applied to. What somebody spoke of is a row of its own, and with `beside` so is what has
     verdicts besides the one on the whole."""
     rows: dict[int, list[_Stored]] = {run: [] for run in runs}
-    special = _SPECIAL if beside else _SPOKEN
+    special = _SPECIAL if keep_part_verdicts else _SPOKEN
     for query in (_ITEMS.format(only=special), _ALIKE.format(special=special)):
         for values in connection.execute(query, [list(runs)]).fetchall():
             rows[values[1]].append(_Stored(*values))
@@ -236,14 +236,14 @@ class _People:
         self.tags: dict[int, list[str]] = dict(connection.execute(_TAGS, [runs]).fetchall())
 
 
-def _sourced(rows: list[_Stored], people: _People, sources: Sequence[FigureSource] = SOURCES) -> Sourced:
+def _sourced(rows: list[_Stored], people: _People, sources: Sequence[FigureSource] = SOURCES) -> ScoredBySource:
     found = {source: [_row(row, source, people.said.get(row.item, [])) for row in rows] for source in sources}
     for row, seen in zip(rows, found["corrected"], strict=True):
         seen.tags = sorted(people.tags.get(row.item, ()))
     return found
 
 
-def unreviewed(connection: DuckDBPyConnection, run: int) -> list[Scored]:
+def fetch_items_before_reviews(connection: DuckDBPyConnection, run: int) -> list[Scored]:
     """The run's items in dataset order as the corrected source sees them while nobody has reviewed anything."""
     rows = connection.execute(_ITEMS.format(only="true"), [[run]]).fetchall()
     return [_row(_Stored(*row), "corrected", []) for row in rows]
@@ -251,7 +251,7 @@ def unreviewed(connection: DuckDBPyConnection, run: int) -> list[Scored]:
 
 def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
     said: dict[Question, Any] = {}
-    for who in RECORDED[source]:
+    for who in SOURCE_PRECEDENCE[source]:
         for by, target, criterion, value in row.said or ():
             if by == who and (target, criterion) != OWN:
                 said[target, criterion] = parse_json(value)

@@ -11,8 +11,8 @@ from duckdb import DuckDBPyConnection
 from fcreview.model.item import Run
 from fcreview.model.wording import Stated, stated
 from fcreview.store.filters.keys import ERROR
-from fcreview.store.queries.item_order import FROM, condition
-from fcreview.store.reviews.verdict_sql import EFFECTIVE
+from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
+from fcreview.store.reviews.verdict_sql import EFFECTIVE_VERDICT
 from fcreview.store.rows import RunRow, View
 from fcreview.store.workspace import Workspace
 
@@ -29,10 +29,10 @@ _FACETS = {
 }
 _OPEN = ("category", "run")
 """Facets that tell nothing of verdicts."""
-COUNTS = ("pass", "known")
+PASS_COUNTS = ("pass", "known")
 
 
-def run_infos(connection: DuckDBPyConnection, workspace: Workspace) -> dict[int, Run]:
+def fetch_run_infos(connection: DuckDBPyConnection, workspace: Workspace) -> dict[int, Run]:
     """The runs by number, without counts."""
     infos = {}
     names = [field.name for field in fields(Run)]
@@ -44,7 +44,7 @@ def run_infos(connection: DuckDBPyConnection, workspace: Workspace) -> dict[int,
     return infos
 
 
-def runs(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -> list[RunRow]:
+def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -> list[RunRow]:
     """Every run with its counts; in blind mode counts of verdicts are 0."""
     counts: dict[int, list[dict[str, Any]]] = {}
     names = [
@@ -64,7 +64,7 @@ def runs(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -
         "SELECT run, category, count(*), count(*) FILTER (official), count(official), count(*) FILTER (rule),"
         " count(rule), count(*) FILTER (effective), count(effective), count(human),"
         " count(*) FILTER (human IS NULL AND n_parts > 0), count(you), sum(n_issues)"
-        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, {EFFECTIVE} AS effective {FROM}) GROUP BY ALL ORDER BY ALL"
+        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, {EFFECTIVE_VERDICT} AS effective {FROM_ITEMS}) GROUP BY ALL ORDER BY ALL"
     ).fetchall():
         counts.setdefault(run, []).append({"category": category, **dict(zip(names, map(int, numbers), strict=True))})
     loose = dict(
@@ -73,7 +73,7 @@ def runs(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -
         ).fetchall()
     )
     rows = []
-    for run, info in run_infos(connection, workspace).items():
+    for run, info in fetch_run_infos(connection, workspace).items():
         categories = counts.get(run, [])
         for category in categories if blind else ():
             category.update({name: 0 for name in names if name.endswith(("_pass", "_known"))})
@@ -99,20 +99,20 @@ def _without_results(categories: list[dict[str, Any]], headers: dict[str, Any]) 
         if said is not None:
             found.append(said)
             category.update(
-                {f"{source}_{count}": 0 for source in ("official", "rule", "effective") for count in COUNTS}
+                {f"{source}_{count}": 0 for source in ("official", "rule", "effective") for count in PASS_COUNTS}
             )
     return found
 
 
-def facets(connection: DuckDBPyConnection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:
+def fetch_facets(connection: DuckDBPyConnection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:
     """For each facet its values and how many items have them, most first. Values are as the filter writes them."""
-    where, params, _ = condition(view, blind=blind)
+    where, params, _ = build_condition(view, blind=blind)
     names = [name for name in _FACETS if not blind or name in _OPEN]
     columns = ", ".join(f"CAST({_FACETS[name]} AS VARCHAR) AS f{n}" for n, name in enumerate(names))
     aliases = [f"f{n}" for n in range(len(names))]
     found = connection.execute(
         f"WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.judge, i.rule_error_type, i.diff_function,"
-        f" {EFFECTIVE} AS effective, {ERROR} AS error {FROM} WHERE {where}), c AS (SELECT {columns} FROM i)"
+        f" {EFFECTIVE_VERDICT} AS effective, {ERROR} AS error {FROM_ITEMS} WHERE {where}), c AS (SELECT {columns} FROM i)"
         f" SELECT {', '.join(aliases)}, grouping_id({', '.join(aliases)}), count(*) AS n FROM c"
         f" GROUP BY GROUPING SETS ({', '.join(f'({alias})' for alias in aliases)}) ORDER BY n DESC, "
         + ", ".join(aliases),

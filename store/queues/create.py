@@ -13,13 +13,13 @@ import orjson
 from fcreview.model.review import ItemKey
 from fcreview.stats.sampling import UNIFORM, Sharing, draw, overlapping, shared
 from fcreview.store.filters.keys import ERROR
-from fcreview.store.queries.item_order import FROM, condition
+from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.queues.queue_file import (
-    Design,
+    SampleDesign,
     QueueError,
     QueueFile,
     QueueItem,
-    check_name,
+    check_queue_name,
     queue_names,
     read_queue,
     read_queues,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 
-STRATA = {
+STRATUM_COLUMNS = {
     "benchmark": "r.benchmark",
     "language": "r.language",
     "model": "r.model",
@@ -62,21 +62,21 @@ class Wanted:
     sharing: Sharing
 
 
-def create(connection: DuckDBPyConnection, wanted: Wanted) -> QueueFile:
+def create_queue(connection: DuckDBPyConnection, request: Wanted) -> QueueFile:
     """The queue; nothing is written. The same view, size and seed draw the same.
 
     QueueError, SamplingError, AnnotatorError or FilterError for what cannot be.
     """
-    check_name(wanted.name)
-    names = [check_annotator(name) for name in wanted.sharing.annotators]
+    check_queue_name(request.name)
+    names = [check_annotator(name) for name in request.sharing.annotators]
     if not names or len({name.casefold() for name in names}) < len(names):
         raise QueueError("name each annotator once: --annotators a,b,c")
-    population = population_of(connection, wanted)
+    population = fetch_population(connection, request)
     if not population:
-        raise QueueError(f"no item matches {wanted.view.where}" if wanted.view.where.strip() else "there are no items")
-    size = len(population) if wanted.size is None else wanted.size
-    drawn = draw(population, size, wanted.sharing.seed)
-    overlap = overlapping(drawn.sample, wanted.sharing)
+        raise QueueError(f"no item matches {request.view.where}" if request.view.where.strip() else "there are no items")
+    size = len(population) if request.size is None else request.size
+    drawn = draw(population, size, request.sharing.seed)
+    overlap = overlapping(drawn.sample, request.sharing)
     probability = {stratum.name: stratum.probability for stratum in drawn.strata}
     items = []
     for at, content in enumerate(drawn.sample):
@@ -84,30 +84,30 @@ def create(connection: DuckDBPyConnection, wanted: Wanted) -> QueueFile:
         stratum = population[content]
         hashes = prediction_hash, golden_hash
         items.append(QueueItem(ItemKey(*key), *hashes, stratum, probability[stratum], at in overlap))
-    design = Design(
-        seed=wanted.sharing.seed,
-        where=wanted.view.where,
-        stratify=wanted.stratify,
+    design = SampleDesign(
+        seed=request.sharing.seed,
+        where=request.view.where,
+        stratify=request.stratify,
         size=size,
-        overlap=wanted.sharing.overlap,
-        repeats=wanted.sharing.repeats,
+        overlap=request.sharing.overlap,
+        repeats=request.sharing.repeats,
         population=len(population),
         runs=_runs(connection, items),
     )
-    return QueueFile.new(wanted.name, design, drawn.strata, items, shared(drawn.sample, overlap, wanted.sharing))
+    return QueueFile.create(request.name, design, drawn.strata, items, shared(drawn.sample, overlap, request.sharing))
 
 
-def population_of(connection: DuckDBPyConnection, wanted: Wanted) -> dict[str, str]:
+def fetch_population(connection: DuckDBPyConnection, request: Wanted) -> dict[str, str]:
     """What could be drawn: {key and hashes as JSON text: stratum}. Runs with the same answer to an item are one."""
-    by = [name.strip() for name in wanted.stratify.split(",") if name.strip()]
-    unknown = next((name for name in by if name not in STRATA), None)
+    by = [name.strip() for name in request.stratify.split(",") if name.strip()]
+    unknown = next((name for name in by if name not in STRATUM_COLUMNS), None)
     if unknown is not None:
-        raise QueueError(f"--stratify {unknown}: there are {', '.join(STRATA)}")
-    stratum = " || ', ' || ".join(f"coalesce({STRATA[name]}, 'none')" for name in by) or f"'{UNIFORM}'"
-    where, params, _ = condition(wanted.view, blind=False)
+        raise QueueError(f"--stratify {unknown}: there are {', '.join(STRATUM_COLUMNS)}")
+    stratum = " || ', ' || ".join(f"coalesce({STRATUM_COLUMNS[name]}, 'none')" for name in by) or f"'{UNIFORM}'"
+    where, params, _ = build_condition(request.view, blind=False)
     rows = connection.execute(
         f"SELECT {_KEY}, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''), {stratum}"
-        f" {FROM} JOIN runs r ON r.run = i.run WHERE {where} ORDER BY i.item",
+        f" {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where} ORDER BY i.item",
         params,
     ).fetchall()
     return {orjson.dumps(key).decode(): name for *key, name in rows}
@@ -120,7 +120,7 @@ def _runs(connection: DuckDBPyConnection, items: list[QueueItem]) -> list[dict[s
     return [dict(zip(names, row, strict=True)) for row in rows if tuple(row[:4]) in drawn]
 
 
-State = Literal["new", "known", "differs", "unreadable"]
+QueueMergeState = Literal["new", "known", "differs", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class MergedQueue:
     """What came of one queue of the other workspace."""
 
     queue: str
-    state: State
+    state: QueueMergeState
     """`known`: the same is here, whenever it was made. `differs`: another of this name is here; both are kept."""
     kept_as: str = ""
     """The name that it has here, or would have."""
@@ -145,7 +145,7 @@ def _taken(workspace: Workspace, found: QueueFile | QueueError) -> MergedQueue:
     if isinstance(found, QueueError):
         return MergedQueue("", "unreadable", why=str(found))
     try:
-        check_name(found.name)
+        check_queue_name(found.name)
     except QueueError as error:  # the others are taken all the same
         return MergedQueue(found.name, "unreadable", why=str(error))
     here = {name: name for name in queue_names(workspace)}
@@ -167,6 +167,6 @@ def _taken(workspace: Workspace, found: QueueFile | QueueError) -> MergedQueue:
 
 def _alike(workspace: Workspace, name: str, found: QueueFile) -> bool:
     try:
-        return replace(read_queue(workspace, name), name=found.name).same_as(found)
+        return replace(read_queue(workspace, name), name=found.name).has_same_sample(found)
     except QueueError:
         return False

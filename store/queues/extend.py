@@ -16,8 +16,8 @@ from fcreview.model.review import CORRECT, ItemKey
 from fcreview.stats.sampling import Sharing, Stratum, shared, shuffled
 from fcreview.store.filters.build import narrowed
 from fcreview.store.filters.tokens import only
-from fcreview.store.queries.estimation import RUN
-from fcreview.store.queues.queue_file import Design, QueueFile, QueueItem, queue_names
+from fcreview.store.queries.estimation import RUN_KEY_FIELDS
+from fcreview.store.queues.queue_file import SampleDesign, QueueFile, QueueItem, queue_names
 from fcreview.store.workspace import check_annotator
 
 if TYPE_CHECKING:
@@ -72,12 +72,12 @@ def extended(workspace: Workspace, known: Standings, wanted: Extension) -> Queue
         chance = part.many / len(part.places)
         items.append(QueueItem(ItemKey(*key), prediction_hash, golden_hash, part.name, chance, False))
     info = wanted.row.info
-    run = {name: getattr(info, name) for name in RUN} | {
+    run = {name: getattr(info, name) for name in RUN_KEY_FIELDS} | {
         "path": next((run["path"] for run in queue.design.runs if run["model"] == info.model), ""),
         "dataset": info.dataset,
         "n_items": wanted.row.n_items,
     }
-    design = Design(
+    design = SampleDesign(
         seed=wanted.seed,
         where=queue.design.where,
         stratify=queue.design.stratify,
@@ -91,7 +91,7 @@ def extended(workspace: Workspace, known: Standings, wanted: Extension) -> Queue
     )
     strata = [Stratum(part.name, len(part.places), part.many) for part in wanted.parts]
     shares = shared(contents, set(), Sharing(names, seed=wanted.seed))
-    return QueueFile.new(_free_name(workspace, queue.name), design, strata, items, shares)
+    return QueueFile.create(_free_name(workspace, queue.name), design, strata, items, shares)
 
 
 def _free_name(workspace: Workspace, name: str) -> str:
@@ -102,7 +102,7 @@ def _free_name(workspace: Workspace, name: str) -> str:
     return f"{name}-{number}"
 
 
-MOST = 150
+MAX_IDS_IN_FILTER = 150
 """Ids in one filter."""
 _WORDS = {True: "pass", False: "fail"}
 _PLAIN = ("official", "rule")
@@ -124,17 +124,17 @@ class Wanted:
     items: Sequence[int]
 
 
-def where_of(connection: DuckDBPyConnection, base: str, wanted: Wanted) -> str | None:
+def build_cell_filter(connection: DuckDBPyConnection, base: str, cell: Wanted) -> str | None:
     """A filter that selects exactly these items of those that `base` selects; None if they are too many to be named."""
-    by_value = wanted.criterion == CORRECT and wanted.source in _PLAIN and wanted.scope in _TERMS
-    if by_value and isinstance(wanted.said, bool) and isinstance(wanted.settled, bool):
-        terms = [f"{wanted.source}:{_WORDS[wanted.said]}", f"human:{_WORDS[wanted.settled]}"]
-        if wanted.name is not None:
-            terms.append(f"{_TERMS[wanted.scope]}:{only(wanted.name)}")
+    by_value = cell.criterion == CORRECT and cell.source in _PLAIN and cell.scope in _TERMS
+    if by_value and isinstance(cell.said, bool) and isinstance(cell.settled, bool):
+        terms = [f"{cell.source}:{_WORDS[cell.said]}", f"human:{_WORDS[cell.settled]}"]
+        if cell.name is not None:
+            terms.append(f"{_TERMS[cell.scope]}:{only(cell.name)}")
         return narrowed(base, *terms)
-    if len(wanted.items) > MOST:
+    if len(cell.items) > MAX_IDS_IN_FILTER:
         return None
-    numbers = ", ".join(str(int(item)) for item in wanted.items) or "NULL"
+    numbers = ", ".join(str(int(item)) for item in cell.items) or "NULL"
     rows = connection.execute(f"SELECT run, id FROM item_rows WHERE item IN ({numbers}) ORDER BY item").fetchall()
     runs: defaultdict[int, list[str]] = defaultdict(list)
     for run, name in rows:

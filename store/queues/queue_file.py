@@ -30,7 +30,7 @@ from fcreview.model.decision import held
 from fcreview.model.review import OWN, ItemKey
 from fcreview.safe_files import LARGEST, open_fresh
 from fcreview.stats.sampling import Share, Stratum
-from fcreview.store.reviews.review_index import References
+from fcreview.store.reviews.review_index import ItemIndex
 from fcreview.store.rows import QUEUES, presented
 from fcreview.store.workspace import safe_annotator, same_file
 
@@ -70,7 +70,7 @@ class QueueItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class SampleDesign:
     """How the sample was drawn."""
 
     __pydantic_config__ = _NO_OTHER_FIELDS
@@ -98,14 +98,14 @@ class QueueFile:
     name: str
     created: str
     """UTC, ISO 8601. The only thing in which two files drawn alike differ."""
-    design: Design
+    design: SampleDesign
     strata: list[Stratum]
     items: list[QueueItem]
     shares: list[Share]
 
     @classmethod
-    def new(
-        cls, name: str, design: Design, strata: list[Stratum], items: list[QueueItem], shares: list[Share]
+    def create(
+        cls, name: str, design: SampleDesign, strata: list[Stratum], items: list[QueueItem], shares: list[Share]
     ) -> QueueFile:
         """A queue created now."""
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -114,7 +114,7 @@ class QueueFile:
     def share_of(self, annotator: str | None) -> Share | None:
         return next((share for share in self.shares if share.annotator == annotator), None)
 
-    def same_as(self, other: QueueFile) -> bool:
+    def has_same_sample(self, other: QueueFile) -> bool:
         """Whenever and wherever they were made."""
         return _bare(self) == _bare(other)
 
@@ -133,7 +133,7 @@ def read_queue(workspace: Workspace, name: str) -> QueueFile:
     known = queue_names(workspace)
     if name not in known:
         raise QueueError(f"no queue {name!a}: there are {', '.join((*QUEUES, *known))}")
-    return read_file(queue_path(workspace, name))
+    return read_queue_file(queue_path(workspace, name))
 
 
 def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
@@ -145,7 +145,7 @@ def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
             yield error
 
 
-def read_file(path: Path) -> QueueFile:
+def read_queue_file(path: Path) -> QueueFile:
     try:
         found = _queue(orjson.loads(safe_files.read_file(path, LARGEST)))
     except OSError as error:
@@ -159,7 +159,7 @@ def read_file(path: Path) -> QueueFile:
 
 def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
     """On disk whole when this returns. QueueError for a name that cannot be one, or that is taken."""
-    check_name(queue.name)
+    check_queue_name(queue.name)
     for other in queue_names(workspace):
         if same_file(other, queue.name):
             raise QueueError(f"there is a queue {other!a} already: take another name")
@@ -183,7 +183,7 @@ def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
     return path
 
 
-def check_name(name: str) -> None:
+def check_queue_name(name: str) -> None:
     """QueueError for one that cannot be a file's, or that fcreview uses itself."""
     if name in QUEUES:
         raise QueueError(f"{name} is a queue that is always there: take another name")
@@ -241,7 +241,7 @@ CREATE TEMP TABLE IF NOT EXISTS queue_places
 """
 
 
-class QueuePlaces:
+class QueueItemTable:
     """Not for two threads at once."""
 
     def __init__(self, connection: DuckDBPyConnection, workspace: Workspace) -> None:
@@ -249,7 +249,7 @@ class QueuePlaces:
         self._taken: dict[str, QueueFile] = {}
         self._items: dict[str, list[int | None]] = {}
 
-    def take(self, name: str) -> QueueFile:
+    def load(self, name: str) -> QueueFile:
         """The queue, its places in the table. QueueError if it is not there or cannot be read."""
         if name not in self._taken:
             queue = read_queue(self._workspace, name)
@@ -270,18 +270,18 @@ class QueuePlaces:
             self._taken[name] = queue
         return self._taken[name]
 
-    def items(self, name: str) -> list[int | None]:
+    def item_numbers(self, name: str) -> list[int | None]:
         """The queue's items in the store, in the order of the file; None for one that is not in it any more."""
-        self.take(name)
+        self.load(name)
         return self._items[name]
 
     def _found(self, queue: QueueFile) -> list[int | None]:
         """Where runs of one model share a key, the one whose answer was drawn."""
-        references = References(self._connection)
-        references.find_many(list(dict.fromkeys(item.key for item in queue.items)))
+        references = ItemIndex(self._connection)
+        references.load_many(list(dict.fromkeys(item.key for item in queue.items)))
         found: list[int | None] = []
         for item in queue.items:
-            there = references.of(item.key)
+            there = references.items_with(item.key)
             drawn = (each.item for each in there if each[1:] == (item.prediction_hash, item.golden_hash))
             found.append(next(drawn, there[0].item if there else None))
         return found
@@ -304,17 +304,17 @@ class Progress:
         return f"{self.done:,} of {self.total:,}"
 
 
-def progress(name: str, places: QueuePlaces, reviews: ReviewTables, only: str | None = None) -> list[Progress]:
+def measure_progress(name: str, table: QueueItemTable, reviews: ReviewTables, annotator: str | None = None) -> list[Progress]:
     """Of every annotator of the queue, or of one. What has a verdict on the answer that is now there is done."""
-    queue, items = places.take(name), places.items(name)
+    queue, items = table.load(name), table.item_numbers(name)
     found = []
     for share in queue.shares:
-        if only not in (None, share.annotator):
+        if annotator not in (None, share.annotator):
             continue
         done, repeats = 0, set(share.repeats)
         for place, at in enumerate(share.order):
             item, key = items[at], queue.items[at].key
-            if item is not None and reviews.said.spoke(key, share.annotator):
+            if item is not None and reviews.events.has_reviewed(key, share.annotator):
                 done += _decided(key, item, share.annotator, reviews, 2 if place in repeats else 1)
         missing = sum(items[at] is None for at in share.order)
         found.append(Progress(share.annotator, done, len(share.order) - missing, missing))
@@ -322,8 +322,8 @@ def progress(name: str, places: QueuePlaces, reviews: ReviewTables, only: str | 
 
 
 def _decided(key: ItemKey, item: int, annotator: str, reviews: ReviewTables, presentation: int) -> bool:
-    there = next((each for each in reviews.references(key) if each.item == item), None)
+    there = next((each for each in reviews.items_with(key) if each.item == item), None)
     if there is None:
         return False
-    mine = reviews.said.answers(key, annotator, there.prediction_hash, there.golden_hash, presentation)
-    return annotator in held(mine, reviews.build(item))[OWN].verdicts
+    mine = reviews.events.opinions_by(key, annotator, there.prediction_hash, there.golden_hash, presentation)
+    return annotator in held(mine, reviews.roll_up_context(item))[OWN].verdicts

@@ -19,7 +19,7 @@ import orjson
 
 from fcreview import __version__
 from fcreview.store.database import literal
-from fcreview.store.reviews.journal_reader import Verified, begins_with
+from fcreview.store.reviews.journal_reader import JournalPrefix, has_prefix
 from fcreview.store.reviews.review_sql import DECISION_COLUMNS, columns_json, insert_decision_lines
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ FORMAT = 1
 """Raised when the same events come to be decided otherwise."""
 OLD_NAME = "standing.duckdb"
 """Former file name of the cache. The file is removed when a new cache is written."""
-WORTH = 5_000
+MIN_EVENTS = 5_000
 """Events from which on reading them is slower than this."""
 
 
-def made_for(connection: duckdb.DuckDBPyConnection, annotator: str | None, policy: str) -> dict[str, Any] | None:
+def describe_cache_inputs(connection: duckdb.DuckDBPyConnection, annotator: str | None, policy: str) -> dict[str, Any] | None:
     """What rows depend on besides the journals; None if the store does not tell itself from others."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'build'").fetchone()
     if row is None:
@@ -43,9 +43,9 @@ def made_for(connection: duckdb.DuckDBPyConnection, annotator: str | None, polic
     return made | {"annotator": annotator, "policy": policy}
 
 
-def take(
-    connection: duckdb.DuckDBPyConnection, workspace: Workspace, made: Mapping[str, Any]
-) -> dict[str, Verified] | None:
+def load_decisions(
+    connection: duckdb.DuckDBPyConnection, workspace: Workspace, inputs: Mapping[str, Any]
+) -> dict[str, JournalPrefix] | None:
     """Fills the empty table `human_labels` with what stood, and says of which journals; None, and the table is empty,
     if there is nothing that fits. Before the connection is shut out from files."""
     file = workspace.decision_cache
@@ -57,8 +57,8 @@ def take(
         return None
     try:
         about = orjson.loads(connection.execute("SELECT about FROM cache.about").fetchall()[0][0])
-        journals = {name: Verified(*said) for name, said in about.pop("journals").items()}
-        if about != made or not all(begins_with(workspace.reviews / name, said) for name, said in journals.items()):
+        journals = {name: JournalPrefix(*said) for name, said in about.pop("journals").items()}
+        if about != inputs or not all(has_prefix(workspace.reviews / name, said) for name, said in journals.items()):
             return None
         connection.execute("INSERT INTO human_labels SELECT * FROM cache.human_labels")
     except (duckdb.Error, ValueError, LookupError, TypeError, AttributeError):  # half, damaged, or of another program
@@ -69,14 +69,14 @@ def take(
     return journals
 
 
-def keep(
+def save_decisions(
     connection: duckdb.DuckDBPyConnection,
     workspace: Workspace,
-    made: Mapping[str, Any],
-    journals: Mapping[str, Verified],
+    inputs: Mapping[str, Any],
+    journals: Mapping[str, JournalPrefix],
 ) -> None:
     """Puts the rows of `human_labels` in place of what was kept before. Where that cannot be done, it is not."""
-    about = {**made, "journals": {name: [said.size, said.digest] for name, said in journals.items()}}
+    about = {**inputs, "journals": {name: [said.size, said.digest] for name, said in journals.items()}}
     lines = [row[0] for row in connection.execute("SELECT CAST(to_json(h) AS VARCHAR) FROM human_labels h").fetchall()]
     fresh = workspace.root / f"{workspace.decision_cache.stem}.{os.getpid()}.tmp"
     try:

@@ -30,14 +30,14 @@ from fcreview.safe_files import (
     share,
     write_whole,
 )
-from fcreview.store.reviews.journal_format import LineError, parse_line, seal
-from fcreview.store.reviews.journal_reader import JournalReader, torn_file
+from fcreview.store.reviews.journal_format import LineError, parse_line, seal_event
+from fcreview.store.reviews.journal_reader import JournalReader, torn_line_path
 from fcreview.store.workspace import check_annotator, same_file
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
-PATIENCE = 2.0
+LOCK_TIMEOUT = 2.0
 """Seconds to wait for another process of the same annotator before writing without the lock."""
 _WINDOW = 1 << 16
 
@@ -73,7 +73,7 @@ class Journal:
     def append(
         self,
         key: ItemKey,
-        said: Said,
+        annotation: Said,
         *,
         prediction_hash: str = "",
         golden_hash: str = "",
@@ -85,7 +85,7 @@ class Journal:
 
         JournalError if a field is of the wrong type or the disk says no; then it is not said, and does not count.
         """
-        event = self._event(key, said, prediction_hash, golden_hash)
+        event = self._event(key, annotation, prediction_hash, golden_hash)
         event.blind, event.queue, event.presentation = blind, queue, presentation
         return self._append(event)
 
@@ -94,7 +94,7 @@ class Journal:
         the first of them, those count, and the JournalError says how many they are."""
         return self._appended(events) if events else []
 
-    def take(self, lines: Sequence[bytes]) -> int:
+    def append_lines(self, lines: Sequence[bytes]) -> int:
         """Appends lines of another copy of this journal as they are, byte for byte, all in one write; those whose event
         is here are left out. Returns how many were written; then they are on disk. JournalError as for `append`."""
         found = {parse_line(line).event: line.rstrip(b"\n") + b"\n" for line in lines}
@@ -138,7 +138,7 @@ class Journal:
         def chained(previous: str) -> list[bytes]:
             lines = []
             for event in events:
-                whole, line = seal(event, previous)
+                whole, line = seal_event(event, previous)
                 previous = whole.hash
                 sealed.append(whole)
                 lines.append(line)
@@ -189,7 +189,7 @@ class Journal:
         with contextlib.suppress(LineError):
             parse_line(fragment)
             return
-        file = torn_file(self.path, fragment)
+        file = torn_line_path(self.path, fragment)
         make_folder(file.parent)
         with contextlib.suppress(OSError):
             if read_file(file) == fragment:
@@ -256,7 +256,7 @@ def _sync(descriptor: int) -> None:
 @contextlib.contextmanager
 def _turn(descriptor: int) -> Iterator[None]:
     """Waits for other processes of this annotator. Where the lock cannot be had, writing goes on without it."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -32,14 +32,14 @@ class LineError(ValueError):
     """Why a line is set aside: never counted, never deleted."""
 
 
-def digest(content: dict[str, Any]) -> str:
+def hash_event(content: dict[str, Any]) -> str:
     """The `hash` of an event: blake2b-16 of its canonical JSON (sorted keys, compact) without `hash`."""
     bare = content.copy()
     bare.pop("hash", None)
     return json_hash(bare, 16)
 
 
-def seal(event: Event, previous: str) -> tuple[Event, bytes]:
+def seal_event(event: Event, previous: str) -> tuple[Event, bytes]:
     """The event with its place in the chain and its hash, and the line (with its newline) that says so.
 
     Fields that are None are left out. LineError for a value that its field cannot have, and for what cannot be written
@@ -52,7 +52,7 @@ def seal(event: Event, previous: str) -> tuple[Event, bytes]:
     _check(content)
     try:
         content = orjson.loads(orjson.dumps(content))  # what readers will see is what is hashed
-        content["hash"] = digest(content)  # last, so that the end of a journal tells it from any other
+        content["hash"] = hash_event(content)  # last, so that the end of a journal tells it from any other
         line = orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
     except (TypeError, ValueError) as error:
         raise LineError(f"cannot be written as JSON: {error}") from None
@@ -69,7 +69,7 @@ def parse_line(line: bytes) -> Event:
         raise LineError("not a JSON object")
     _check(content)
     try:
-        sealed = digest(content)
+        sealed = hash_event(content)
     except (TypeError, ValueError):
         raise LineError("nested too deeply") from None
     if content.get("hash") != sealed:
@@ -77,12 +77,12 @@ def parse_line(line: bytes) -> Event:
     return _event(content)
 
 
-def known_line(line: bytes) -> Event:
+def parse_verified_line(line: bytes) -> Event:
     """The event of a line that `parse_line` took before; nothing is checked again."""
     return _event(orjson.loads(line))
 
 
-def stated_hash(line: bytes) -> str | None:
+def read_stated_hash(line: bytes) -> str | None:
     """The hash a line claims, even if the line is set aside: what follows an altered line is not broken itself."""
     try:
         content = orjson.loads(line)
@@ -92,7 +92,7 @@ def stated_hash(line: bytes) -> str | None:
     return stated if isinstance(stated, str) else None
 
 
-def in_chain_order(events: Sequence[Event]) -> list[Event]:
+def sort_by_chain(events: Sequence[Event]) -> list[Event]:
     """Each event after the one it names as `previous`, else by time: a union of two copies reads like one journal."""
     if all(after.previous == before.hash for before, after in pairwise(events)):
         return list(events)

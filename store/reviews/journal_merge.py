@@ -28,7 +28,7 @@ class MergeError(FcreviewError):
 
 
 @dataclass(slots=True)
-class Merged:
+class MergedJournal:
     """What came of one journal of the other workspace."""
 
     annotator: str
@@ -45,14 +45,14 @@ class Merged:
 class _Copy:
     """A journal of the other workspace."""
 
-    merged: Merged
+    merged: MergedJournal
     journal: Journal
     """The one here that it goes to."""
     lines: dict[str, bytes] = field(default_factory=dict)
     """By event."""
 
 
-def merge(workspace: Workspace, other: Workspace) -> list[Merged]:
+def merge(workspace: Workspace, other: Workspace) -> list[MergedJournal]:
     """Takes in what the other workspace's journals have and this one's have not; one answer a journal, by name.
 
     MergeError for a workspace and itself; JournalError, AnnotatorError for a journal that cannot be one here. Then
@@ -69,11 +69,11 @@ def merge(workspace: Workspace, other: Workspace) -> list[Merged]:
     here = {event.event: event.hash for event in read_journals(workspace)[0]}
     copies = []
     for path in paths:
-        copy = _Copy(Merged(path.stem), Journal(workspace, path.stem))
+        copy = _Copy(MergedJournal(path.stem), Journal(workspace, path.stem))
         _sort(path.name, _read(path, copy.merged.warnings), here, copy)
         copies.append(copy)
     for copy in copies:
-        copy.merged.new = copy.journal.take(list(copy.lines.values()))
+        copy.merged.new = copy.journal.append_lines(list(copy.lines.values()))
         copy.merged.known += len(copy.lines) - copy.merged.new  # another process wrote them meanwhile
     return [copy.merged for copy in copies]
 

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 from fcreview.model.decision import retractions
 from fcreview.model.review import Event
 from fcreview.safe_files import LARGEST_JOURNAL, check_size, open_file, read_file
-from fcreview.store.reviews.journal_format import LineError, in_chain_order, known_line, parse_line, stated_hash
+from fcreview.store.reviews.journal_format import LineError, sort_by_chain, parse_verified_line, parse_line, read_stated_hash
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class JournalPrefix:
     """What was read, with nothing to warn of."""
 
     size: int
@@ -32,29 +32,29 @@ class Verified:
     """As `digest_of` gives it, in hex."""
 
 
-def digest_of(data: bytes = b"") -> blake2b:
+def start_digest(data: bytes = b"") -> blake2b:
     """blake2b-32, to be gone on with."""
     return blake2b(data, digest_size=32)
 
 
-def begins_with(path: Path, verified: Verified) -> bool:
+def has_prefix(path: Path, prefix: JournalPrefix) -> bool:
     """Whether the file still begins with what was read."""
-    return beginning(path, verified) is not None
+    return read_prefix(path, prefix) is not None
 
 
-def beginning(path: Path, verified: Verified) -> bytes | None:
+def read_prefix(path: Path, prefix: JournalPrefix) -> bytes | None:
     """What was read; None if the file does not begin with it any more, or cannot be read."""
     try:
         with open_file(path) as file:
-            data = file.read(verified.size)
+            data = file.read(prefix.size)
     except OSError:
         return None
-    fits = len(data) == verified.size and digest_of(data).hexdigest() == verified.digest
+    fits = len(data) == prefix.size and start_digest(data).hexdigest() == prefix.digest
     return data if fits else None
 
 
 _MARK = 64
-SHOWN = 20
+MAX_WARNINGS_PER_FILE = 20
 """Warnings kept for one file; beyond them only their number is told."""
 
 
@@ -84,7 +84,7 @@ def check_journals(workspace: Workspace) -> list[JournalReport]:
     return [_check(workspace, path) for path in journal_files(workspace)]
 
 
-def torn_file(journal: Path, fragment: bytes) -> Path:
+def torn_line_path(journal: Path, fragment: bytes) -> Path:
     """Where the copy of an unfinished line is kept."""
     return journal.parent / "torn" / f"{journal.stem}-{blake2b(fragment, digest_size=4).hexdigest()}.txt"
 
@@ -125,38 +125,38 @@ class JournalReader:
         events: list[Event] = []
         for path in self._paths():
             file = self._files.setdefault(path, _File(path))
-            events += self._fresh(file, in_chain_order(file.read()))
+            events += self._fresh(file, sort_by_chain(file.read()))
         return events
 
-    def read_known(self, journals: Mapping[str, Verified]) -> list[Event] | None:
+    def read_verified(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
         """Instead of the first `read`: the events of what was verified before, by name of the file, without verifying
         it again. None, and nothing was read, if anything there is not as it was."""
         found: dict[_File, list[Event]] = {}
         for path in self._paths():
-            if path.name in journals:
+            if path.name in prefixes:
                 file = _File(path)
-                events = file.read_known(journals[path.name])
+                events = file.read_known(prefixes[path.name])
                 if events is None:
                     return None
-                found[file] = in_chain_order(events)
-        if len(found) < len(journals):
+                found[file] = sort_by_chain(events)
+        if len(found) < len(prefixes):
             return None
         self._files = {file.path: file for file in found}
         return [event for file, events in found.items() for event in self._fresh(file, events)]
 
-    def verified(self) -> dict[str, Verified] | None:
+    def verified_prefixes(self) -> dict[str, JournalPrefix] | None:
         """What was read until now, by name of the file; None if there is anything to warn of, or was."""
         if any(file.all_warnings() or file.torn for file in self._files.values()):
             return None
         return {path.name: file.verified() for path, file in self._files.items() if file.offset}
 
-    def grown(self, journals: Mapping[str, Verified]) -> bool:
+    def has_changed_since(self, prefixes: Mapping[str, JournalPrefix]) -> bool:
         """Whether there is more to read than these, or less."""
         try:
             sizes = {path.name: path.stat().st_size for path in self._paths()}
         except OSError:
             return True
-        return {name: size for name, size in sizes.items() if size} != {name: at.size for name, at in journals.items()}
+        return {name: size for name, size in sizes.items() if size} != {name: at.size for name, at in prefixes.items()}
 
     def _paths(self) -> list[Path]:
         return journal_files(self._workspace) if self._only is None else [self._only]
@@ -183,7 +183,7 @@ class _File:
     inode: int = 0
     mark: bytes = b""
     """The last bytes before `offset`: a file rewritten in place has others there."""
-    digest: blake2b = field(default_factory=digest_of)
+    digest: blake2b = field(default_factory=start_digest)
     """Of the bytes before `offset`."""
     last: str = ""
     """Hash of the last event."""
@@ -233,24 +233,24 @@ class _File:
         self.digest.update(consumed)
         return events
 
-    def read_known(self, verified: Verified) -> list[Event] | None:
+    def read_known(self, verified: JournalPrefix) -> list[Event] | None:
         """As the first `read`, what was verified only and without verifying it again; None if it is not as it was."""
         try:
             self.inode = self.path.stat().st_ino
         except OSError:
             return None
-        data = beginning(self.path, verified)
+        data = read_prefix(self.path, verified)
         if data is None:
             return None
-        events = [known_line(line) for line in data.split(b"\n") if line.strip()]
+        events = [parse_verified_line(line) for line in data.split(b"\n") if line.strip()]
         self.known = {event.hash for event in events}
         self.last = events[-1].hash if events else ""
         self.offset, self.lines, self.mark = len(data), data.count(b"\n"), data[-_MARK:]
-        self.digest = digest_of(data)
+        self.digest = start_digest(data)
         return events
 
-    def verified(self) -> Verified:
-        return Verified(self.offset, self.digest.hexdigest())
+    def verified(self) -> JournalPrefix:
+        return JournalPrefix(self.offset, self.digest.hexdigest())
 
     def all_warnings(self) -> list[str]:
         texts = list(self.warnings)
@@ -264,7 +264,7 @@ class _File:
         full = f"{self.path.name}{f' line {line}' if line else ''}: {text}"
         if full in self.warnings:
             return
-        if len(self.warnings) < SHOWN:
+        if len(self.warnings) < MAX_WARNINGS_PER_FILE:
             self.warnings.append(full)
         else:
             self.unshown += 1
@@ -304,10 +304,10 @@ class _File:
         return [event for _, event in events]
 
     def _set_aside(self, line: bytes, why: str) -> None:
-        stated = stated_hash(line)
+        stated = read_stated_hash(line)
         if stated is not None:
             self.known.add(stated)
-        copy = torn_file(self.path, line)
+        copy = torn_line_path(self.path, line)
         with contextlib.suppress(OSError):
             if read_file(copy) == line:
                 self.torn.append(f"{self.path.name} line {self.lines}: unfinished, copied to torn/{copy.name}")

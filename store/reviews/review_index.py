@@ -15,13 +15,13 @@ import orjson
 from fcreview.model.decision import ROLLING, fold, is_stale, last_act, retractions
 from fcreview.model.review import Event, ItemKey, Opinion
 from fcreview.model.verdict import SCORING, Build
-from fcreview.store.reviews.verdict_sql import AUTOMATIC
+from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-class Reference(NamedTuple):
+class ItemReference(NamedTuple):
     """An item that a key names, as it is in the store now."""
 
     item: int
@@ -30,25 +30,25 @@ class Reference(NamedTuple):
 
 
 @dataclass(slots=True)
-class Parts:
+class ItemParts:
     """What is known of the parts of one item."""
 
     pairs: dict[int, int]
     """Call pairs by turn, from 0."""
-    said: dict[tuple[str, str, str], str]
+    verdicts: dict[tuple[str, str, str], str]
     """Automatic verdicts as JSON text by target, criterion and source."""
     needs: list[list[str]] | None = None
     """See `fcreview.model.item.Extra.needs`."""
-    item: bool | None = None
+    item_verdict: bool | None = None
     """What the benchmark says of the item itself."""
 
-    def build(self) -> Build:
+    def roll_up_context(self) -> Build:
         own: dict[str, Any] = {}
         for criterion in reversed(ROLLING):
             for source in reversed(SCORING):
-                said = [(t, text) for (t, c, by), text in self.said.items() if (c, by) == (criterion, source)]
+                said = [(t, text) for (t, c, by), text in self.verdicts.items() if (c, by) == (criterion, source)]
                 own.update({target: text == "true" for target, text in said if text in ("true", "false")})
-        return Build(self.pairs, own, self.needs, self.item)
+        return Build(self.pairs, own, self.needs, self.item_verdict)
 
 
 # Not through the views `pairs` and `verdicts`: those take every item apart before one is chosen.
@@ -58,17 +58,17 @@ _VERDICTS = (
     " FROM (SELECT item, unnest(verdicts) AS v {chosen})"
 )
 _CHOSEN = "FROM item_rows WHERE item IN ({items})"
-_WHOLE = f"SELECT i.item, CAST(i.extra->'$.needs' AS VARCHAR), {AUTOMATIC} FROM item_rows i WHERE i.item IN ({{items}})"
-_NO_PARTS = Parts({}, {})
+_WHOLE = f"SELECT i.item, CAST(i.extra->'$.needs' AS VARCHAR), {AUTOMATIC_VERDICT} FROM item_rows i WHERE i.item IN ({{items}})"
+_NO_PARTS = ItemParts({}, {})
 
 
-class References:
+class ItemIndex:
     """Finds items by key, and keeps what it found."""
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
-        self._found: dict[ItemKey, list[Reference]] = {}
-        self._parts: dict[int, Parts] = {}
+        self._found: dict[ItemKey, list[ItemReference]] = {}
+        self._parts: dict[int, ItemParts] = {}
         self._runs: dict[tuple[str, ...], list[int]] = {}
         self._names: dict[int, tuple[str, str, str, str]] = {}
         for run, *names in self._rows("SELECT run, benchmark, generation, language, model FROM runs"):
@@ -76,15 +76,15 @@ class References:
             self._names[run] = (benchmark, generation, language, model)
             self._runs.setdefault(self._names[run], []).append(run)
 
-    def of(self, key: ItemKey) -> list[Reference]:
+    def items_with(self, key: ItemKey) -> list[ItemReference]:
         """The items with this key: none, or several where runs of one model share it. As far as `find` was asked."""
         return self._found.get(key, [])
 
-    def parts(self, item: int) -> Parts:
+    def parts_of(self, item: int) -> ItemParts:
         """As far as `find_parts` was asked."""
         return self._parts.get(item, _NO_PARTS)
 
-    def named(self, item: int) -> tuple[ItemKey, str, str]:
+    def key_and_hashes(self, item: int) -> tuple[ItemKey, str, str]:
         """(key, prediction hash, golden hash) of an item; KeyError if there is none with this number."""
         rows = self._rows(
             "SELECT run, category, id, prediction_hash, golden_hash FROM item_rows WHERE item = $1", [item]
@@ -94,7 +94,7 @@ class References:
         run, category, name, prediction_hash, golden_hash = rows[0]
         return ItemKey(*self._names[run], category, name), prediction_hash or "", golden_hash or ""
 
-    def find(self, key: ItemKey) -> None:
+    def load(self, key: ItemKey) -> None:
         """One key; looks through runs of its model only."""
         if key in self._found:
             return
@@ -104,9 +104,9 @@ class References:
             f" WHERE run IN ({', '.join(map(str, runs)) or 'NULL'}) AND id = $1 AND category = $2 ORDER BY item",
             [key.id, key.category],
         )
-        self._found[key] = [Reference(item, prediction or "", golden or "") for item, prediction, golden in rows]
+        self._found[key] = [ItemReference(item, prediction or "", golden or "") for item, prediction, golden in rows]
 
-    def find_many(self, keys: Sequence[ItemKey]) -> None:
+    def load_many(self, keys: Sequence[ItemKey]) -> None:
         """Many keys in one pass."""
         self._found.update({key: [] for key in keys})
         if not keys:
@@ -119,31 +119,31 @@ class References:
             [len(keys), *(list(column) for column in zip(*keys, strict=True))],
         )
         for place, item, prediction_hash, golden_hash in found:
-            self._found[keys[place]].append(Reference(item, prediction_hash or "", golden_hash or ""))
+            self._found[keys[place]].append(ItemReference(item, prediction_hash or "", golden_hash or ""))
 
-    def find_parts(self, keys: Sequence[ItemKey]) -> None:
+    def load_parts(self, keys: Sequence[ItemKey]) -> None:
         """The number of call pairs of each turn, and automatic verdicts on parts and on other criteria."""
-        items = [each.item for key in keys for each in self.of(key) if each.item not in self._parts]
+        items = [each.item for key in keys for each in self.items_with(key) if each.item not in self._parts]
         if not items:
             return
-        self._parts.update({item: Parts({}, {}) for item in items})
+        self._parts.update({item: ItemParts({}, {}) for item in items})
         numbers = ", ".join(map(str, items))  # our own numbers; so that only their part is read
         chosen = _CHOSEN.format(items=numbers)
         for item, turn, count in self._rows(_PAIRS.format(chosen=chosen)):
             self._parts[item].pairs[turn] = count
         for item, target, criterion, source, value in self._rows(_VERDICTS.format(chosen=chosen)):
-            self._parts[item].said[target, criterion, source] = value
+            self._parts[item].verdicts[target, criterion, source] = value
         for item, needs, own in self._rows(_WHOLE.format(items=numbers)):
-            self._parts[item].needs, self._parts[item].item = orjson.loads(needs) if needs else None, own
+            self._parts[item].needs, self._parts[item].item_verdict = orjson.loads(needs) if needs else None, own
 
     def _rows(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._connection.execute(text, list(values)).fetchall()
 
 
-class Events:
+class EventIndex:
     """Events, each once. `references` tells the items that share a key."""
 
-    def __init__(self, references: References) -> None:
+    def __init__(self, references: ItemIndex) -> None:
         self._references = references
         self._events: dict[str, Event] = {}
         self.by_key: dict[ItemKey, list[Event]] = {}
@@ -153,7 +153,7 @@ class Events:
     def __len__(self) -> int:
         return len(self._events)
 
-    def register(self, events: Iterable[Event]) -> list[Event]:
+    def add(self, events: Iterable[Event]) -> list[Event]:
         """Those that are new."""
         fresh = [event for event in events if event.event not in self._events]
         for event in fresh:
@@ -162,15 +162,15 @@ class Events:
         self.retracted |= retractions(fresh)
         return fresh
 
-    def in_order(self, key: ItemKey) -> None:
+    def sort_events(self, key: ItemKey) -> None:
         """As journals are read: one after the other."""
         self.by_key[key].sort(key=lambda event: f"{event.annotator}.jsonl")
 
-    def about(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
+    def events_on(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
         """Events on this item. Where runs of one model share a key, each gets those on its own answer; what is about
         another run's answer is not shown here as stale."""
         events = self.by_key.get(key, [])
-        references = self._references.of(key)
+        references = self._references.items_with(key)
         if len(references) < 2:
             return events
         others = [other for other in references if other[1:] != (prediction_hash, golden_hash)]
@@ -183,7 +183,7 @@ class Events:
 
     def opinions(self, key: ItemKey, prediction_hash: str = "", golden_hash: str = "") -> list[Opinion]:
         """What everybody now thinks of one item and its parts."""
-        return fold(self.about(key, prediction_hash, golden_hash), self.retracted, prediction_hash, golden_hash)
+        return fold(self.events_on(key, prediction_hash, golden_hash), self.retracted, prediction_hash, golden_hash)
 
     def history(self, key: ItemKey) -> list[Event]:
         """Every event on one key, retractions and retracted ones included, by time."""
@@ -193,7 +193,7 @@ class Events:
         """The annotator's latest act that was not retracted."""
         return last_act(self._events.values(), annotator, self.retracted)
 
-    def tags(self, annotator: str | None = None) -> list[str]:
+    def used_tags(self, annotator: str | None = None) -> list[str]:
         """Tags of what was not taken back, of everybody or of one annotator, most used first."""
         counts = Counter(
             tag
@@ -203,15 +203,15 @@ class Events:
         )
         return sorted(counts, key=lambda tag: (-counts[tag], tag))
 
-    def spoke(self, key: ItemKey, annotator: str) -> bool:
+    def has_reviewed(self, key: ItemKey, annotator: str) -> bool:
         """Whether the annotator ever said anything of the item."""
         return any(event.annotator == annotator for event in self.by_key.get(key, ()))
 
-    def drawn_in(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> set[str]:
+    def source_queues(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> set[str]:
         """The queue files that put the item before people when they gave verdicts that stand."""
         return {
             event.queue
-            for event in self.about(key, prediction_hash, golden_hash)
+            for event in self.events_on(key, prediction_hash, golden_hash)
             if event.queue
             and event.verdict is not None
             and not event.presentation
@@ -219,22 +219,22 @@ class Events:
             and not is_stale(event, prediction_hash, golden_hash)
         }
 
-    def answers(
+    def opinions_by(
         self, key: ItemKey, annotator: str, prediction_hash: str = "", golden_hash: str = "", presentation: int = 1
     ) -> list[Opinion]:
         """What one annotator says of the item where it came the first (1) or the second time (2)."""
-        mine = [e for e in self.about(key, prediction_hash, golden_hash) if e.annotator == annotator]
+        mine = [e for e in self.events_on(key, prediction_hash, golden_hash) if e.annotator == annotator]
         return fold(mine, self.retracted, prediction_hash, golden_hash, presentation)
 
-    def asked_again(self, key: ItemKey) -> list[str]:
+    def annotators_with_repetition(self, key: ItemKey) -> list[str]:
         """Who said something of the item when it came to them the second time."""
         return sorted({event.annotator for event in self.by_key.get(key, ()) if event.presentation})
 
-    def both_answers(
+    def first_and_second_opinions(
         self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str
     ) -> tuple[list[Opinion], list[Opinion]]:
         """What one annotator held when the item came the second time, and what they said then; nothing stale."""
-        about = self.about(key, prediction_hash, golden_hash)
+        about = self.events_on(key, prediction_hash, golden_hash)
         mine = [event for event in about if event.annotator == annotator]  # as the journal has them: clocks go back
         again = next((at for at, event in enumerate(mine) if event.presentation), len(mine))
         first = fold(mine[:again], self.retracted, prediction_hash, golden_hash)

@@ -26,16 +26,16 @@ import orjson
 from fcreview.model.decision import decide, has_seen, is_stale
 from fcreview.model.review import OWN, Event, ItemKey, Opinion
 from fcreview.model.verdict import UNANIMOUS, Build, Policy
-from fcreview.store.labels.fields import labels_view
+from fcreview.store.labels.fields import labels_view_sql
 from fcreview.store.reviews import decision_cache
-from fcreview.store.reviews.journal_reader import JournalReader, Verified
-from fcreview.store.reviews.review_index import Events, Reference, References
+from fcreview.store.reviews.journal_reader import JournalReader, JournalPrefix
+from fcreview.store.reviews.review_index import EventIndex, ItemReference, ItemIndex
 from fcreview.store.reviews.review_sql import (
     EVENT_VIEWS,
     HUMAN_VIEW,
-    SCHEMA,
+    REVIEW_TABLES,
     EventRow,
-    decision_row,
+    to_decision_row,
     insert_decisions,
     insert_events,
     insert_retracted,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 
-def follow(
+def open_review_tables(
     connection: DuckDBPyConnection, workspace: Workspace, annotator: str | None = None, policy: Policy = UNANIMOUS
 ) -> ReviewTables:
     """Makes the tables and views on a connection that has the tables and views of `schema.sql`, from the workspace's
@@ -55,7 +55,7 @@ def follow(
     the last time may be kept in one."""
     tables = ReviewTables(connection, annotator, policy)
     with _uncollected():
-        tables.begin(JournalReader(workspace), workspace)
+        tables.load(JournalReader(workspace), workspace)
     return tables
 
 
@@ -79,9 +79,9 @@ class ReviewTables:
         self.policy = policy
         self.reader: JournalReader | None = None
         self._connection = connection
-        self._references = References(connection)
-        self._said = Events(self._references)
-        self._unread: dict[str, Verified] = {}
+        self._references = ItemIndex(connection)
+        self._said = EventIndex(self._references)
+        self._unread: dict[str, JournalPrefix] = {}
         """Journals, by name, whose events are in `human_labels` and not read yet: see `snapshot`."""
         self._unwritten: list[Event] = []
         """Events that are in `human_labels`, and not in `review_events` before somebody asks for them."""
@@ -94,33 +94,33 @@ class ReviewTables:
         """What was set aside in the journals."""
         return self.reader.warnings if self.reader else []
 
-    def begin(self, reader: JournalReader, workspace: Workspace) -> None:
+    def load(self, reader: JournalReader, workspace: Workspace) -> None:
         """From what stood the last time if that still holds, and what came since; else from the journals alone."""
         self.reader = reader
         self._make()
-        made = decision_cache.made_for(self._connection, self.annotator, self.policy)
-        self._unread = (decision_cache.take(self._connection, workspace, made) if made else None) or {}
+        made = decision_cache.describe_cache_inputs(self._connection, self.annotator, self.policy)
+        self._unread = (decision_cache.load_decisions(self._connection, workspace, made) if made else None) or {}
         if self._unread:
             self.refresh()
         else:
             self._anew(reader.read())
 
-    def keep(self, workspace: Workspace) -> None:
+    def save_cache(self, workspace: Workspace) -> None:
         """Keeps what stands for the next time, where reading it anew would take long."""
-        if self.reader is None or not self._changed or len(self._said) < decision_cache.WORTH:
+        if self.reader is None or not self._changed or len(self._said) < decision_cache.MIN_EVENTS:
             return
         self.refresh()
         self._changed = False
-        made, journals = decision_cache.made_for(self._connection, self.annotator, self.policy), self.reader.verified()
+        made, journals = decision_cache.describe_cache_inputs(self._connection, self.annotator, self.policy), self.reader.verified_prefixes()
         if made and journals:
-            decision_cache.keep(self._connection, workspace, made, journals)
+            decision_cache.save_decisions(self._connection, workspace, made, journals)
 
-    def fill(self) -> None:
+    def create_sql_views(self) -> None:
         """Makes what only people's own SQL asks for: the rows of events, and the views over them and of labels."""
         self._read()
         if not self._viewed:
             self._viewed = True
-            for statement in (*EVENT_VIEWS, labels_view(self.policy)):
+            for statement in (*EVENT_VIEWS, labels_view_sql(self.policy)):
                 self._connection.execute(statement)
         events = self._unwritten
         if events:
@@ -130,7 +130,7 @@ class ReviewTables:
                 insert_retracted(self._connection, gone)
             self._unwritten = []
 
-    def replace(self, events: Iterable[Event]) -> None:
+    def rebuild(self, events: Iterable[Event]) -> None:
         """Everything anew."""
         self._make()
         self._anew(events)
@@ -138,14 +138,14 @@ class ReviewTables:
     def _anew(self, events: Iterable[Event]) -> None:
         self._changed = True
         self._register(events)
-        self._references.find_many(list(self._said.by_key))
+        self._references.load_many(list(self._said.by_key))
         self._write(list(self._said.by_key), anew=True)
 
     def _make(self) -> None:
-        self._references = References(self._connection)
-        self._said = Events(self._references)
+        self._references = ItemIndex(self._connection)
+        self._said = EventIndex(self._references)
         self._unread, self._unwritten = {}, []
-        for statement in (*SCHEMA, HUMAN_VIEW):
+        for statement in (*REVIEW_TABLES, HUMAN_VIEW):
             self._connection.execute(statement)
 
     def _read(self) -> None:
@@ -154,12 +154,12 @@ class ReviewTables:
             return
         unread, self._unread = self._unread, {}
         with _uncollected():
-            events = self.reader.read_known(unread)
+            events = self.reader.read_verified(unread)
             if events is None:  # changed in between
-                self.replace(self.reader.read())
+                self.rebuild(self.reader.read())
                 return
             self._register(events)
-            self._references.find_many(list(self._said.by_key))
+            self._references.load_many(list(self._said.by_key))
             self._find_parts(self._said.by_key)
 
     def add(self, events: Iterable[Event]) -> int:
@@ -170,68 +170,68 @@ class ReviewTables:
             self._changed = True
             keys = list(dict.fromkeys(event.key for event in fresh))
             for key in keys:
-                self._references.find(key)
-                self._said.in_order(key)
+                self._references.load(key)
+                self._said.sort_events(key)
             self._write(keys, anew=False)
         return len(fresh)
 
     def refresh(self) -> int:
         """Takes in what was added to the journals since the last call, by other processes too. Returns how many."""
-        if self.reader is None or (self._unread and not self.reader.grown(self._unread)):
+        if self.reader is None or (self._unread and not self.reader.has_changed_since(self._unread)):
             return 0
         self._read()
         events = self.reader.read()
         if self.reader.replaced:
-            self.replace(events)
+            self.rebuild(events)
             return len(events)
         return self.add(events)
 
     @property
-    def said(self) -> Events:
+    def events(self) -> EventIndex:
         """All that anybody said."""
         self._read()
         return self._said
 
     def opinions(self, key: ItemKey, prediction_hash: str = "", golden_hash: str = "") -> list[Opinion]:
         """See `Events.opinions`, as of the next two."""
-        return self.said.opinions(key, prediction_hash, golden_hash)
+        return self.events.opinions(key, prediction_hash, golden_hash)
 
     def history(self, key: ItemKey) -> list[Event]:
-        return self.said.history(key)
+        return self.events.history(key)
 
     def last_act(self, annotator: str) -> Event | None:
-        return self.said.last_act(annotator)
+        return self.events.last_act(annotator)
 
-    def references(self, key: ItemKey) -> Sequence[Reference]:
+    def items_with(self, key: ItemKey) -> Sequence[ItemReference]:
         """The items with a key that somebody spoke of."""
-        return self._references.of(key)
+        return self._references.items_with(key)
 
-    def spoken_of(self) -> Iterator[tuple[ItemKey, Sequence[Reference]]]:
+    def reviewed_keys(self) -> Iterator[tuple[ItemKey, Sequence[ItemReference]]]:
         """Every key that anybody spoke of, with the items that have it."""
-        return ((key, self._references.of(key)) for key in self.said.by_key)
+        return ((key, self._references.items_with(key)) for key in self.events.by_key)
 
-    def seen_by(self, item: int, annotator: str, presentation: int = 1) -> bool:
+    def has_seen_verdicts(self, item: int, annotator: str, presentation: int = 1) -> bool:
         """Whether what others found on the item was open to this annotator where it came the first or the second time,
         even in blind mode; see `opinions.has_seen`. KeyError if there is no such item."""
-        key, prediction, golden = self.reference(item)
-        return has_seen(self.history(key), self.build(item), annotator, prediction, golden, presentation)
+        key, prediction, golden = self.key_and_hashes(item)
+        return has_seen(self.history(key), self.roll_up_context(item), annotator, prediction, golden, presentation)
 
-    def build(self, item: int) -> Build:
+    def roll_up_context(self, item: int) -> Build:
         """What the roll-up must know of an item that somebody spoke of."""
         self._read()
-        return self._references.parts(item).build()
+        return self._references.parts_of(item).roll_up_context()
 
-    def reference(self, item: int) -> tuple[ItemKey, str, str]:
+    def key_and_hashes(self, item: int) -> tuple[ItemKey, str, str]:
         """(key, prediction hash, golden hash) of an item; KeyError if there is none with this number."""
-        return self._references.named(item)
+        return self._references.key_and_hashes(item)
 
     def _register(self, events: Iterable[Event]) -> list[Event]:
-        fresh = self._said.register(events)
+        fresh = self._said.add(events)
         self._unwritten += fresh
         return fresh
 
     def _write(self, keys: Sequence[ItemKey], *, anew: bool) -> None:
-        items = [reference.item for key in keys for reference in self._references.of(key)]
+        items = [reference.item for key in keys for reference in self._references.items_with(key)]
         self._find_parts(keys)
         decisions = [row for key in keys for row in self._decision_rows(key)]
         with self._whole():
@@ -252,20 +252,20 @@ class ReviewTables:
 
     def _find_parts(self, keys: Iterable[ItemKey]) -> None:
         spoken = [key for key in keys if any((e.target, e.criterion) != OWN for e in self._said.by_key[key])]
-        self._references.find_parts(spoken)
+        self._references.load_parts(spoken)
 
     def _event_rows(self, event: Event) -> Iterator[EventRow]:
         line = orjson.dumps(event, default=tuple).decode()
-        references = self._references.of(event.key)
+        references = self._references.items_with(event.key)
         here = [each.item for each in references if not is_stale(event, each.prediction_hash, each.golden_hash)]
         items: list[int | None] = [*(here or [each.item for each in references])]
         for item in items or [None]:
             yield item, bool(references) and not here, line
 
     def _decision_rows(self, key: ItemKey) -> Iterator[dict[str, Any]]:
-        for item, prediction_hash, golden_hash in self._references.of(key):
+        for item, prediction_hash, golden_hash in self._references.items_with(key):
             opinions = self.opinions(key, prediction_hash, golden_hash)
             if not opinions:
                 continue
-            for decision in decide(opinions, self.build(item), self.annotator, self.policy):
-                yield decision_row(item, decision)
+            for decision in decide(opinions, self.roll_up_context(item), self.annotator, self.policy):
+                yield to_decision_row(item, decision)

@@ -32,7 +32,7 @@ class Reviewer:
     def annotator(self) -> str:
         return self._journal.annotator
 
-    def review(self, item: int, said: Said) -> Event:
+    def review(self, item: int, annotation: Said) -> Event:
         """Says something of an item of the store (`QueueRow.item`). It is blind in blind mode, until the annotator has
         decided on the item: then what others found is shown. When it comes a second time that is hidden again, and
         what is said is blind until they have decided there.
@@ -43,13 +43,13 @@ class Reviewer:
         """
         with self._store.lock:
             reviews, number, presentation = self._store.reviews, item_of(item), presentation_of(item)
-            key, prediction_hash, golden_hash = reviews.reference(number)
-            blind = self._store.blind and not reviews.seen_by(number, self.annotator, presentation)
-            if not blind and said.verdict is not None and said.overrules is None:
-                said = replace(said, overrules=self._store.overruled([(number, said)])[0])
+            key, prediction_hash, golden_hash = reviews.key_and_hashes(number)
+            blind = self._store.blind and not reviews.has_seen_verdicts(number, self.annotator, presentation)
+            if not blind and annotation.verdict is not None and annotation.overrules is None:
+                annotation = replace(annotation, overrules=self._store.overruled([(number, annotation)])[0])
         event = self._journal.append(
             key,
-            said,
+            annotation,
             prediction_hash=prediction_hash,
             golden_hash=golden_hash,
             blind=blind,

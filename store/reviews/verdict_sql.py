@@ -7,31 +7,31 @@ from fcreview.model.verdict import DISPUTED, SCORING, SETTLED
 _SETTLED = ", ".join(f"'{how}'" for how in SETTLED)
 
 
-def settled(decided_by: str) -> str:
+def settled_sql(decided_by: str) -> str:
     """Whether people settled it."""
     return f"{decided_by} IN ({_SETTLED})"
 
 
-def automatic(table: str) -> str:
+def automatic_sql(table: str) -> str:
     """The benchmark's own verdict, from the columns `official`, `rule` and `judge` of `table`."""
     return f"coalesce({', '.join(f'{table}.{source}' for source in SCORING)})"
 
 
-def effective(human: str, decided_by: str, table: str) -> str:
+def effective_sql(human: str, decided_by: str, table: str) -> str:
     """People's verdict (`human`) if they settled it, none while they differ, else the automatic one."""
     return (
-        f"CASE WHEN {settled(decided_by)} THEN {human} WHEN {decided_by} = '{DISPUTED}' THEN NULL"
-        f" ELSE {automatic(table)} END"
+        f"CASE WHEN {settled_sql(decided_by)} THEN {human} WHEN {decided_by} = '{DISPUTED}' THEN NULL"
+        f" ELSE {automatic_sql(table)} END"
     )
 
 
-def deciding(decided_by: str, table: str) -> str:
+def decided_by_sql(decided_by: str, table: str) -> str:
     """Who gave the verdict that counts: how people decided, else the source that did; null if nobody."""
     sources = " ".join(f"WHEN {table}.{source} IS NOT NULL THEN '{source}'" for source in SCORING)
     return f"CASE WHEN {decided_by} IS NOT NULL THEN {decided_by} {sources} END"
 
 
-EFFECTIVE = effective("h.verdict", "h.decided_by", "i")
+EFFECTIVE_VERDICT = effective_sql("h.verdict", "h.decided_by", "i")
 """Of an item: over `item_rows i LEFT JOIN human h`."""
-AUTOMATIC = automatic("i")
+AUTOMATIC_VERDICT = automatic_sql("i")
 """Of an item, before anybody reviewed."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fcreview.model.review import Event, ItemKey
-from fcreview.store.reviews.journal_format import seal
+from fcreview.store.reviews.journal_format import seal_event
 
 Cli = Callable[..., Any]
 FLOOD = "e" + "\u0301" * 5000
@@ -54,7 +54,7 @@ def reviewed_by_others(known_run: Path, hostile: str) -> Path:
                     verdict=verdict, note=hostile + FLOOD, tags=[hostile, FLOOD[:500]],
                     extra={hostile: hostile},
                 )  # fmt: skip
-                whole, line = seal(event, previous)
+                whole, line = seal_event(event, previous)
                 previous = whole.hash
                 journal.write(line)
     nothing = f'{{"event": "{hostile}", "act": "\x1b[2J", "a": 1, "a": 2, "b": NaN, "c": 1e999}}\n'

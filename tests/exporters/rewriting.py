@@ -48,7 +48,7 @@ class Lent:
 
 def written(reviewed: Reviewed, events: Iterable[Event], paths: Sequence[Path], out: Path) -> list[str]:
     """Writes the runs after these events; what was told."""
-    reviewed.store.reviews.replace(list(events))
+    reviewed.store.reviews.rebuild(list(events))
     lent = Lent(paths)
     export(reviewed.store, "native", out, benchmarks=lent.benchmarks())
     return lent.told
@@ -71,7 +71,7 @@ def reimported(imports: Imports, out: Path, source: FigureSource) -> Figures:
 
 def official_keys(reviewed: Reviewed) -> set[Key]:
     """Figures whose every verdict is official: without reviews they are corrected as they are. Forgets the reviews."""
-    reviewed.store.reviews.replace([])
+    reviewed.store.reviews.rebuild([])
     official, corrected = figures(reviewed.store, "official"), figures(reviewed.store, "corrected")
     return {key for key, value in official.items() if value is not None and close(value, corrected.get(key))}
 

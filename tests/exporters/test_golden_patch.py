@@ -92,7 +92,7 @@ def fix_events(reviewed: Reviewed, item: int, fix: Json, who: str = "ann") -> li
 
 
 def written(reviewed: Reviewed, events: list[Event], runs: Path, out: Path) -> list[str]:
-    reviewed.store.reviews.replace(events)
+    reviewed.store.reviews.rebuild(events)
     lent = Lent([runs])
     export(reviewed.store, "golden-patch", out, benchmarks=lent.benchmarks())
     return lent.told

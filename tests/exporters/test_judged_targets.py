@@ -15,7 +15,7 @@ from fcreview.exporters.export import export
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model.review import Said
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.labels.fields import shapes
+from fcreview.store.labels.fields import label_field_types
 from fcreview.store.labels.read import Choice
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
@@ -88,7 +88,7 @@ def test_the_view_and_the_export_are_the_same_rows(store: Store) -> None:
 def test_text_and_values_of_a_label_are_the_same(store: Store, content: bool) -> None:
     view, choice = View(queue="dataset"), Choice(content=content)
     labels = [label for chunk in store.labels(view, choice) for label in chunk]
-    assert all(list(label) == list(shapes(content=content)) for label in labels)
+    assert all(list(label) == list(label_field_types(with_content=content)) for label in labels)
     lines = [line.encode() for chunk in store.label_lines(view, choice) for line in chunk]
     assert lines == [orjson.dumps(label) for label in labels]
     assert any(b'"annotator":"+alice"' in line for line in lines)

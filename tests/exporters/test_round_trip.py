@@ -16,8 +16,8 @@ from fcreview.exporters.base import EXPORTERS
 from fcreview.exporters.export import export
 from fcreview.model.review import FAULTS, Said
 from fcreview.model.verdict import Policy
-from fcreview.store.labels.fields import JSON, LABEL_FIELDS, Shape
-from fcreview.store.labels.import_labels import File, Placed, take_in
+from fcreview.store.labels.fields import JSON, LABEL_FIELDS, DuckDBType
+from fcreview.store.labels.import_labels import File, LabelImportResult, take_in
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
@@ -57,7 +57,7 @@ def exported(workspace: Workspace, out: Path, name: str = "jsonl", policy: Polic
     return [json.loads(line) for line in out.read_text().split("\n") if line] if name == "jsonl" else None
 
 
-def taken_in(workspace: Workspace, name: str, path: Path, who: str) -> Placed:
+def taken_in(workspace: Workspace, name: str, path: Path, who: str) -> LabelImportResult:
     read = getattr(EXPORTERS[name], "read")()  # noqa: B009
     with Store.open(workspace, who) as store:
         return take_in(store, Journal(workspace, who), File(path.name, list(read(path.read_bytes()))))
@@ -116,7 +116,7 @@ def test_whatever_is_said_comes_back(
     come_back(imported, tmp_path_factory.mktemp("trip"), name, acts)
 
 
-def back(value: Any, shape: Shape) -> Any:
+def back(value: Any, shape: DuckDBType) -> Any:
     """A value of a Parquet file with its JSON read."""
     if value is None:
         return None
@@ -131,7 +131,7 @@ def of_parquet(path: Path) -> Iterator[dict[str, Any]]:
     found = duckdb.read_parquet(str(path))
     for row in found.fetchall():
         label = dict(zip(found.columns, row, strict=True))
-        yield {name: back(label[name], each.shape) for name, each in LABEL_FIELDS.items()}
+        yield {name: back(label[name], each.duckdb_type) for name, each in LABEL_FIELDS.items()}
 
 
 @pytest.mark.sweep

@@ -10,8 +10,8 @@ import pytest
 
 from fcreview.model.item import Source
 from fcreview.model.verdict import DISPUTED, SCORING, SETTLED, DecidedBy, agreed, automatic, effective
-from fcreview.store.reviews.verdict_sql import deciding
-from fcreview.store.reviews.verdict_sql import effective as effective_sql
+from fcreview.store.reviews.verdict_sql import decided_by_sql
+from fcreview.store.reviews.verdict_sql import effective_sql as effective_sql
 
 SOURCES: tuple[Source, ...] = SCORING
 HOW: tuple[DecidedBy | None, ...] = (None, "disputed", *SETTLED)
@@ -52,7 +52,7 @@ def test_sql_says_what_python_says() -> None:
     """Every combination of what three sources and the annotators can say."""
     values = (None, True, False)
     text = (
-        f"SELECT {effective_sql('t.human', 't.decided_by', 't')}, {deciding('t.decided_by', 't')}"
+        f"SELECT {effective_sql('t.human', 't.decided_by', 't')}, {decided_by_sql('t.decided_by', 't')}"
         " FROM (SELECT $1::BOOLEAN AS official, $2::BOOLEAN AS rule, $3::BOOLEAN AS judge, $4::BOOLEAN AS human,"
         " $5::VARCHAR AS decided_by) t"
     )

@@ -88,7 +88,7 @@ class Reviewed:
 
     def figures(self, *events: Event) -> Values:
         """Every figure if these events, and no others, were in the journals."""
-        self.store.reviews.replace(events)
+        self.store.reviews.rebuild(events)
         values: Values = {}
         groups: dict[tuple[str, str, str], list[RunPart]] = {}
         for part in parts_of(self.store.told, self.store.runs()):

@@ -38,7 +38,7 @@ def test_samples_before_and_after_reviews(samples: Path, opened: Opened, benchma
     assert rows_by_run(runs)
     said = [Said(one.item, one.target, one.criterion, not one.value) for one in runs.automatic()[::3]
             if isinstance(one.value, bool)]  # fmt: skip
-    runs.store.reviews.replace(runs.says(said))
+    runs.store.reviews.rebuild(runs.says(said))
     assert rows_by_run(runs)
 
 
@@ -51,7 +51,7 @@ def test_a_run_of_items_that_are_alike_is_a_handful_of_rows(tmp_path: Path, open
     assert (len(each), [one.times for one in alike]) == (400, [300, 100])
     assert alike[0].tokens_in == 300 * 300
     assert len(alike[0].seconds) == 300
-    runs.store.reviews.replace(runs.says([Said(runs.item("simple_python_3", 1), *OWN, True)]))
+    runs.store.reviews.rebuild(runs.says([Said(runs.item("simple_python_3", 1), *OWN, True)]))
     [(_, alike)] = rows_by_run(runs).values()
     assert [(one.times, one.valid) for one in alike] == [(300, True), (1, True), (99, False)]
 

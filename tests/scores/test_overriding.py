@@ -254,7 +254,7 @@ def test_report_and_runs_count_the_same_after_a_dispute(samples: Path, opened: O
     first, second = every[0], every[-1]
     dispute = [*runs.says([first]), *runs.says([Said(first.item, "item", "correct", not first.value)], who="bob")]
     flip = runs.says([Said(second.item, "item", "correct", not second.value)]) if second != first else []
-    runs.store.reviews.replace([*dispute, *flip])
+    runs.store.reviews.rebuild([*dispute, *flip])
     for row in runs.store.runs():
         corrected = runs.store.told.scored(row.run)["corrected"]
         assert sum(one.valid is not None for one in corrected) == row.effective_known

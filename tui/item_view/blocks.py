@@ -5,13 +5,14 @@ A document is a list of blocks. Each block renders its lines for a given width, 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 
 from fcreview.matching.repeated_calls import Repeats
-from fcreview.model.item import GOLDEN_CALL, Call, Item, Message, Pair, Steps, Verdict, step_numbers
+from fcreview.model.item import GOLDEN_CALL, Call, Item, Message, Pair, Verdict, step_numbers
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, visible
 from fcreview.tui.text.lines import Line, fold_text, labelled, size_text, spread
@@ -36,8 +37,8 @@ class Block:
     lines: LineRenderer
     target: str | None = None
     """Address of the verdict target that the block shows; None if verdicts here are on `parent`."""
-    is_stop: bool = False
-    """Whether the cursor stops here on its way to the next or previous block."""
+    is_heading: bool = False
+    """Whether the cursor stops here although the block cannot be folded."""
     argument: bool = False
     """Whether the block is an argument. The cursor stops at arguments only while it moves by argument."""
     differs: bool = False
@@ -56,6 +57,11 @@ class Block:
     """Returns the full text, unsanitized, for the pager and for search."""
     copy: Callable[[], Any] | None = None
     """Returns the JSON value that the copy action puts on the clipboard."""
+
+    @property
+    def is_stop(self) -> bool:
+        """Whether the cursor stops here on its way to the next or previous block."""
+        return self.foldable or self.is_heading
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,49 +126,74 @@ class BlockSource:
         return self.blocks[index].lines(cells)
 
 
-@dataclass(slots=True)
-class Scene:
-    """An item with its calls, messages, verdicts and reviews indexed for display. Turns and steps count from 0."""
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
-    item: Item
-    golden_calls: dict[tuple[int, int], Call] = field(default_factory=dict)
-    """(turn, call index) -> golden call."""
-    predicted_calls: dict[tuple[int, int], Call] = field(default_factory=dict)
-    """(turn, call index) -> predicted call."""
-    pairs: dict[int, list[Pair]] = field(default_factory=lambda: defaultdict(list))
-    """Turn -> pairs of golden and predicted calls."""
-    messages: dict[int, list[Message]] = field(default_factory=lambda: defaultdict(list))
-    """Turn -> messages."""
-    step_numbers: Steps = field(default_factory=dict)
-    """(turn, step) -> number of the step as displayed, from 1."""
-    step_counts: Counter[int] = field(default_factory=Counter)
-    """Turn -> number of steps."""
-    n_turns: int = 1
-    failing_turn: int | None = None
-    """Turn at which the benchmark's evaluation stopped; None if unknown or hidden."""
-    only_last_turn_judged: bool = False
-    """Whether the benchmark supplies the earlier dialogue and judges only the last turn."""
-    is_trajectory: bool = False
-    """Whether the item has several turns or tool results, rather than one question and one answer."""
-    opinions: Sequence[Opinion] = ()
-    """Reviews that the annotator may see."""
-    annotator: str = ""
-    hidden: bool = False
-    """Whether verdicts, reasons and reviews of others are hidden."""
-    repeats: Repeats | None = None
-    """Index of repeated calls, created on first use."""
-    verdicts: dict[str, list[Verdict]] = field(default_factory=lambda: defaultdict(list))
-    """Target -> verdicts. The index is needed because an item can have a verdict on each of a million arguments."""
-    argument_verdicts: dict[str, list[Verdict]] = field(default_factory=lambda: defaultdict(list))
-    """Address of a call -> verdicts on its arguments."""
-    opinions_by_target: dict[str, list[Opinion]] = field(default_factory=lambda: defaultdict(list))
-    """Target -> the part of `opinions` that is about it."""
+
+def _group(values: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    groups: dict[K, list[T]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    return groups
+
+
+class Scene:
+    """An item with its calls, messages, verdicts and reviews indexed for display. Turns and steps count from 0.
+
+    With `hidden`, verdicts, reasons and the reviews of others are hidden.
+    """
+
+    def __init__(self, item: Item, opinions: Sequence[Opinion] = (), annotator: str = "", *, hidden: bool = False):
+        self.item = item
+        self.annotator, self.hidden = annotator, hidden
+        self.opinions = [opinion for opinion in opinions if opinion.annotator == annotator or not hidden]
+        """Reviews that the annotator may see."""
+        self.opinions_by_target = _group(self.opinions, lambda opinion: opinion.target)
+        self.verdicts = _group(item.verdicts, lambda verdict: verdict.target)
+        """Target -> verdicts. The index is needed because an item can have a verdict on each of a million arguments."""
+        on_arguments = [verdict for verdict in item.verdicts if "/arg:" in verdict.target]
+        self.argument_verdicts = _group(on_arguments, lambda verdict: verdict.target.partition("/arg:")[0])
+        """Address of a call -> verdicts on its arguments."""
+        self.golden_calls = {(call.turn, call.index): call for call in item.golden}
+        """(turn, call index) -> golden call."""
+        self.predicted_calls = {(call.turn, call.index): call for call in item.predicted}
+        """(turn, call index) -> predicted call."""
+        self.pairs = _group(item.pairs, lambda pair: pair.turn)
+        """Turn -> pairs of golden and predicted calls."""
+        self.messages = _group(item.messages, lambda message: message.turn)
+        """Turn -> messages."""
+        self.step_numbers = step_numbers(item)
+        """(turn, step) -> number of the step as displayed, from 1."""
+        self.step_counts = Counter(turn for turn, _ in self.step_numbers)
+        """Turn -> number of steps."""
+        self.n_turns = max([item.n_turns, 1, *(turn + 1 for turn in self.pairs.keys() | self.messages.keys())])
+        failing = item.extra.failing_turn
+        is_known = not hidden and failing is not None and 0 <= failing < self.n_turns
+        self.failing_turn = failing if is_known else None
+        """Turn at which the benchmark's evaluation stopped; None if unknown or hidden."""
+        self.only_last_turn_judged = self._is_only_last_turn_judged()
+        """Whether the benchmark supplies the earlier dialogue and judges only the last turn."""
+        self.is_trajectory = self.n_turns > 1 or any(message.role == "tool" for message in item.messages)
+        """Whether the item has several turns or tool results, rather than one question and one answer."""
+
+    def _is_only_last_turn_judged(self) -> bool:
+        """Whether the earlier turns contain golden calls as messages, or neither actions nor call pairs."""
+        if any(message.name == GOLDEN_CALL for message in self.item.messages):
+            return True
+        last = self.n_turns - 1
+        has_actions = any(
+            message.role in ("tool", "log", "state") and message.step >= 0 and message.turn < last
+            for message in self.item.messages
+        )
+        return last > 0 and not has_actions and not any(turn < last for turn in self.turns_with_calls())
+
+    @cached_property
+    def _repeats(self) -> Repeats:
+        return Repeats(self.item)
 
     def find_duplicate(self, call: Call) -> str | None:
         """Find where the same call was made earlier, such as `turn 1 step 2`; None if it is new."""
-        if self.repeats is None:
-            self.repeats = Repeats(self.item)
-        return self.repeats.before(call)
+        return self._repeats.before(call)
 
     def calls_of(self, pair: Pair) -> tuple[Call | None, Call | None]:
         """Golden and predicted call of a pair."""
@@ -197,44 +228,7 @@ class Scene:
         return [call for (at, _), call in self.predicted_calls.items() if at == turn]
 
 
-def scene(item: Item, opinions: Sequence[Opinion] = (), annotator: str = "", *, hidden: bool = False) -> Scene:
-    """Index an item for display. With `hidden`, only the reviews of `annotator` are included."""
-    allowed = [opinion for opinion in opinions if opinion.annotator == annotator or not hidden]
-    indexed = Scene(item, opinions=allowed, annotator=annotator, hidden=hidden)
-    indexed.step_numbers = step_numbers(item)
-    indexed.step_counts = Counter(turn for turn, _ in indexed.step_numbers)
-    indexed.golden_calls = {(call.turn, call.index): call for call in item.golden}
-    indexed.predicted_calls = {(call.turn, call.index): call for call in item.predicted}
-    for pair in item.pairs:
-        indexed.pairs[pair.turn].append(pair)
-    for message in item.messages:
-        indexed.messages[message.turn].append(message)
-    indexed.n_turns = max([item.n_turns, 1, *(turn + 1 for turn in indexed.pairs.keys() | indexed.messages.keys())])
-    failing = item.extra.failing_turn
-    if not hidden and failing is not None and 0 <= failing < indexed.n_turns:
-        indexed.failing_turn = failing
-    indexed.only_last_turn_judged = _is_only_last_turn_judged(indexed)
-    indexed.is_trajectory = indexed.n_turns > 1 or any(message.role == "tool" for message in item.messages)
-    for verdict in item.verdicts:
-        indexed.verdicts[verdict.target].append(verdict)
-        call, is_on_argument, _ = verdict.target.partition("/arg:")
-        if is_on_argument:
-            indexed.argument_verdicts[call].append(verdict)
-    for opinion in allowed:
-        indexed.opinions_by_target[opinion.target].append(opinion)
-    return indexed
-
-
-def _is_only_last_turn_judged(indexed: Scene) -> bool:
-    """Whether the earlier turns contain golden calls as messages, or no actions and no call pairs at all."""
-    if any(message.name == GOLDEN_CALL for message in indexed.item.messages):
-        return True
-    last = indexed.n_turns - 1
-    has_actions = any(
-        message.role in ("tool", "log", "state") and message.step >= 0 and message.turn < last
-        for message in indexed.item.messages
-    )
-    return last > 0 and not has_actions and not any(turn < last for turn in indexed.turns_with_calls())
+scene = Scene
 
 
 def pad_label(label: str) -> str:
@@ -274,7 +268,6 @@ def text_block(
     return Block(
         key,
         lines,
-        is_stop=long,
         foldable=long,
         folded=folded,
         pages=len(text) > MAX_INLINE_CHARS,
@@ -300,7 +293,6 @@ def snapshot_block(key: str, label: str, name: str, text: str) -> Block:
     return Block(
         key,
         lines,
-        is_stop=True,
         foldable=True,
         folded=True,
         pages=True,

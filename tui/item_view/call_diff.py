@@ -116,7 +116,7 @@ OBVIOUS_REASON = re.compile(r"value differs: |function differs: |(one|[0-9,]+) p
 SIDE_LABEL_CELLS = 15
 """Width, in cells, of the label `golden` or `predicted` before a value that does not fit its column."""
 STACKED_ROWS = 2
-"""Number of rows of such a value. If it is longer, the rows around the first difference are shown."""
+"""Number of rows of a value that does not fit its column. Of a longer value, the rows around the first difference."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,6 @@ def pair_blocks(indexed: Scene, pair: Pair, position: int, options: Options) -> 
         address,
         partial(folded_pair_lines, pair, position + 1, count, golden or predicted, ending, inside_turn),
         target=address,
-        is_stop=True,
         differs=pair.state in "!-+",
         is_judged=indexed.only_last_turn_judged,
         foldable=True,
@@ -204,7 +203,7 @@ def _equal_rows_block(key: str, rows: list[ArgumentRow]) -> Block:
         pieces = wrap(f"{len(rows)} equal: {names}", cells - 2, 2)
         return [(("= " if at == 0 else "  ", "dim"), (piece, "dim")) for at, piece in enumerate(pieces)]
 
-    return Block(key, lines, is_stop=True, foldable=True, folded=True)
+    return Block(key, lines, foldable=True, folded=True)
 
 
 def no_calls_block(indexed: Scene, turn: int) -> Block:

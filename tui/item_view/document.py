@@ -62,7 +62,6 @@ def metadata_blocks(item: Item, options: Options) -> list[Block]:
             Block(
                 f"extra:{name}",
                 partial(_metadata_lines, label, text, options.unfold_hint),
-                is_stop=long,
                 foldable=long,
                 folded=long,
                 pages=True,

@@ -139,7 +139,7 @@ def _description_lines(indent: str, text: Any, cells: int) -> list[Line]:
 
 @dataclass(frozen=True, slots=True)
 class Under:
-    """The functions whose docs are relevant at the cursor. False if there are none."""
+    """The functions whose docs are relevant at the cursor. False in a condition if there are none."""
 
     functions: Sequence[str] = ()
     """Names: the golden call's function, then the predicted call's if it differs."""
@@ -252,7 +252,6 @@ def _docs_block(indexed: Scene, key: str, name: str, options: Options) -> Block:
     return Block(
         key,
         lambda cells: function_lines(name, document, options.argument, cells, available),
-        is_stop=True,
         foldable=True,
         title=f"docs of {visible(name)}",
         full=lambda: _json_text(document),
@@ -272,7 +271,10 @@ def kinds(indexed: Scene, address: str | None) -> Sequence[str]:
 
 
 def after(choices: Sequence[str], current: str) -> str:
-    """The choice after `current`: the first after none, empty after the last, the last if the call lacks `current`."""
+    """The docs to show after `current`; empty after the last choice.
+
+    The first choice follows an empty `current`. The last one follows docs that the call does not have.
+    """
     if current in choices:
         at = choices.index(current) + 1
         return choices[at] if at < len(choices) else ""
@@ -349,7 +351,7 @@ def available_function_blocks(indexed: Scene, options: Options) -> list[Block]:
             lines.append(fit(parts, cells))
         return lines
 
-    blocks = [Block("offer", heading_lines, is_stop=True, title="available functions", copy=lambda: functions)]
+    blocks = [Block("offer", heading_lines, is_heading=True, title="available functions", copy=lambda: functions)]
     for at, document in enumerate(shown):
         blocks.append(_signature_block(f"offer/{at}", document, _state(document, states)))
         if all_docs:
@@ -405,4 +407,4 @@ def _other_functions_block(names: Sequence[str], options: Options, *, folded: bo
             rows = [*rows[: NAME_ROWS - 1], rows[NAME_ROWS - 1][: cells - 4].rstrip() + " …"]
         return [(("  ", ""), (row, "dim")) for row in rows]
 
-    return Block(OTHER_FUNCTIONS_KEY, lines, is_stop=True, foldable=True, folded=folded, title="available functions")
+    return Block(OTHER_FUNCTIONS_KEY, lines, foldable=True, folded=folded, title="available functions")

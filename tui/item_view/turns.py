@@ -193,7 +193,6 @@ def earlier_dialogue_blocks(indexed: Scene, options: Options) -> list[Block]:
     head = Block(
         EARLIER_DIALOGUE_KEY,
         heading_lines,
-        is_stop=True,
         foldable=True,
         folded=folded,
         title="earlier dialogue",
@@ -227,7 +226,7 @@ def state_blocks(indexed: Scene, turn: int) -> list[Block]:
     def heading_lines(cells: int) -> list[Line]:
         return [rule(((title, ""),), cells), column_headings(widths(cells), "field")]
 
-    head = Block(key, heading_lines, is_stop=True, differs=True, title=title)
+    head = Block(key, heading_lines, is_heading=True, differs=True, title=title)
     return [head, *(_state_row_block(f"{key}/arg:{row.path}", row, widths, title) for row in rows)]
 
 
@@ -293,7 +292,6 @@ def turn_blocks(indexed: Scene, turn: int, options: Options, *, unfolded: bool) 
         key,
         lambda cells: turn_heading_lines(indexed, turn, folded, cells),
         target=key,
-        is_stop=True,
         differs=turn == indexed.failing_turn,
         foldable=True,
         folded=folded,

@@ -96,7 +96,7 @@ def verdict_blocks(indexed: Scene, max_rows: int = RATIONALE_ROWS) -> list[Block
 
 
 def criteria_text(item: Item, source: str) -> str:
-    """Verdicts of a source on other criteria of the item, such as `func_ok ✓ · args_ok ✗ · missing city, time`."""
+    """Verdicts of a source on criteria other than `correct`, such as `func_ok ✓ · args_ok ✗ · missing city, time`."""
     verdicts = [v for v in item.verdicts if v.source == source and v.target in WHOLE and v.criterion != "correct"]
     return " · ".join(f"{visible(v.criterion)} {value_words(v.value, v.criterion)}" for v in verdicts)
 
@@ -310,7 +310,6 @@ def _explained_judge_block(key: str, verdict: Verdict) -> Block:
     return Block(
         key,
         partial(_explained_judge_lines, verdict),
-        is_stop=long,
         foldable=long,
         folded=long,
         pages=long,

@@ -1,8 +1,8 @@
-"""The line at the bottom in which a filter or a search is typed; what is wrong with it is said below, at its place."""
+"""Input at the bottom of the queue for filters and searches, with completion, history and a line for errors."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -32,33 +32,39 @@ from fcreview.tui.widgets.safe_input import SafeInput
 
 
 class FilterInput(SafeInput):
+    """Text box of the filter line."""
+
     BINDINGS: ClassVar[list[BindingType]] = bindings(FILTER_INPUT)
 
 
 class FilterLine(Vertical):
-    """Hidden until `open`. Enter posts `Submitted`, with a filter that is understood; the screen closes the line."""
+    """Filter or search input, hidden until `open`. Enter posts `Submitted` if the filter is valid.
+
+    The screen closes the line.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(FILTER)
 
-    FILTER = ' such as official:fail -reviewed error:value_error text:"celsius"'
-    SEARCH = " items whose id or texts hold this"
-    """What is said until something is typed."""
-    NAMING = " a name to keep this filter under: letters, digits and _ . -"
+    FILTER = ' for example official:fail -reviewed error:value_error text:"celsius"'
+    SEARCH = " items whose id or texts contain this"
+    NAMING = " name of the saved filter: letters, digits and _ . -"
 
     @dataclass
     class Submitted(Message):
+        """Posted when a filter or search was entered."""
+
         kind: str
-        """As handed to `open`: `filter` or `search`."""
+        """`filter` or `search`, as passed to `open`."""
         text: str
-        """Of a filter, with what each `@name` stands for."""
+        """Search term, or filter with each `@name` replaced by the saved filter."""
 
     @dataclass
     class Cancelled(Message):
-        pass
+        """Posted when the line was closed with Esc."""
 
     @dataclass
     class Completing(Message):
-        """Whoever knows what there is calls `complete`."""
+        """Posted when Tab was pressed. The screen answers with `complete`."""
 
     def __init__(self, typed: FilterHistory, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
@@ -67,14 +73,14 @@ class FilterLine(Vertical):
         self._hint = ""
         self._typed = typed
         self._completion_context = CompletionContext(blind=typed.blind)
-        self._offered: tuple[str, list[Completion], int] | None = None
-        """What stands there since the last completion, what else was completions_line, and which of it was taken."""
-        self._at = 0
-        """Place in the history, from its end."""
-        self._naming: str | None = None
-        """The filter that a name is typed for, if one is."""
-        self._asked = ""
-        """The name of which was said that it is there."""
+        self._last_completion: tuple[str, list[Completion], int] | None = None
+        """Text after the last completion, the completions that were available, and the index of the inserted one."""
+        self._history_index = 0
+        """Index into the history counted from its end: 0 for new text, -1 for the latest entry."""
+        self._filter_to_save: str | None = None
+        """Filter whose name is being typed, if any."""
+        self._name_to_replace = ""
+        """Name for which the question whether to replace the saved filter was shown."""
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -85,44 +91,47 @@ class FilterLine(Vertical):
         yield LineBar(id="filter-says")
 
     def open(self, kind: str, text: str, hint: str) -> None:
-        self.kind, self._hint, self._at, self._naming = kind, hint, 0, None
+        """Show the line with a text to edit. `hint` is shown below it while there is nothing else to show."""
+        self.kind, self._hint, self._history_index, self._filter_to_save = kind, hint, 0, None
         self.display = True
-        self._ask(kind, text, hint)
+        self._start_prompt(kind, text, hint)
         self.query_one(FilterInput).focus()
 
-    def _ask(self, prompted: str, text: str, hint: str) -> None:
+    def _start_prompt(self, label: str, text: str, hint: str) -> None:
         prompt = self.query_one("#filter-prompt", LineBar)
-        prompt.styles.width = len(prompted) + 2
-        prompt.show(((f" {prompted} ", "dim"),))
-        self._offered = None
-        self._put(text, len(text))
-        self._say(hint, "dim")
+        prompt.styles.width = len(label) + 2
+        prompt.show(((f" {label} ", "dim"),))
+        self._last_completion = None
+        self._set_text(text, len(text))
+        self._show_message(hint, "dim")
 
     def close(self) -> None:
+        """Hide the line."""
         self.display = False
 
     def complain(self, message: str, position: int | None) -> None:
-        """Shows the message with a caret under the character at `position` of the text."""
+        """Show an error message, with a caret under the character at `position` of the text."""
         line = self.query_one(FilterInput)
         if position is None:
-            self._say(f" {message}", "bad")
+            self._show_message(f" {message}", "bad")
             return
         line.cursor_position = min(position, len(line.value))
         at = len(self.kind) + 2 + width(visible(line.value[:position])) - int(line.scroll_offset.x)
         room = self.size.width or self.screen.size.width
-        says = visible(message)
-        if at + 2 + width(says) <= room:
-            self._say(" " * at + "^ " + says, "bad")
-        elif width(says) + 2 <= at:
-            self._say(" " * (at - width(says) - 1) + says + " ^", "bad")
+        text = visible(message)
+        if at + 2 + width(text) <= room:
+            self._show_message(" " * at + "^ " + text, "bad")
+        elif width(text) + 2 <= at:
+            self._show_message(" " * (at - width(text) - 1) + text + " ^", "bad")
         else:
-            self._say("^ " + says if at < 3 else " " * min(at, max(room - width(says) - 2, 0)) + "^ " + says, "bad")
+            indent = 0 if at < 3 else min(at, max(room - width(text) - 2, 0))
+            self._show_message(" " * indent + "^ " + text, "bad")
 
-    def _say(self, text: str, style: str) -> None:
+    def _show_message(self, text: str, style: str) -> None:
         cells = self.size.width or self.screen.size.width
         self.query_one("#filter-says", LineBar).show(((cut(text, cells), style),))
 
-    def _put(self, text: str, cursor: int) -> None:
+    def _set_text(self, text: str, cursor: int) -> None:
         line = self.query_one(FilterInput)
         with line.prevent(Input.Changed):
             line.value = text
@@ -131,8 +140,8 @@ class FilterLine(Vertical):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         text = event.value.strip()
-        if self._naming is not None:
-            self._keep(text, self._naming)
+        if self._filter_to_save is not None:
+            self._save_filter(text, self._filter_to_save)
             return
         if text:
             self._typed.remember(self.kind, text)
@@ -147,90 +156,88 @@ class FilterLine(Vertical):
     # -- completion
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """What the word may become, while it is typed."""
+        """Show the completions of the word that is being typed."""
         event.stop()
-        self._offered = None
-        if self.kind != "filter" or not self.display or self._naming is not None:
+        self._last_completion = None
+        if self.kind != "filter" or not self.display or self._filter_to_save is not None:
             return
         cursor = self.query_one(FilterInput).cursor_position
         _, word = word_at(event.value, cursor)
         if word.startswith(SIGN) and not self._completion_context.saved:
-            self._completion_context = CompletionContext(
-                self._completion_context.facets, self._typed.usable, self._completion_context.blind
-            )
+            self._read_saved_filters()
         found = complete_word(event.value, cursor, self._completion_context) if word else []
-        self._say(completions_line(found, 0) if found else self._hint, "dim")
+        self._show_message(completions_line(found, 0) if found else self._hint, "dim")
+
+    def _read_saved_filters(self) -> None:
+        self._completion_context = replace(self._completion_context, saved=self._typed.usable)
 
     def action_complete(self) -> None:
-        if self.kind == "filter" and self._naming is None:
+        if self.kind == "filter" and self._filter_to_save is None:
             self.post_message(self.Completing())
 
     def complete(self, facets: Facets, *, blind: bool) -> None:
-        """The word at the cursor as the first candidate has it; again, as the next one does."""
+        """Replace the word at the cursor by its first completion, or by the next one if it was just completed."""
         self._completion_context = CompletionContext(facets, self._typed.usable, blind)
         line = self.query_one(FilterInput)
-        if self._offered is not None and self._offered[0] == line.value:
-            _, found, at = self._offered
+        if self._last_completion is not None and self._last_completion[0] == line.value:
+            _, found, at = self._last_completion
             at = (at + 1) % len(found)
         else:
             found, at = complete_word(line.value, line.cursor_position, self._completion_context), 0
-        if not found:
-            self._say(completions_line(found, 0), "dim")
-            return
-        text, cursor = insert_completion(line.value, line.cursor_position, found[at])
-        self._put(text, cursor)
-        self._offered = (text, found, at) if len(found) > 1 else None
-        self._say(completions_line(found, at), "dim")
+        if found:
+            text, cursor = insert_completion(line.value, line.cursor_position, found[at])
+            self._set_text(text, cursor)
+            self._last_completion = (text, found, at) if len(found) > 1 else None
+        self._show_message(completions_line(found, at), "dim")
 
-    # -- history, and filters with names
+    # -- history and saved filters
 
     def action_history(self, by: int) -> None:
-        if self._naming is not None:
+        if self._filter_to_save is not None:
             return
-        typed = self._typed.history(self.kind)
-        at = max(-len(typed), min(self._at + by, 0))
-        if at != self._at:
-            self._at = at
-            text = typed[at] if at else ""
-            self._put(text, len(text))
+        entries = self._typed.history(self.kind)
+        index = max(-len(entries), min(self._history_index + by, 0))
+        if index != self._history_index:
+            self._history_index = index
+            text = entries[index] if index else ""
+            self._set_text(text, len(text))
 
     def action_save(self) -> None:
-        """Asks for the name of the filter that stands there."""
+        """Ask for a name under which to save the filter."""
         text = self.query_one(FilterInput).value.strip()
-        if self._naming is not None:
+        if self._filter_to_save is not None:
             return
         if self.kind != "filter" or not text:
-            self._say(" there is no filter to save" if self.kind == "filter" else " only filters are saved", "bad")
+            message = " enter a filter to save" if self.kind == "filter" else " only filters can be saved"
+            self._show_message(message, "bad")
             return
         try:
             self._typed.expand(text)
         except FilterError as error:
             self.complain(error.message, error.position)
             return
-        self._naming, self._asked = text, ""
-        self._ask(f"save as {SIGN}", "", self.NAMING)
+        self._filter_to_save, self._name_to_replace = text, ""
+        self._start_prompt(f"save as {SIGN}", "", self.NAMING)
 
-    def _keep(self, name: str, text: str) -> None:
+    def _save_filter(self, name: str, text: str) -> None:
         bare = name.removeprefix(SIGN)
-        if bare in self._typed.saved and self._asked != bare:
-            self._asked = bare
-            self._say(f" it is there: enter again replaces {SIGN}{bare}", "warn")
+        if bare in self._typed.saved and self._name_to_replace != bare:
+            self._name_to_replace = bare
+            self._show_message(f" {SIGN}{bare} exists; press enter again to replace it", "warn")
             return
         try:
             self._typed.save(name, text)
         except (SavedError, FilterError) as error:
-            self._say(f" {visible(str(error))}", "bad")
+            self._show_message(f" {visible(str(error))}", "bad")
             return
-        self._naming = None
-        self._completion_context = CompletionContext(
-            self._completion_context.facets, self._typed.usable, self._completion_context.blind
-        )
-        self._ask(self.kind, text, f" saved: {SIGN}{bare} stands for it from now on")
+        self._filter_to_save = None
+        self._read_saved_filters()
+        self._start_prompt(self.kind, text, f" saved as {SIGN}{bare}")
 
     def action_cancel(self) -> None:
-        if self._naming is not None:
-            text, self._naming = self._naming, None
-            self._ask(self.kind, text, self._hint)
+        if self._filter_to_save is not None:
+            text, self._filter_to_save = self._filter_to_save, None
+            self._start_prompt(self.kind, text, self._hint)
             return
         self.close()
         self.post_message(self.Cancelled())

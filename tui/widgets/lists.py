@@ -1,7 +1,4 @@
-"""A list drawn line by line: what it costs depends on the lines in view, not on how many there are.
-
-The queue's list: rows come in windows of a query, a few of which are kept.
-"""
+"""Lists drawn line by line, so that their cost depends on the visible lines and not on the length of the list."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rich.segment import Segment
 from textual import events
 from textual.binding import BindingType
 from textual.geometry import Size
@@ -27,20 +23,19 @@ from fcreview.tui.queue.loader import WINDOW
 from fcreview.tui.text.lines import Line, fit
 from fcreview.tui.text.theme import style, symbols
 from fcreview.tui.widgets.base import Still
+from fcreview.tui.widgets.document_view import strip_of
 
 
-def strip_of(line: Line, cells: int, *, reverse: bool = False) -> Strip:
-    """A line as it is drawn, filled to the width or cut with a sign; `reverse` marks the line under the cursor."""
-    over = style("cursor") if reverse else None
+def list_strip(line: Line, cells: int, *, reverse: bool = False) -> Strip:
+    """Render a line of a list, padded or clipped to `cells`. `reverse` marks the line under the cursor."""
     fitted = fit(line, cells) if sum(len(text) for text, _ in line) * 2 > cells else line
-    segments = [Segment(text, style(name) + over if over else style(name)) for text, name in fitted if text]
-    return Strip(segments).adjust_cell_length(cells, over)
+    return strip_of(fitted, cells, style("cursor" if reverse else ""))
 
 
 class LineList(Still, ScrollView, can_focus=True, inherit_bindings=False):
-    """Subclasses give `line_at`. The cursor moves within the page without drawing more than two lines.
+    """List whose subclass implements `line_at`. A cursor that moves within the page redraws two lines only.
 
-    Without a cursor, the keys move the text.
+    Without a cursor, the keys scroll the text.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(MOVE)
@@ -50,11 +45,11 @@ class LineList(Still, ScrollView, can_focus=True, inherit_bindings=False):
     """
 
     cursor = reactive(0, repaint=False, init=False)
-    """Screens watch it: what they draw then comes with the same frame."""
+    """Index of the line under the cursor. Screens watch it to draw other widgets in the same frame."""
 
     @dataclass
     class Chosen(Message):
-        """The line under the cursor was clicked again."""
+        """Posted when the line under the cursor was clicked."""
 
         list: LineList
         index: int
@@ -63,38 +58,44 @@ class LineList(Still, ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id)
         self.total = 0
         self.empty: Line = ()
-        """What is said instead of lines if there are none."""
+        """Message shown if the list has no lines."""
         self._has_cursor = cursor
         self.marked = True
-        """The line under the cursor is drawn in reverse; else its mark alone tells it."""
+        """Whether the line under the cursor is drawn in reverse, in addition to the cursor symbol."""
 
     def line_at(self, index: int) -> Line:
-        """The line without the mark of the cursor, which takes the first cell."""
+        """Return a line without the cell of the cursor symbol."""
         raise NotImplementedError
 
     def set_marked(self, marked: bool) -> None:
+        """Draw the line under the cursor in reverse, or not."""
         if marked != self.marked:
             self.marked = marked
             self.refresh_line(self.cursor)
 
     def set_total(self, total: int, cursor: int = 0) -> None:
+        """Set the number of lines and the cursor, and redraw the list."""
         self.total = total
         self.virtual_size = Size(self.size.width, total)
         self.cursor = max(0, min(cursor, total - 1))
-        self._bring_into_view()
+        self._scroll_to_cursor()
         self.refresh()
 
     def move_cursor(self, index: int) -> None:
+        """Move the cursor to a line, or to the first or last line if `index` is out of range."""
         index = max(0, min(index, self.total - 1))
         if index == self.cursor:
             return
         before, self.cursor = self.cursor, index
-        if not self._bring_into_view():
+        if not self._scroll_to_cursor():
             self.refresh_line(before)
             self.refresh_line(index)
 
-    def _bring_into_view(self) -> bool:
-        """Whether it scrolled: by half a page, so that a slow line gets one big redraw for many small ones."""
+    def _scroll_to_cursor(self) -> bool:
+        """Scroll the cursor into view if necessary, and return whether the list was scrolled.
+
+        It is scrolled by half a page, so that a slow connection gets one big redraw instead of many small ones.
+        """
         top, height = int(self.scroll_offset.y), self.size.height
         if not height or top <= self.cursor < top + height:
             return False
@@ -103,11 +104,11 @@ class LineList(Still, ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def cursor_row(self) -> int:
-        """The row of the screen that the cursor is in."""
+        """Row of the widget that the cursor is in, from 0."""
         return self.cursor - int(self.scroll_offset.y)
 
     def put_cursor(self, row: int) -> None:
-        """The line under the cursor in this row of the screen, as far as there are lines above it."""
+        """Scroll so that the cursor's line is in this row of the widget, if there are enough lines above it."""
         if row != self.cursor_row:
             self._scroll(self.cursor - row)
 
@@ -116,7 +117,7 @@ class LineList(Still, ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_resize(self) -> None:
         self.virtual_size = Size(self.size.width, self.total)
-        self._bring_into_view()
+        self._scroll_to_cursor()
 
     def action_move(self, by: int) -> None:
         if self._has_cursor:
@@ -125,13 +126,12 @@ class LineList(Still, ScrollView, can_focus=True, inherit_bindings=False):
             self._scroll(int(self.scroll_offset.y) + by)
 
     def action_move_page(self, by: int) -> None:
-        self._move_lines(by * max(1, self.size.height - 1))
+        self._scroll_with_cursor(by * max(1, self.size.height - 1))
 
     def action_move_half(self, by: int) -> None:
-        self._move_lines(by * max(1, self.size.height // 2))
+        self._scroll_with_cursor(by * max(1, self.size.height // 2))
 
-    def _move_lines(self, lines: int) -> None:
-        """The text and the cursor together."""
+    def _scroll_with_cursor(self, lines: int) -> None:
         self._scroll(int(self.scroll_offset.y) + lines)
         if self._has_cursor:
             self.move_cursor(self.cursor + lines)
@@ -155,16 +155,16 @@ class LineList(Still, ScrollView, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         index, cells = y + int(self.scroll_offset.y), self.size.width
         if index >= self.total:
-            return strip_of(self.empty if y == 0 and not self.total else (), cells)
-        here = self._has_cursor and index == self.cursor
+            return list_strip(self.empty if y == 0 and not self.total else (), cells)
         if not self._has_cursor:
-            return strip_of(self.line_at(index), cells)
+            return list_strip(self.line_at(index), cells)
+        here = index == self.cursor
         mark: Line = ((symbols().cursor if here else " ", "strong"),)
-        return strip_of(mark + self.line_at(index), cells, reverse=here and self.marked)
+        return list_strip(mark + self.line_at(index), cells, reverse=here and self.marked)
 
 
 class TextList(LineList):
-    """A short list that is in memory: its lines are made anew for each width by the one who fills it."""
+    """Short list whose lines are in memory. Its owner supplies the lines for each width."""
 
     def __init__(self, *, id: str | None = None, cursor: bool = True) -> None:  # noqa: A002
         super().__init__(id=id, cursor=cursor)
@@ -174,30 +174,34 @@ class TextList(LineList):
         return self._lines[index]
 
     def set_lines(self, lines: list[Line], cursor: int | None = None) -> None:
+        """Replace the lines. The cursor keeps its index if `cursor` is None."""
         self._lines = lines
         self.set_total(len(lines), self.cursor if cursor is None else cursor)
 
 
 KEPT = 6
-"""Windows in memory."""
+"""Number of windows in memory."""
 AHEAD = 64
-"""Rows before a window's end at which its neighbour is fetched."""
+"""Distance of the cursor from the end of a window, in rows, at which the next window is fetched."""
 
 
 class QueueList(LineList):
-    """Asks for windows by message; whoever answers calls `fill`. A row that is not there yet is drawn as `…`."""
+    """Queue of any length. It asks for windows of rows with a message and draws rows that are not loaded as `…`.
+
+    The owner answers with `fill`.
+    """
 
     @dataclass
     class Wanted(Message):
-        """Rows `window * WINDOW` and following are about to be seen."""
+        """Posted when rows from `window * WINDOW` are about to be shown."""
 
         window: int
         age: int
-        """To be handed back to `fill`: answers to an earlier view are dropped."""
+        """Version of the list to pass to `fill`, which ignores answers to an earlier version."""
 
     @dataclass
     class Widened(Message):
-        """Other columns are shown."""
+        """Posted when the columns changed."""
 
     def __init__(self, columns: QueueColumns, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -206,21 +210,22 @@ class QueueList(LineList):
         self._extent = Extent()
         self._blind = False
         self._windows: OrderedDict[int, list[QueueRow]] = OrderedDict()
-        self._asked: set[int] = set()
+        self._requested: set[int] = set()
 
     def reset(self, total: int, cursor: int, extent: Extent) -> None:
-        """Another view: everything is forgotten. Its columns are those of all its rows."""
+        """Show another view of `total` rows and drop all loaded rows. `extent` gives the column widths of its rows."""
         self.age += 1
         self._windows.clear()
-        self._asked.clear()
+        self._requested.clear()
         self._extent = extent
-        self._lay_out()
+        self._update_columns()
         self.set_total(total, cursor)
 
     def fill(self, window: int, age: int, rows: Sequence[QueueRow]) -> None:
+        """Add the rows of a window, unless they belong to an earlier version of the list."""
         if age != self.age:
             return
-        self._asked.discard(window)
+        self._requested.discard(window)
         self._windows[window] = list(rows)
         self._windows.move_to_end(window)
         while len(self._windows) > KEPT:
@@ -228,10 +233,11 @@ class QueueList(LineList):
         self.refresh()
 
     def row_at(self, index: int) -> QueueRow | None:
+        """Return a row, or None and request its window if it is not loaded."""
         window, at = divmod(index, WINDOW)
         rows = self._windows.get(window)
         if rows is None:
-            self._want(window)
+            self._request(window)
         else:
             self._windows.move_to_end(window)
         return rows[at] if rows is not None and at < len(rows) else None
@@ -246,17 +252,18 @@ class QueueList(LineList):
         super().move_cursor(index)
         for neighbour in (self.cursor - AHEAD, self.cursor + AHEAD):
             if 0 <= neighbour < self.total and neighbour // WINDOW not in self._windows:
-                self._want(neighbour // WINDOW)
+                self._request(neighbour // WINDOW)
 
     def set_blind(self, blind: bool) -> None:
+        """Hide or show the columns that blind review hides."""
         self._blind = blind
-        self._lay_out()
+        self._update_columns()
 
     def on_resize(self) -> None:
         super().on_resize()
-        self._lay_out()
+        self._update_columns()
 
-    def _lay_out(self) -> None:
+    def _update_columns(self) -> None:
         columns = QueueColumns.fit(self.size.width, self._extent, blind=self._blind)
         if columns != self.columns:
             self.columns = columns
@@ -264,18 +271,18 @@ class QueueList(LineList):
             self.post_message(self.Widened())
 
     def index_of(self, item: int) -> int | None:
-        """Where the item stands, if its row is in memory."""
+        """Return the index of an item, or None if its row is not loaded."""
         rows = ((window * WINDOW + at, row) for window, rows in self._windows.items() for at, row in enumerate(rows))
         return next((index for index, row in rows if row.item == item), None)
 
     def put(self, index: int, age: int, row: QueueRow) -> None:
-        """The row as it is now."""
+        """Replace a loaded row, unless it belongs to an earlier version of the list."""
         window, at = divmod(index, WINDOW)
         if age == self.age and window in self._windows:
             self._windows[window][at] = row
             self.refresh_line(index)
 
-    def _want(self, window: int) -> None:
-        if window not in self._asked:
-            self._asked.add(window)
+    def _request(self, window: int) -> None:
+        if window not in self._requested:
+            self._requested.add(window)
             self.post_message(self.Wanted(window, self.age))

@@ -1,6 +1,8 @@
-"""Boxes to type in whose text may come from data: the filter of a cluster, a search of the past. Textual draws what is
-in them as it is; here the drawn line goes through the sanitiser, and the text stays what it was. Boxes of several lines
-are in `typed_lines`: they bring a parser with them that the first rows need not wait for."""
+"""One-line input whose text may come from data, such as a cluster's filter or an earlier search.
+
+Textual draws the text of an input unchanged. Here each drawn line is sanitized, and the text itself is not changed.
+`safe_text_area` has the multi-line counterpart, which is a module of its own because it imports a slow parser.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from fcreview.model.sanitize import visible
 
 
 def safely_drawn(strip: Strip) -> Strip:
-    """The strip with pictures for what must not reach a terminal, as wide as before."""
+    """Return the strip with visible replacements for control characters, as wide as before."""
     if all(visible(segment.text) == segment.text for segment in strip):
         return strip
     drawn = [Segment(visible(segment.text), segment.style, segment.control) for segment in strip]
@@ -20,5 +22,7 @@ def safely_drawn(strip: Strip) -> Strip:
 
 
 class SafeInput(Input):
+    """Input that sanitizes what it draws."""
+
     def render_line(self, y: int) -> Strip:
         return safely_drawn(super().render_line(y))

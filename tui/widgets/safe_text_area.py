@@ -1,4 +1,4 @@
-"""As `typed`, of several lines: a note of the past, a golden answer."""
+"""Multi-line input whose text may come from data, such as a note or a golden answer. See `safe_input`."""
 
 from __future__ import annotations
 
@@ -9,5 +9,7 @@ from fcreview.tui.widgets.safe_input import safely_drawn
 
 
 class SafeTextArea(TextArea):
+    """Text area that sanitizes what it draws."""
+
     def render_line(self, y: int) -> Strip:
         return safely_drawn(super().render_line(y))

@@ -17,20 +17,20 @@ from typing import Any, Literal
 
 import orjson
 
-from fcreview.importers.bfcl.checker.schema import RULES, Golden, Unusable, language_of, prepare
-from fcreview.importers.bfcl.checker.values import Failure, check_any_order, check_one
-from fcreview.importers.bfcl.dataset import Case, text_of
-from fcreview.importers.bfcl.decoders.base import Calls, Decoder, How, Spelling, WrongFormat
-from fcreview.importers.bfcl.decoders.registry import decode, decoder_of
-from fcreview.importers.bfcl.trajectory import single_messages
+from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES, ExpectedCall, UncheckableItem, language_of_category, compile_expected_calls
+from fcreview.importers.bfcl.checker.values import CallFailure, check_unordered_calls, check_single_call
+from fcreview.importers.bfcl.dataset import DatasetItem, content_text
+from fcreview.importers.bfcl.decoders.base import Calls, Decoder, DecoderContext, NameSpelling, WrongFormat
+from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model
+from fcreview.importers.bfcl.trajectory import single_turn_messages
 from fcreview.importers.common.records import Undecodable
 from fcreview.matching.align import align
 from fcreview.model.item import ArgumentDiff, Call, Item, Message, Pair, Repeated
 from fcreview.model.json_value import answer_hash, child, json_safe
 
-Kind = Literal["simple", "multiple", "parallel", "irrelevance", "relevance", "unscored"]
+Rule = Literal["simple", "multiple", "parallel", "irrelevance", "relevance", "unscored"]
 
-NOTES = {
+NOT_RECOMPUTED_NOTES = {
     "multi_turn": "multi-turn verdicts are imported, not recomputed: they need the benchmark's executable environments",
     "executable": "executable verdicts are imported, not recomputed: they need live functions and web services",
     "agentic": "agentic verdicts are imported, not recomputed",
@@ -39,16 +39,16 @@ NOTES = {
 
 
 @lru_cache(maxsize=1024)
-def kind_of(category: str, v1: bool) -> tuple[Kind, str | None]:
+def rule_for_category(category: str, v1: bool) -> tuple[Rule, str | None]:
     """The rule to apply, and a note where there is none."""
     if "multi_turn" in category:
-        return "unscored", NOTES["multi_turn"]
+        return "unscored", NOT_RECOMPUTED_NOTES["multi_turn"]
     if "memory" in category or "web_search" in category:
-        return "unscored", NOTES["agentic"]
+        return "unscored", NOT_RECOMPUTED_NOTES["agentic"]
     if category.startswith(("executable", "exec_", "rest")):
-        return "unscored", NOTES["executable"]
+        return "unscored", NOT_RECOMPUTED_NOTES["executable"]
     if category.startswith(("chatable", "sql")):
-        return "unscored", NOTES["unscored"]
+        return "unscored", NOT_RECOMPUTED_NOTES["unscored"]
     if "irrelevance" in category or (v1 and "relevance" in category):
         return "irrelevance", None
     if "relevance" in category:
@@ -58,18 +58,18 @@ def kind_of(category: str, v1: bool) -> tuple[Kind, str | None]:
     return ("multiple" if "multiple" in category else "simple"), None
 
 
-Shown = list[tuple[str, dict[str, Any] | None]]
+DisplayCalls = list[tuple[str, dict[str, Any] | None]]
 SCALARS = frozenset({str, int, bool, type(None)})
-REMEMBERED = 8
+MAX_CACHED = 8
 """Different outputs to one case whose evaluation is kept."""
-LARGE = 4096
+MAX_CACHE_KEY = 4096
 
 
 @dataclass(slots=True)
 class Evaluation:
     """What the rules say. `function` and `argument` are where the first failure lies."""
 
-    calls: Shown | None
+    calls: DisplayCalls | None
     """Decoded calls, arguments as JSON; None if the output is not calls."""
     decode_error: str | None = None
     valid: bool | None = None
@@ -86,9 +86,9 @@ class Evaluation:
 
 def evaluate(
     result: Any,
-    case: Case,
+    item: DatasetItem,
     *,
-    generation: str,
+    version: str,
     category: str,
     config: str | None = None,
     model: str = "",
@@ -101,77 +101,77 @@ def evaluate(
     raises for bad content.
     """
     if decoder is None:
-        decoder, _ = decoder_of(model, generation)
-    v1 = generation == "V1"
+        decoder, _ = decoder_for_model(model, version)
+    v1 = version == "V1"
     if category == "format_sensitivity":
-        category = case.category
-    kind, note = kind_of(category, v1)
-    language = language_of(category) if kind not in ("irrelevance", "relevance") else "python"
+        category = item.category
+    kind, note = rule_for_category(category, v1)
+    language = language_of_category(category) if kind not in ("irrelevance", "relevance") else "python"
     try:
-        calls = decode(result, decoder, How(generation, language), config)
+        calls = decode_result(result, decoder, DecoderContext(version, language), config)
     except (Undecodable, WrongFormat) as error:
-        if not v1 or isinstance(error, Undecodable) or not error.calls:
-            return _undecoded(error, kind, note, _no_golden(case, kind))
-        calls = error.calls
+        if not v1 or isinstance(error, Undecodable) or not error.v1_calls:
+            return _undecoded(error, kind, note, _no_golden(item, kind))
+        calls = error.v1_calls
     except (RecursionError, MemoryError) as error:
-        return _undecoded(Undecodable(f"too deeply nested ({error})"), kind, note, _no_golden(case, kind))
-    known, key = case.judged, _key(calls, decoder.names, category, v1)
+        return _undecoded(Undecodable(f"too deeply nested ({error})"), kind, note, _no_golden(item, kind))
+    known, key = item.evaluation_cache, _key(calls, decoder.name_spelling, category, v1)
     found = known.get(key) if key is not None else None
     if found is None:
-        found = _judged(calls, decoder.names, case, category, v1)
-        if key is not None and len(known) < REMEMBERED:
+        found = _judged(calls, decoder.name_spelling, item, category, v1)
+        if key is not None and len(known) < MAX_CACHED:
             known[key] = found
     return found
 
 
-def _key(calls: Calls, spelling: Spelling, category: str, v1: bool) -> str | None:
+def _key(calls: Calls, spelling: NameSpelling, category: str, v1: bool) -> str | None:
     """The same for calls that are the same, types included: of 71 models, most say the same of an item. None for calls
     that are too large to be kept."""
     try:
         key = repr((calls, spelling, category, v1))
     except (ValueError, RecursionError):  # an integer of thousands of digits, or nested too deeply
         return None
-    return key if len(key) <= LARGE else None
+    return key if len(key) <= MAX_CACHE_KEY else None
 
 
-def _judged(calls: Calls, spelling: Spelling, case: Case, category: str, v1: bool) -> Evaluation:
-    kind, note = kind_of(category, v1)
+def _judged(calls: Calls, spelling: NameSpelling, case: DatasetItem, category: str, v1: bool) -> Evaluation:
+    kind, note = rule_for_category(category, v1)
     found = Evaluation(_displayed(calls))
     if kind == "unscored":
         found.note = note
     elif kind == "irrelevance":
         _judge(found, _uncalled(calls, category) if calls else None)
     elif kind == "relevance":
-        _judge(found, None if calls else Failure("relevance_error:decoder_failed", None, None, "no function is called"))
+        _judge(found, None if calls else CallFailure("relevance_error:decoder_failed", None, None, "no function is called"))
     elif note := _no_golden(case, kind):
         found.note = note
     else:
         try:
-            golden = prepare(case, category, v1)
+            golden = compile_expected_calls(case, category, v1)
             if kind == "parallel":
-                failure = check_any_order(golden, calls, spelling, v1)
+                failure = check_unordered_calls(golden, calls, spelling, v1)
             else:
-                failure = check_one(golden, calls, spelling, v1, f"{kind}_function_checker")
+                failure = check_single_call(golden, calls, spelling, v1, f"{kind}_function_checker")
             _judge(found, failure)
-        except Unusable as error:
+        except UncheckableItem as error:
             found.note = str(error)
         except (RecursionError, TypeError, AttributeError, KeyError) as error:
             found.note = f"the rules cannot be applied to this call ({error})"
     return found
 
 
-def decode_display(step: Any, *, decoder: Decoder, rules: str) -> Shown | None:
+def decode_step(step: Any, *, decoder: Decoder, rules_version: str) -> DisplayCalls | None:
     """Calls of one step of a multi-turn or agentic record, or None if it is no call."""
     try:
-        calls = decode(step, decoder, How(rules))
+        calls = decode_result(step, decoder, DecoderContext(rules_version))
     except WrongFormat as error:
-        return error.shown or None
+        return error.display_calls or None
     except (Undecodable, RecursionError, MemoryError):
         return None
     return _displayed(calls) or None
 
 
-def _judge(found: Evaluation, failure: Failure | None) -> None:
+def _judge(found: Evaluation, failure: CallFailure | None) -> None:
     if failure is None:
         found.valid = True
         return
@@ -180,31 +180,31 @@ def _judge(found: Evaluation, failure: Failure | None) -> None:
     found.messages = [message]
 
 
-def _uncalled(calls: Calls, category: str) -> Failure:
+def _uncalled(calls: Calls, category: str) -> CallFailure:
     kind = "irrelevance_error" if "irrelevance" in category else "relevance_error"
     name = calls[0][0]
-    return Failure(f"{kind}:decoder_success", name, None, f"{name} is called though no function on offer fits")
+    return CallFailure(f"{kind}:decoder_success", name, None, f"{name} is called though no function on offer fits")
 
 
-def _no_golden(case: Case, kind: str) -> str | None:
-    if kind in ("simple", "multiple", "parallel") and not case.answer:
+def _no_golden(case: DatasetItem, kind: str) -> str | None:
+    if kind in ("simple", "multiple", "parallel") and not case.ground_truth:
         return "there is no golden answer to check against"
     return None
 
 
 def _undecoded(error: Undecodable | WrongFormat, kind: str, note: str | None, no_golden: str | None) -> Evaluation:
     reason = str(error)
-    shown = _displayed(error.shown) if isinstance(error, WrongFormat) and error.shown else None
+    shown = _displayed(error.display_calls) if isinstance(error, WrongFormat) and error.display_calls else None
     found = Evaluation(shown, reason)
     if kind == "unscored" or no_golden:
         found.note = note or no_golden
     elif kind == "irrelevance":
         found.valid = True
     elif kind == "relevance":
-        _judge(found, Failure("relevance_error:decoder_failed", None, None, f"no function is called: {reason}"))
+        _judge(found, CallFailure("relevance_error:decoder_failed", None, None, f"no function is called: {reason}"))
     else:
         failed = "decoder_failed" if isinstance(error, Undecodable) else "decoder_wrong_output_format"
-        _judge(found, Failure(f"ast_decoder:{failed}", None, None, reason))
+        _judge(found, CallFailure(f"ast_decoder:{failed}", None, None, reason))
     return found
 
 
@@ -234,13 +234,13 @@ def _is_plain_inside(value: Any, kind: type, depth: int) -> bool:
     return kind is dict and _is_plain(value, depth + 1)
 
 
-def paired(case: Case, predicted: list[Call], category: str, v1: bool, *, failed: bool) -> list[Pair]:
+def pair_calls(case: DatasetItem, predicted: list[Call], category: str, v1: bool, *, failed: bool) -> list[Pair]:
     """`failed`: by the rules, which look at the function's document before they look at the golden answer."""
-    pairs = align(case.golden, predicted, RULES)
+    pairs = align(case.golden_calls, predicted, COMPARISON_RULES)
     if failed:
         try:
-            described = prepare(case, case.category if category == "format_sensitivity" else category, v1)
-        except Unusable:
+            described = compile_expected_calls(case, case.category if category == "format_sensitivity" else category, v1)
+        except UncheckableItem:
             return pairs
         for pair in pairs:
             if pair.golden is not None and pair.predicted is not None and pair.golden < len(described):
@@ -248,15 +248,15 @@ def paired(case: Case, predicted: list[Call], category: str, v1: bool, *, failed
     return pairs
 
 
-def _describe(pair: Pair, golden: Golden, predicted: Call) -> None:
+def _describe(pair: Pair, golden: ExpectedCall, predicted: Call) -> None:
     """An argument may be left out by the golden answer and required by the function, or be golden and not among its
     parameters: the checker fails both (`ast_checker.py`, simple_function_checker)."""
     given = predicted.arguments
-    if given is None or not golden.described:
+    if given is None or not golden.has_function_doc:
         return
     listed = {place.path for place in pair.diff}
     missing = [name for name in golden.required if name not in given]
-    strange = [name for name in given if name in golden.stray]
+    strange = [name for name in given if name in golden.undeclared]
     found = [ArgumentDiff(child("", name), "-", "required by the function, though not by golden") for name in missing]
     found += [ArgumentDiff(child("", name), "!", "golden, but no parameter of the function") for name in strange]
     found = [place for place in found if place.path not in listed]
@@ -265,10 +265,10 @@ def _describe(pair: Pair, golden: Golden, predicted: Call) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class EvaluationSettings:
     """How replies are read and judged."""
 
-    generation: str
+    rules_version: str
     """Whose rules are applied, "V1" to "V4"."""
     category: str
     decoder: Decoder
@@ -277,36 +277,36 @@ class Reading:
 
 
 @dataclass(slots=True)
-class Reply:
+class EvaluatedReply:
     """Shared by all items that are the same reply to the same case: never changed."""
 
-    hash: str
+    prediction_hash: str
     """Of the raw result."""
-    found: Evaluation
+    evaluation: Evaluation
     messages: list[Message]
     predicted: list[Call]
     pairs: list[Pair]
-    kept: bool = False
+    is_cached: bool = False
     """Whether it will be seen again."""
     items: dict[tuple[str, str, bool | None], Item] = field(default_factory=dict)
     """For the caller: what it made of it, by id, score file and official verdict."""
 
 
-def reply_to(case: Case, record: dict[str, Any], opening: list[Message], reading: Reading) -> Reply:
+def evaluate_reply(case: DatasetItem, record: dict[str, Any], opening: list[Message], reading: EvaluationSettings) -> EvaluatedReply:
     """The reply in a result record, behind the messages that open the case's turns."""
     key = _replies_key(record, reading)
-    reply = case.replies.get(key) if key is not None else None
+    reply = case.reply_cache.get(key) if key is not None else None
     if reply is None:
         reply = _made(case, record, opening, reading)
-        if key is not None and len(case.replies) < REMEMBERED:
+        if key is not None and len(case.reply_cache) < MAX_CACHED:
             if reply.messages is not opening:
                 reply.messages = Repeated(reply.messages)
-            reply.kept = True
-            case.replies[key] = reply
+            reply.is_cached = True
+            case.reply_cache[key] = reply
     return reply
 
 
-def _replies_key(record: dict[str, Any], reading: Reading) -> tuple[str, bool, Any] | None:
+def _replies_key(record: dict[str, Any], reading: EvaluationSettings) -> tuple[str, bool, Any] | None:
     """The same for replies that are the same. None for what is not kept: the large, those with reasoning, which is
     never the same, and those of several configurations."""
     result = record["result"]
@@ -319,41 +319,41 @@ def _replies_key(record: dict[str, Any], reading: Reading) -> tuple[str, bool, A
             return None
         if b"null" in result:  # or NaN, which is written so
             return None
-    if len(result) > LARGE:
+    if len(result) > MAX_CACHE_KEY:
         return None
-    return reading.decoder.name, reading.decoder.as_text, result
+    return reading.decoder.name, reading.decoder.stringifies_arguments, result
 
 
-def _made(case: Case, record: dict[str, Any], opening: list[Message], reading: Reading) -> Reply:
+def _made(case: DatasetItem, record: dict[str, Any], opening: list[Message], reading: EvaluationSettings) -> EvaluatedReply:
     result = record["result"]
     found = evaluate(
         result,
         case,
-        generation=reading.generation,
+        version=reading.rules_version,
         category=reading.category,
         config=reading.config,
         decoder=reading.decoder,
     )
     if found.predicted is None:
         found.predicted = Repeated(_predicted(found, result, case))
-        if case.golden or found.predicted:
-            failed, v1 = found.valid is False, reading.generation == "V1"
-            found.pairs = Repeated(paired(case, found.predicted, reading.category, v1, failed=failed))
-    return Reply(answer_hash(result), found, single_messages(record, opening), found.predicted, found.pairs)
+        if case.golden_calls or found.predicted:
+            failed, v1 = found.valid is False, reading.rules_version == "V1"
+            found.pairs = Repeated(pair_calls(case, found.predicted, reading.category, v1, failed=failed))
+    return EvaluatedReply(answer_hash(result), found, single_turn_messages(record, opening), found.predicted, found.pairs)
 
 
-def _predicted(found: Evaluation, result: Any, case: Case) -> list[Call]:
+def _predicted(found: Evaluation, result: Any, case: DatasetItem) -> list[Call]:
     if found.calls:
         return [
             Call("predicted", name, arguments, 0, 0, index, None, None if arguments is not None else found.decode_error)
             for index, (name, arguments) in enumerate(found.calls)
         ]
     if found.calls is None and _attempted(result, case):
-        return [Call("predicted", "", None, 0, 0, 0, text_of(result), found.decode_error)]
+        return [Call("predicted", "", None, 0, 0, 0, content_text(result), found.decode_error)]
     return []
 
 
-def _attempted(result: Any, case: Case) -> bool:
+def _attempted(result: Any, case: DatasetItem) -> bool:
     """Whether a text that could not be decoded names a function on offer, or a list was not prose."""
     if isinstance(result, str):
         return any(

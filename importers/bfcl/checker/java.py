@@ -9,13 +9,13 @@ from fcreview.importers.bfcl.checker.literals import (
     BOOLEANS,
     MAX_LITERAL,
     SCIENTIFIC,
-    between,
-    guessed_number,
-    quoted_by,
-    whole_number,
+    text_until,
+    guess_number,
+    is_quoted,
+    parse_integer,
 )
 
-TYPES: dict[str, type] = {
+PYTHON_TYPES: dict[str, type] = {
     **dict.fromkeys(("byte", "short", "integer", "long"), int),
     **dict.fromkeys(("float", "double"), float),
     **dict.fromkeys(("char", "String", "any"), str),
@@ -24,7 +24,7 @@ TYPES: dict[str, type] = {
     "boolean": bool,
     "Set": set,
 }
-NESTED = ("Array", "ArrayList")
+TYPES_WITH_ELEMENTS = ("Array", "ArrayList")
 
 LIST_OF = re.compile(r"new\s+ArrayList<\w*>\(Arrays\.asList\(")
 LIST_BRACES = re.compile(r"new\s+ArrayList<\w*>\(\)\s*\{\{\s*")
@@ -37,16 +37,16 @@ MAP_EMPTY = re.compile(r">\s*\(\)")
 PUT = re.compile(r'put\("([^\n]*?)",\s*([^)\n]*)\)')
 
 
-def convert(text: str, kind: str, nested: str | None = None) -> Any:
+def convert(text: str, declared_type: str, element_type: str | None = None) -> Any:
     """The value of Java source `text` for a parameter of type `kind` with elements of type `nested`.
 
     The text itself if it does not have the form of the type.
     """
-    match kind:
+    match declared_type:
         case "byte" | "short" | "integer":
-            return whole_number(text)
+            return parse_integer(text)
         case "long":
-            return _suffixed(text, "lL", whole_number)
+            return _suffixed(text, "lL", parse_integer)
         case "float":
             return _suffixed(text, "fF", _scientific)
         case "double":
@@ -54,7 +54,7 @@ def convert(text: str, kind: str, nested: str | None = None) -> Any:
         case "boolean":
             return BOOLEANS.get(text, text)
         case "Array" | "ArrayList" | "HashMap" if len(text) <= MAX_LITERAL:
-            found = {"Array": _array, "ArrayList": _array_list, "HashMap": _hash_map}[kind](text, nested)
+            found = {"Array": _array, "ArrayList": _array_list, "HashMap": _hash_map}[declared_type](text, element_type)
             return text if found is None else found
     return text
 
@@ -76,13 +76,13 @@ def _array(text: str, nested: str | None) -> Any:
     if inside is None:
         return None
     parts = [part.strip() for part in inside.split(",")]
-    return [convert(part, nested) if nested else guess(part) for part in parts if part]
+    return [convert(part, nested) if nested else guess_value(part) for part in parts if part]
 
 
 def _after(head: re.Pattern[str], text: str, closing: str, least: int = 0) -> str | None:
     """What follows the first `head` up to `closing` on the same line, of `least` characters."""
     for found in head.finditer(text):
-        if (inside := between(text, found.end(), closing, least)) is not None:
+        if (inside := text_until(text, found.end(), closing, least)) is not None:
             return inside
     return None
 
@@ -101,7 +101,7 @@ def _array_list(text: str, nested: str | None) -> Any:
 def _element(part: str, nested: str | None) -> Any:
     if nested in ("char", "String"):
         return part[1:-1]
-    return convert(part, nested) if nested else guess(part)
+    return convert(part, nested) if nested else guess_value(part)
 
 
 def _hash_map(text: str, _nested: str | None) -> Any:
@@ -111,18 +111,18 @@ def _hash_map(text: str, _nested: str | None) -> Any:
     braces = MAP_BRACES.search(text, head.end())
     end = text.find("}", braces.end()) if braces else -1
     if braces and end >= 0:
-        return {key: guess(value.strip()) for key, value in PUT.findall(text[braces.end() : end])}
+        return {key: guess_value(value.strip()) for key, value in PUT.findall(text[braces.end() : end])}
     return {} if MAP_EMPTY.search(text, head.end()) else None
 
 
-def guess(text: str) -> Any:
+def guess_value(text: str) -> Any:
     """The value of an element whose type is not declared."""
     if text in BOOLEANS:
         return BOOLEANS[text]
-    if quoted_by(text, '"'):
+    if is_quoted(text, '"'):
         return text[1:-1]
-    for suffixes, read in (("lL", whole_number), ("fF", _scientific)):
+    for suffixes, read in (("lL", parse_integer), ("fF", _scientific)):
         value = _suffixed(text, suffixes, read)
         if not isinstance(value, str):
             return value
-    return guessed_number(text)
+    return guess_number(text)

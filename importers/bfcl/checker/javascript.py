@@ -9,13 +9,13 @@ from fcreview.importers.bfcl.checker.literals import (
     BOOLEANS,
     DECIMAL,
     MAX_LITERAL,
-    between,
-    guessed_number,
-    quoted_by,
-    whole_number,
+    text_until,
+    guess_number,
+    is_quoted,
+    parse_integer,
 )
 
-TYPES: dict[str, type] = {
+PYTHON_TYPES: dict[str, type] = {
     "String": str,
     "integer": int,
     "float": float,
@@ -25,7 +25,7 @@ TYPES: dict[str, type] = {
     "array": list,
     "any": str,
 }
-NESTED = ("array",)
+TYPES_WITH_ELEMENTS = ("array",)
 
 ROWS = re.compile(r"(?:\[|new\s+Array\()\s*\[")
 ROWS_END = {"[": re.compile(r"\]\s*\]"), "n": re.compile(r"\]\s*\)")}
@@ -34,36 +34,36 @@ BETWEEN_ROWS = re.compile(r"\]\s*,\s*\[")
 NEW_ARRAY = re.compile(r"new\s+Array\(")
 
 
-def convert(text: str, kind: str, nested: str | None = None) -> Any:
+def convert(text: str, declared_type: str, element_type: str | None = None) -> Any:
     """The value of JavaScript source `text` for a parameter of type `kind` with elements of type `nested`.
 
     The text itself if it does not have the form of the type.
     """
-    match kind:
+    match declared_type:
         case "String":
-            return text[1:-1] if quoted_by(text, "\"'") else text
+            return text[1:-1] if is_quoted(text, "\"'") else text
         case "integer":
-            return whole_number(text)
+            return parse_integer(text)
         case "float":
             return float(text) if DECIMAL.match(text) else text
         case "Bigint":
-            number = whole_number(text.removesuffix("\n")[:-1]) if text.removesuffix("\n").endswith("n") else text
+            number = parse_integer(text.removesuffix("\n")[:-1]) if text.removesuffix("\n").endswith("n") else text
             return text if isinstance(number, str) else number
         case "Boolean":
             return BOOLEANS.get(text, text)
         case "array" if len(text) <= MAX_LITERAL:
-            return _array(text.strip(), nested)
+            return _array(text.strip(), element_type)
         case "dict" if len(text) <= MAX_LITERAL:
             return _object(text.strip())
     return text
 
 
-def guess(text: str) -> Any:
+def guess_value(text: str) -> Any:
     """The value of an element whose type is not declared."""
     text = text.strip()
     if text in BOOLEANS:
         return BOOLEANS[text]
-    return text[1:-1] if quoted_by(text, "\"'") else guessed_number(text)
+    return text[1:-1] if is_quoted(text, "\"'") else guess_number(text)
 
 
 def _array(text: str, nested: str | None) -> Any:
@@ -72,17 +72,17 @@ def _array(text: str, nested: str | None) -> Any:
     if rows and end:
         inside = text[rows.end() - 1 : end.start() + 1]
         if "\n" not in inside or "\n" not in BETWEEN_ROWS.sub("],[", inside):
-            return [[guess(part) for part in row.split(",")] for row in _rows(inside)]
+            return [[guess_value(part) for part in row.split(",")] for row in _rows(inside)]
     line: str | None
     if text.startswith("["):
-        line = between(text, 1, "]")
+        line = text_until(text, 1, "]")
     else:
         head = NEW_ARRAY.match(text)
-        line = between(text, head.end(), ")") if head else None
-    if line is None or (nested is not None and nested not in TYPES):
+        line = text_until(text, head.end(), ")") if head else None
+    if line is None or (nested is not None and nested not in PYTHON_TYPES):
         return text
     parts = [part.strip() for part in line.split(",")] if line.strip() else []
-    return [convert(part, nested) if nested else guess(part) for part in parts]
+    return [convert(part, nested) if nested else guess_value(part) for part in parts]
 
 
 def _rows(text: str) -> list[str]:
@@ -100,7 +100,7 @@ def _rows(text: str) -> list[str]:
 
 def _object(text: str) -> Any:
     """A shallow object: a nested one ends it at its own closing brace, as in the evaluator."""
-    inside = between(text, 1, "}") if text.startswith("{") else None
+    inside = text_until(text, 1, "}") if text.startswith("{") else None
     if inside is None:
         return text
     found: dict[str, Any] = {}
@@ -116,7 +116,7 @@ def _object(text: str) -> Any:
         if value.startswith("[") and value.endswith("]"):
             found[key.strip().strip("'\"")] = _array(value, None)
         else:
-            found[key.strip().strip("'\"")] = guess(value.strip("'\""))
+            found[key.strip().strip("'\"")] = guess_value(value.strip("'\""))
     return found
 
 

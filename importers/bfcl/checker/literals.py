@@ -18,12 +18,12 @@ SCIENTIFIC = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\n?\Z")
 BOOLEANS = {"true": True, "false": False}
 
 
-def quoted_by(text: str, quotes: str) -> bool:
+def is_quoted(text: str, quotes: str) -> bool:
     """Whether the text starts and ends with the same one of these quotes."""
     return any(text.startswith(quote) and text.endswith(quote) for quote in quotes)
 
 
-def whole_number(text: str) -> Any:
+def parse_integer(text: str) -> Any:
     """The integer, or the text itself if it is none (or has thousands of digits)."""
     try:
         return int(text) if INTEGER.match(text) else text
@@ -31,7 +31,7 @@ def whole_number(text: str) -> Any:
         return text
 
 
-def guessed_number(text: str) -> Any:
+def guess_number(text: str) -> Any:
     """An integer, else a float, else the text: as Python reads numbers."""
     try:
         return int(text)
@@ -43,7 +43,7 @@ def guessed_number(text: str) -> Any:
         return text
 
 
-def between(text: str, start: int, closing: str, least: int = 0) -> str | None:
+def text_until(text: str, start: int, closing: str, least: int = 0) -> str | None:
     """The text from `start` to the next `closing`, `least` characters or more; None if there is none on
     the same line."""
     end = text.find(closing, start + least)

@@ -39,11 +39,11 @@ class WrongFormat(ValueError):
         self, reason: str, shown: list[tuple[str, dict[str, Any] | None]] | None = None, calls: Calls | None = None
     ) -> None:
         super().__init__(reason)
-        self.shown = shown
-        self.calls = calls
+        self.display_calls = shown
+        self.v1_calls = calls
 
 
-def well_formed(found: Iterable[tuple[Any, Any]]) -> Calls:
+def validate_calls(found: Iterable[tuple[Any, Any]]) -> Calls:
     """The pairs as calls if every name is text and all arguments are objects. Raises WrongFormat."""
     pairs = list(found)
     for name, arguments in pairs:
@@ -54,7 +54,7 @@ def well_formed(found: Iterable[tuple[Any, Any]]) -> Calls:
     return pairs
 
 
-def check_bounds(text: str) -> None:
+def check_size(text: str) -> None:
     """Raises Undecodable for text a parser should not be given."""
     if len(text) > MAX_TEXT:
         raise Undecodable(f"text of {len(text)} characters is too long to be decoded")
@@ -63,15 +63,15 @@ def check_bounds(text: str) -> None:
 
 
 # orjson reads integers beyond 64 bit as floats; the standard library keeps them.
-long_number = re.compile(r"[0-9]{19}").search
+has_long_number = re.compile(r"[0-9]{19}").search
 
 
-def load_json(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """JSON as the standard library reads it: NaN, Infinity, big integers and lone surrogates included.
 
     Raises Undecodable.
     """
-    if not long_number(text):
+    if not has_long_number(text):
         try:
             return orjson.loads(text)
         except ValueError:
@@ -82,7 +82,7 @@ def load_json(text: str) -> Any:
         raise Undecodable(f"not JSON: {error}") from None
 
 
-def blocks(text: str, opening: str, closing: str) -> list[str]:
+def find_blocks(text: str, opening: str, closing: str) -> list[str]:
     """The texts between each opening tag and the next closing tag; an unclosed block is left out."""
     found = []
     position = text.find(opening)
@@ -96,25 +96,25 @@ def blocks(text: str, opening: str, closing: str) -> list[str]:
     return found
 
 
-Spelling = Literal["dotted", "flat", "either"]
+NameSpelling = Literal["dotted", "flat", "either"]
 """How a family has to write `math.factorial`: as it is, `math_factorial`, or, where nobody knows, in either way."""
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class DecoderContext:
     """What the same decoder does differently."""
 
-    rules: str = "V4"
+    version: str = "V4"
     """The generation, "V1" to "V4"."""
     language: str = "python"
     """ "python", "java" or "javascript"."""
 
     @property
     def v1(self) -> bool:
-        return self.rules == "V1"
+        return self.version == "V1"
 
 
-Read = Callable[[Any, How], Calls]
+DecodeFunction = Callable[[Any, DecoderContext], Calls]
 """A raw `result` to calls. Raises Undecodable and WrongFormat."""
 
 
@@ -123,9 +123,9 @@ class Decoder:
     """One family's. Its name is what `--decoder` takes."""
 
     name: str
-    read: Read
-    names: Spelling = "dotted"
-    about: str = ""
+    decode: DecodeFunction
+    name_spelling: NameSpelling = "dotted"
+    example: str = ""
     """What a call looks like."""
-    as_text: bool = False
+    stringifies_arguments: bool = False
     """Arguments of Java and JavaScript calls are turned into Python's text of them."""

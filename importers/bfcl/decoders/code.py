@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, How, Read, WrongFormat
-from fcreview.importers.bfcl.decoders.python_calls import bracketed, parse_calls, prompt_text
+from fcreview.importers.bfcl.decoders.base import Calls, DecoderContext, DecodeFunction, WrongFormat
+from fcreview.importers.bfcl.decoders.python_calls import add_brackets, parse_calls, clean_prompt_text
 from fcreview.importers.common.records import Undecodable
 
 FENCE = "```"
@@ -19,70 +19,70 @@ PAIR = re.compile("'([^']*)'")
 TOOLCALL = re.compile("<TOOLCALL>(.*?)</TOOLCALL>", re.DOTALL)
 
 
-def code(clean: Callable[[str, How], str]) -> Read:
+def text_decoder(clean: Callable[[str, DecoderContext], str]) -> DecodeFunction:
     """A decoder that parses what `clean` makes of the reply."""
 
-    def read(result: Any, how: How) -> Calls:
-        return parsed(clean(text_of(result), how), how)
+    def read(result: Any, how: DecoderContext) -> Calls:
+        return parse_source_calls(clean(require_text(result), how), how)
 
     return read
 
 
-def text_of(result: Any) -> str:
+def require_text(result: Any) -> str:
     """The reply, if it is text. Raises Undecodable."""
     if type(result) is not str:
         raise Undecodable("no output" if result is None else "an object where text was expected")
     return result
 
 
-def parsed(text: str, how: How) -> Calls:
+def parse_source_calls(text: str, how: DecoderContext) -> Calls:
     if how.language == "python":
-        return parse_calls(text, how.rules)
+        return parse_calls(text, how.version)
     from fcreview.importers.bfcl.decoders.java_javascript import parse_source
 
     return parse_source(text[1:-1], how.language)
 
 
-def bare(text: str, how: How) -> str:  # noqa: ARG001
+def bare(text: str, how: DecoderContext) -> str:  # noqa: ARG001
     return text
 
 
-def bracket(text: str, how: How) -> str:  # noqa: ARG001
-    return bracketed(text)
+def bracket(text: str, how: DecoderContext) -> str:  # noqa: ARG001
+    return add_brackets(text)
 
 
-def blank(text: str, how: How) -> str:  # noqa: ARG001
+def blank(text: str, how: DecoderContext) -> str:  # noqa: ARG001
     if not text:
         raise Undecodable("no output")
-    return bracketed(text.removeprefix(" "))
+    return add_brackets(text.removeprefix(" "))
 
 
-def mistral(text: str, how: How) -> str:  # noqa: ARG001
-    return bracketed(text.replace("\\_", "_"))
+def mistral(text: str, how: DecoderContext) -> str:  # noqa: ARG001
+    return add_brackets(text.replace("\\_", "_"))
 
 
-def one_line(text: str, how: How) -> str:  # noqa: ARG001
-    return bracketed(text.replace("\n", ""))
+def one_line(text: str, how: DecoderContext) -> str:  # noqa: ARG001
+    return add_brackets(text.replace("\n", ""))
 
 
-def prompt(text: str, how: How) -> str:  # noqa: ARG001
-    return prompt_text(text)
+def prompt(text: str, how: DecoderContext) -> str:  # noqa: ARG001
+    return clean_prompt_text(text)
 
 
-def phi(text: str, how: How) -> str:  # noqa: ARG001
-    return prompt_text(text.strip().removeprefix(FENCE + "json").removeprefix(FENCE + "python"))
+def clean_phi(text: str, how: DecoderContext) -> str:  # noqa: ARG001
+    return clean_prompt_text(text.strip().removeprefix(FENCE + "json").removeprefix(FENCE + "python"))
 
 
-def gemini(text: str, how: How) -> str:  # noqa: ARG001
-    return prompt_text(text.replace(f"{FENCE}tool_code\n", "").replace(f"\n{FENCE}", ""))
+def clean_gemini(text: str, how: DecoderContext) -> str:  # noqa: ARG001
+    return clean_prompt_text(text.replace(f"{FENCE}tool_code\n", "").replace(f"\n{FENCE}", ""))
 
 
-def nemotron(text: str, how: How) -> str:  # noqa: ARG001
+def clean_nemotron(text: str, how: DecoderContext) -> str:  # noqa: ARG001
     found = TOOLCALL.search(text)
-    return prompt_text(found[1]) if found else "[]"
+    return clean_prompt_text(found[1]) if found else "[]"
 
 
-def region(text: str, how: How) -> str:  # noqa: ARG001
+def clean_gemma1(text: str, how: DecoderContext) -> str:  # noqa: ARG001
     """From the first `[` to the last `]`."""
     start, end = text.find("["), text.rfind("]")
     if start < 0 or end < start:
@@ -90,7 +90,7 @@ def region(text: str, how: How) -> str:  # noqa: ARG001
     return text[start : end + 1]
 
 
-def fenced_region(text: str, how: How) -> str:  # noqa: ARG001
+def clean_coder1(text: str, how: DecoderContext) -> str:  # noqa: ARG001
     """In the first fence, from the first `[` to the *next* `]`."""
     parts = text.split(FENCE)
     inside = parts[1] if len(parts) > 1 else ""
@@ -101,7 +101,7 @@ def fenced_region(text: str, how: How) -> str:  # noqa: ARG001
     return inside[start : end + 1]
 
 
-def quoted(text: str, how: How) -> str:
+def clean_quoted(text: str, how: DecoderContext) -> str:
     """Calls that are quoted one by one."""
     text = text.replace("\n", "")
     opening, closing = ("[ ", " ]") if how.v1 else ("[", "]")
@@ -112,26 +112,26 @@ def quoted(text: str, how: How) -> str:
     return text.replace("']", "]") if text.endswith("']") else text
 
 
-def gorilla(text: str, how: How) -> str:  # noqa: ARG001
+def gorilla(text: str, how: DecoderContext) -> str:  # noqa: ARG001
     return f"[{text}]"
 
 
-def raven(result: Any, how: How) -> Calls:
+def decode_raven(result: Any, how: DecoderContext) -> Calls:
     """`f(a=1);g(b=2);`."""
-    text = text_of(result)
-    calls = parsed("[" + text.removesuffix(";").replace(";", ",") + "]", how)
+    text = require_text(result)
+    calls = parse_source_calls("[" + text.removesuffix(";").replace(";", ",") + "]", how)
     if "out_of_domain" in text:
         raise WrongFormat("out_of_domain: no function is called", list(calls))
     return calls
 
 
-def dbrx(result: Any, how: How) -> Calls:
+def decode_dbrx(result: Any, how: DecoderContext) -> Calls:
     """Without the quotes; the reply as it is where that cannot be read."""
-    text = text_of(result)
-    plain = bracketed(PAIR.sub(r"\1", text).replace("\n    ", ""))
+    text = require_text(result)
+    plain = add_brackets(PAIR.sub(r"\1", text).replace("\n    ", ""))
     if plain.startswith("['"):
         plain = plain.replace("['", "[")
     try:
-        return parsed(plain, how)
+        return parse_source_calls(plain, how)
     except Undecodable:
-        return parsed(text, how)
+        return parse_source_calls(text, how)

@@ -7,34 +7,34 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
-from fcreview.importers.bfcl.decoders.base import MAX_TEXT, Calls, blocks, check_bounds, load_json, well_formed
-from fcreview.importers.bfcl.decoders.python_calls import parse_calls, prompt_text
+from fcreview.importers.bfcl.decoders.base import MAX_TEXT, Calls, find_blocks, check_size, parse_json, validate_calls
+from fcreview.importers.bfcl.decoders.python_calls import parse_calls, clean_prompt_text
 from fcreview.importers.common.records import Undecodable
 
 LITERAL_TYPES = {"array", "tuple", "object", "dict"}
 
 
-def settings(config: str) -> dict[str, str]:
+def parse_config(config: str) -> dict[str, str]:
     """`ret_fmt=json&tool_call_tag=True&...` as a mapping."""
     return dict(part.split("=", 1) for part in config.split("&") if "=" in part)
 
 
-def decode_configured(text: str, config: str) -> Calls:
+def decode_format_sensitivity(text: str, config: str) -> Calls:
     """Calls of a reply to a prompt with this configuration. Raises Undecodable and WrongFormat."""
-    asked = settings(config)
-    text = prompt_text(text)
+    asked = parse_config(config)
+    text = clean_prompt_text(text)
     if asked.get("tool_call_tag") == "True":
-        inside = blocks(text, "<TOOLCALL>", "</TOOLCALL>")
+        inside = find_blocks(text, "<TOOLCALL>", "</TOOLCALL>")
         if not inside:
             raise Undecodable("no <TOOLCALL>...</TOOLCALL> in the text")
         text = inside[0].strip()
     match asked.get("ret_fmt", "python"):
         case "json":
-            return json_format(text)
+            return decode_json_format(text)
         case "verbose_xml":
-            return xml_format(text, verbose=True)
+            return decode_xml_format(text, verbose=True)
         case "concise_xml":
-            return xml_format(text, verbose=False)
+            return decode_xml_format(text, verbose=False)
     return parse_calls(text)
 
 
@@ -42,18 +42,18 @@ OBJECT_LIST_START = re.compile(r"\[\s*\{")
 OBJECT_LIST_END = re.compile(r"\}\s*\]")
 
 
-def json_format(text: str) -> Calls:
+def decode_json_format(text: str) -> Calls:
     """`[{"function": ..., "parameters": {...}}]` somewhere in the text; text that is no JSON holds no calls."""
     start, end = text.find("["), text.rfind("]")
     if 0 <= start < end:
         text = text[start : end + 1]
     try:
-        found = load_json(_object_list(text))
+        found = parse_json(_object_list(text))
     except Undecodable:
         return []
     if not isinstance(found, (list, dict, str)):
         raise Undecodable("JSON, but not a list of calls")
-    return well_formed(_function_parameters(item) for item in found if isinstance(item, dict))
+    return validate_calls(_function_parameters(item) for item in found if isinstance(item, dict))
 
 
 def _object_list(text: str) -> str:
@@ -70,9 +70,9 @@ def _function_parameters(item: dict[str, Any]) -> tuple[Any, Any]:
     return item["function"], item["parameters"]
 
 
-def xml_format(text: str, *, verbose: bool) -> Calls:
+def decode_xml_format(text: str, *, verbose: bool) -> Calls:
     """`<functions><function name=...>` with typed parameters: as attributes if `verbose`, else as text."""
-    inside = blocks(text, "<functions>", "</functions>")
+    inside = find_blocks(text, "<functions>", "</functions>")
     if not inside:
         raise Undecodable("no <functions>...</functions> in the text")
     xml = f"<functions>{inside[0]}</functions>"
@@ -113,7 +113,7 @@ def _converted(text: str, kind: str) -> Any:
         if kind == "null":
             return None
         if kind in LITERAL_TYPES:
-            check_bounds(text)
+            check_size(text)
             return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
         raise Undecodable(f"{text[:80]} is not of type {kind}: {error}") from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, WrongFormat, check_bounds
+from fcreview.importers.bfcl.decoders.base import Calls, WrongFormat, check_size
 from fcreview.importers.common.records import Undecodable
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _parser(language: str) -> Parser:
 
 def parse_source(text: str, language: str) -> Calls:
     """Calls (one) of `language` "java" or "javascript". Raises Undecodable; WrongFormat for code without a call."""
-    check_bounds(text)
+    check_size(text)
     if language == "javascript":
         # A code fence after the call ended the statement in the evaluator's grammar; the newer one takes
         # it for a template.
@@ -45,7 +45,7 @@ def parse_source(text: str, language: str) -> Calls:
     root = _parser(language).parse(source).root_node
     if root.has_error and _first(root, "ERROR") is not None:  # a missing semicolon alone is no failure
         raise Undecodable(f"not {'Java' if language == 'java' else 'JavaScript'} syntax")
-    found = _Java(text).call(root) if language == "java" else _javascript_call(root)
+    found = _Java(text).read_call(root) if language == "java" else _javascript_call(root)
     if found is None:
         raise WrongFormat("code without a call")
     return [found]
@@ -79,48 +79,48 @@ class _Java:
     def __init__(self, source: str) -> None:
         self.source = source
 
-    def text(self, node: Node) -> str:
+    def node_text(self, node: Node) -> str:
         return self.source[node.start_byte : node.end_byte]
 
-    def call(self, root: Node) -> tuple[str, dict[str, Any]] | None:
+    def read_call(self, root: Node) -> tuple[str, dict[str, Any]] | None:
         call = _first(root, "method_invocation")
         if call is None:
             return None
         target, name = call.child_by_field_name("object"), call.child_by_field_name("name")
-        function = self.text(name) if name else ""
+        function = self.node_text(name) if name else ""
         if target is not None:
-            function = f"{self.text(target)}.{function}"
+            function = f"{self.node_text(target)}.{function}"
         arguments: dict[str, Any] = {}
         holder = call.child_by_field_name("arguments")
         try:
             for child in holder.children if holder else []:
                 if child.type == "assignment_expression":
-                    _store(arguments, self.text(child.children[0]), self.value(child.children[2], outermost=True))
+                    _store(arguments, self.node_text(child.children[0]), self.read_value(child.children[2], outermost=True))
                 elif child.type in ("identifier", "class_literal"):
-                    _store(arguments, None, self.value(child))
+                    _store(arguments, None, self.read_value(child))
         except RecursionError:
             raise Undecodable("too deeply nested expression") from None
         return function, arguments
 
-    def value(self, node: Node, outermost: bool = False) -> str:
+    def read_value(self, node: Node, outermost: bool = False) -> str:
         """Source text of a value without the blanks that do not matter, as the benchmark compares it."""
         kind = node.type
         if kind in ("string_literal", "character_literal"):
-            return self.text(node)[1:-1] if outermost else self.text(node)
+            return self.node_text(node)[1:-1] if outermost else self.node_text(node)
         if kind in TEXT_LEAVES:
-            return self.text(node)
+            return self.node_text(node)
         if kind == "array_creation_expression":
             element, value = node.child_by_field_name("type"), node.child_by_field_name("value")
             if element is None or value is None:
                 raise Undecodable("an array without elements")
-            return f"new {self.value(element)}[]{self.value(value)}"
+            return f"new {self.read_value(element)}[]{self.read_value(value)}"
         if kind == "object_creation_expression":
             created, given = node.child_by_field_name("type"), node.child_by_field_name("arguments")
-            inside = [self.value(child) for child in given.children if child.type not in ",()"] if given else []
-            return f"new {self.value(created) if created else ''}({', '.join(inside)})"
+            inside = [self.read_value(child) for child in given.children if child.type not in ",()"] if given else []
+            return f"new {self.read_value(created) if created else ''}({', '.join(inside)})"
         if node.child_count:
-            return "".join(self.value(child) for child in node.children)
-        return self.text(node)
+            return "".join(self.read_value(child) for child in node.children)
+        return self.node_text(node)
 
 
 def _javascript_call(root: Node) -> tuple[str, dict[str, Any]] | None:

@@ -5,27 +5,27 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, How, WrongFormat, load_json, well_formed
-from fcreview.importers.bfcl.decoders.code import text_of
-from fcreview.importers.bfcl.decoders.python_calls import expression
+from fcreview.importers.bfcl.decoders.base import Calls, DecoderContext, WrongFormat, parse_json, validate_calls
+from fcreview.importers.bfcl.decoders.code import require_text
+from fcreview.importers.bfcl.decoders.python_calls import parse_expression
 from fcreview.importers.common.python_syntax import compute
 from fcreview.importers.common.records import Undecodable
 
 
-def call_in(found: Any, key: str = "arguments") -> tuple[Any, Any]:
+def call_from_object(found: Any, key: str = "arguments") -> tuple[Any, Any]:
     """Name and arguments of an object that must have both. Raises Undecodable."""
     if type(found) is not dict or "name" not in found or key not in found:
         raise Undecodable(f"JSON, but not a call with name and {key}")
     return found["name"], found[key]
 
 
-def calls_in(found: Any, key: str = "arguments") -> Calls:
+def calls_from_objects(found: Any, key: str = "arguments") -> Calls:
     """Calls of an object or a list of them."""
     if type(found) is dict:
         found = [found]
     if not isinstance(found, (list, tuple)):
         raise Undecodable("JSON, but not a list of calls")
-    return well_formed(call_in(one, key) for one in found)
+    return validate_calls(call_from_object(one, key) for one in found)
 
 
 def _list(found: Any) -> list[Any]:
@@ -35,65 +35,65 @@ def _list(found: Any) -> list[Any]:
     return found
 
 
-def plain(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_json(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """A list or one object."""
-    return calls_in(load_json(text_of(result)))
+    return calls_from_objects(parse_json(require_text(result)))
 
 
-def hammer(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_hammer(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """A list, perhaps fenced; what is no JSON is no call."""
     try:
-        found = load_json(text_of(result).replace("```", ""))
+        found = parse_json(require_text(result).replace("```", ""))
     except Undecodable:
         if type(result) is not str:
             raise
         return []
     if found in ({}, ""):
         return []
-    return calls_in(_list(found))
+    return calls_from_objects(_list(found))
 
 
-def xlam1(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_xlam1(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """A list, or an object with `tool_calls`; what is no JSON has the wrong format."""
-    text = text_of(result)
+    text = require_text(result)
     try:
-        found = load_json(text)
+        found = parse_json(text)
     except Undecodable as error:
         raise WrongFormat(str(error)) from None
     listed = _list(found.get("tool_calls", []) if type(found) is dict else found)
-    return well_formed((one.get("name", ""), one.get("arguments", {})) for one in listed if type(one) is dict)
+    return validate_calls((one.get("name", ""), one.get("arguments", {})) for one in listed if type(one) is dict)
 
 
-def xlam2(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_xlam2(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """A list, one object, or objects joined by semicolons."""
-    text = text_of(result)
+    text = require_text(result)
     try:
-        found = load_json(text)
+        found = parse_json(text)
     except Undecodable:
-        found = [load_json(part) for part in text.split(";")]
-    return calls_in(found)
+        found = [parse_json(part) for part in text.split(";")]
+    return calls_from_objects(found)
 
 
-def think(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_think(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """A list behind `</think>`, quoted in whatever way."""
-    _, tag, rest = text_of(result).replace("'", '"').partition("</think>")
+    _, tag, rest = require_text(result).replace("'", '"').partition("</think>")
     if not tag:
         return []
-    found = load_json(rest)
-    return calls_in(_list(found))
+    found = parse_json(rest)
+    return calls_from_objects(_list(found))
 
 
-def llama(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_llama(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """`{"name", "parameters"}`: JSON objects joined by semicolons; else one, or a list, in *Python's* notation, where
     `true` and `null` are nothing."""
-    text = text_of(result).replace("<|python_tag|>", "")
+    text = require_text(result).replace("<|python_tag|>", "")
     if ";" in text:
-        return calls_in([load_json(part) for part in text.split(";")], "parameters")
+        return calls_from_objects([parse_json(part) for part in text.split(";")], "parameters")
     try:
-        found = _literal(expression(text.lstrip(" \t")))
+        found = _literal(parse_expression(text.lstrip(" \t")))
     except (ValueError, TypeError, ArithmeticError, RecursionError, MemoryError) as error:
         raise Undecodable(f"not a Python literal: {str(error).partition(': <')[0]}") from None
-    return calls_in(found, "parameters")
+    return calls_from_objects(found, "parameters")
 
 
 def _literal(node: ast.expr | None) -> Any:

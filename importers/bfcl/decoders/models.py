@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-Rows = tuple[tuple[str, str], ...]
+ModelRows = tuple[tuple[str, str], ...]
 """(names, separated by blanks; decoder)"""
 
-V1: Rows = (
+V1_MODELS: ModelRows = (
     ("gpt-*-FC claude-*-FC mistral-*-FC* open-mi*-FC* meetkai_functionary-* yi-large-fc", "FC"),
     ("firefunction-*-FC", "FC-DOTTED"),
     ("gemini-*", "FC-G"),
@@ -34,7 +34,7 @@ V1: Rows = (
     ("ibm-granite_granite-20b-*", "GRANITE"),
     ("Salesforce_xLAM-*", "XLAM1"),
 )
-LATE_V3: Rows = (
+LATE_V3_MODELS: ModelRows = (
     ("nvidia_llama-3.1-nemotron-ultra-253b-v1", "NEMOTRON"),
     ("Salesforce_*xLAM-2-*", "XLAM2"),
     ("xiaoming-14B DM-Cito-*", "NAMEARG"),
@@ -45,8 +45,8 @@ LATE_V3: Rows = (
     ("ThinkAgents_ThinkAgent-1B", "THINK"),
 )
 """Models that came between March and August 2025, whose results still bear the names of V3."""
-V3: Rows = (
-    *LATE_V3,
+V3_MODELS: ModelRows = (
+    *LATE_V3_MODELS,
     (
         "gpt-*-FC o1-*-FC o3-*-FC DeepSeek-V3 grok-beta claude-*-FC mistral-*-FC open-mi*-FC meetkai_functionary-*",
         "FC",
@@ -76,7 +76,7 @@ V3: Rows = (
     ("openbmb_MiniCPM3-4B-FC", "MINICPM"),
     ("deepseek-ai_DeepSeek-V2-*", "PHI"),
 )
-V4: Rows = (
+V4_MODELS: ModelRows = (
     ("gorilla-openfunctions-v2", "GORILLA"),
     ("gemini-*-FC", "GFC"),
     ("gemini-*", "GEMINI"),
@@ -102,9 +102,9 @@ V4: Rows = (
     ("ThinkAgents_ThinkAgent-1B", "THINK"),
     ("firefunction-v2-FC palmyra-x-004 qwen3-235b-a22b-instruct-2507-FC", "FC-DOTTED"),
 )
-ROWS: Mapping[str, Rows] = {"V1": V1, "V2": V3, "V3": V3, "V4": V4}
+MODELS_BY_VERSION: Mapping[str, ModelRows] = {"V1": V1_MODELS, "V2": V3_MODELS, "V3": V3_MODELS, "V4": V4_MODELS}
 
-PROMPTED = (
+LEADERBOARD_MODELS = (
     "gpt-* o1* o3* o4* claude-* gemini-* mistral* open-mi* command-* nova-* amazon* grok* xai* palmyra* phronetic*"
     " DeepSeek-* deepseek* meta-llama_* llama* Qwen_* qwen* google_* gemma* microsoft_* databricks-* snowflake*"
     " nvidia_* ibm-granite_* THUDM_* zai-org_* glm-* openbmb_* BitAgent_* MadeAgents_* Team-ACE_* watt-ai_* tiiuae_*"
@@ -113,21 +113,21 @@ PROMPTED = (
 )
 """Makers and models of the published leaderboards: what no row names was asked for Python syntax or, with `-FC` in V4,
 called natively. Of other names nobody knows."""
-OTHERWISE = {"V1": "BRACKET", "V2": "PROMPT", "V3": "PROMPT", "V4": "PROMPT"}
+DEFAULT_DECODERS = {"V1": "BRACKET", "V2": "PROMPT", "V3": "PROMPT", "V4": "PROMPT"}
 
 
 @lru_cache(maxsize=1024)
 def decoder_name(model: str, rules: str) -> tuple[str, bool]:
     """The name of the decoder of a model folder, and whether that is certain: the models of `LATE_V3` may have been
     read otherwise before March 2025; of models that no row names it is a guess by the name, or AUTO."""
-    for row in ROWS[rules]:
+    for row in MODELS_BY_VERSION[rules]:
         names, decoder = row
         if _fits(model, names):
-            return decoder, rules == "V4" or row not in LATE_V3
-    known = _fits(model, PROMPTED)
+            return decoder, rules == "V4" or row not in LATE_V3_MODELS
+    known = _fits(model, LEADERBOARD_MODELS)
     if rules == "V4" and model.endswith("-FC"):
         return "FC", known
-    return (OTHERWISE[rules], True) if known else ("AUTO", False)
+    return (DEFAULT_DECODERS[rules], True) if known else ("AUTO", False)
 
 
 def _fits(model: str, names: str) -> bool:

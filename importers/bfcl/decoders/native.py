@@ -8,69 +8,69 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, How, WrongFormat, load_json, well_formed
+from fcreview.importers.bfcl.decoders.base import Calls, DecoderContext, WrongFormat, parse_json, validate_calls
 from fcreview.importers.common.records import Undecodable
 
-TEXT = "text where calls were expected"
+NOT_A_LIST = "text where calls were expected"
 
 
-def fc(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_fc(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """`[{"f": "{\\"a\\": 1}"}]`."""
     if type(result) is not list:
         return _no_list(result)
-    return well_formed((name, _parsed(text)) for name, text in map(_first, result))
+    return validate_calls((name, _parsed(text)) for name, text in map(_first, result))
 
 
-def gemini_v1(result: Any, how: How) -> Calls:
+def decode_gemini_v1(result: Any, how: DecoderContext) -> Calls:
     """As `fc`; one object counts as a list of one."""
-    return fc(result if type(result) is list else [result], how)
+    return decode_fc(result if type(result) is list else [result], how)
 
 
-def cohere_v1(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_cohere_v1(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """`[{"f": {"a": 1}}]`."""
     if type(result) is not list:
         return _no_list(result)
-    return well_formed(map(_first, result))
+    return validate_calls(map(_first, result))
 
 
-def as_it_is(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_gemini(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """`[{"f": {"a": 1}}]`, taken as it is: whatever else there is has the wrong format."""
     if type(result) is not list:
-        raise WrongFormat(TEXT)
+        raise WrongFormat(NOT_A_LIST)
     return _checked(result)
 
 
-def listed(result: Any, how: How) -> Calls:
+def decode_list(result: Any, how: DecoderContext) -> Calls:
     """As `as_it_is`; text is a failure in V4 and was no call before."""
     if type(result) is not list:
-        if how.rules == "V4":
-            raise Undecodable(TEXT)
+        if how.version == "V4":
+            raise Undecodable(NOT_A_LIST)
         return []
     return _checked(result)
 
 
-def listed_strictly(result: Any, how: How) -> Calls:
+def decode_strict_list(result: Any, how: DecoderContext) -> Calls:
     """As `listed`; an element that is no object is a failure."""
     if type(result) is list and any(type(part) is not dict for part in result):
-        raise Undecodable(TEXT)
-    return listed(result, how)
+        raise Undecodable(NOT_A_LIST)
+    return decode_list(result, how)
 
 
-def cohere(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_cohere(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """`[{"tool_name": "f", "parameters": {"a": 1}}]`; whatever is no list is no call."""
     if type(result) is not list:
         return []
-    return well_formed(_keys(part, "tool_name", "parameters") for part in result)
+    return validate_calls(_keys(part, "tool_name", "parameters") for part in result)
 
 
-def named(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_named_arguments(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """`[{"name": "f", "arguments": {"a": 1}}]`."""
     if type(result) is not list:
         return _no_list(result)
-    return well_formed(_keys(part, "name", "arguments") for part in result)
+    return validate_calls(_keys(part, "name", "arguments") for part in result)
 
 
-def tolerant(result: list[Any]) -> Calls:
+def decode_any_list(result: list[Any]) -> Calls:
     """Whatever a list may say, for models that nobody knows: any of the forms above."""
     calls: list[tuple[Any, Any]] = []
     for item in result:
@@ -79,14 +79,14 @@ def tolerant(result: list[Any]) -> Calls:
         else:
             name, arguments = _first(item)
         if type(arguments) is str:
-            arguments = load_json(arguments)
+            arguments = parse_json(arguments)
         elif len(item) != 1 and "tool_name" not in item:
             arguments = None
         calls.append((name, arguments))
-    return well_formed(calls)
+    return validate_calls(calls)
 
 
-def as_text(calls: Calls) -> Calls:
+def stringify_arguments(calls: Calls) -> Calls:
     """Every argument as Python's text of it."""
     return [(name, {key: str(value) for key, value in arguments.items()}) for name, arguments in calls]
 
@@ -94,7 +94,7 @@ def as_text(calls: Calls) -> Calls:
 def _no_list(result: Any) -> Calls:
     if result == "":
         return []
-    raise Undecodable("no output" if result is None else TEXT)
+    raise Undecodable("no output" if result is None else NOT_A_LIST)
 
 
 def _first(item: Any) -> tuple[Any, Any]:
@@ -108,7 +108,7 @@ def _first(item: Any) -> tuple[Any, Any]:
 def _parsed(arguments: Any) -> Any:
     if type(arguments) is not str:
         raise Undecodable("arguments that are no JSON text")
-    return load_json(arguments)
+    return parse_json(arguments)
 
 
 def _keys(item: Any, name: str, arguments: str) -> tuple[Any, Any]:
@@ -123,4 +123,4 @@ def _checked(result: Iterable[Any]) -> Calls:
         if type(item) is not dict or len(item) != 1:
             raise WrongFormat("not an object of one name")
         pairs.append(next(iter(item.items())))
-    return well_formed(pairs)
+    return validate_calls(pairs)

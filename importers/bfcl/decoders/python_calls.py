@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, WrongFormat, check_bounds
+from fcreview.importers.bfcl.decoders.base import Calls, WrongFormat, check_size
 from fcreview.importers.common.python_syntax import compute, dotted
 from fcreview.importers.common.records import Undecodable
 from fcreview.model.function_schema import declared_parameters
@@ -41,7 +41,7 @@ AFTER_LIST = re.compile(r"[ \n]*([,)])")
 AFTER_CALL = re.compile(r"[ \n]*([,\]])")
 
 
-def parse_simple(text: str) -> Calls | None:
+def parse_simple_calls(text: str) -> Calls | None:
     """Calls of `[f(a=1), ...]`, or None if the text holds anything out of the ordinary."""
     if not text.startswith("["):
         return None
@@ -132,7 +132,7 @@ def _scalar(single: str | None, double: str | None, whole: str | None, fraction:
 
 
 WORD = "[A-Za-z_][A-Za-z_0-9]*"
-OPENING = re.compile(rf"\[[ \n]*({WORD})(?:['\"]|!(?!=)|[ \n]+({WORD})(?=[ \n.,:;!?()]))|\[[ \n]*`")
+PROSE_START = re.compile(rf"\[[ \n]*({WORD})(?:['\"]|!(?!=)|[ \n]+({WORD})(?=[ \n.,:;!?()]))|\[[ \n]*`")
 PYTHON_CONSTANTS = frozenset({"None", "True", "False"})
 OPERATORS = frozenset(keyword.kwlist) - PYTHON_CONSTANTS
 STRING_PREFIX = re.compile(r"[rbuftRBUFT]{1,2}")
@@ -142,7 +142,7 @@ def is_prose(text: str) -> bool:
     """Whether the text starts as no Python expression does: with two words (`Here are`), a word and a
     quote (`I'm`), a word and an exclamation mark, or a backtick. Spares the parser most of the refusals,
     and says more than its message."""
-    start = OPENING.match(text)
+    start = PROSE_START.match(text)
     if start is None:
         return False
     first, second = start.groups()
@@ -153,16 +153,16 @@ def is_prose(text: str) -> bool:
     return second is not None or STRING_PREFIX.fullmatch(first) is None
 
 
-def bracketed(text: str) -> str:
+def add_brackets(text: str) -> str:
     """The text with the outer brackets it may lack."""
     if not text.startswith("["):
         text = "[" + text
     return text if text.endswith("]") else text + "]"
 
 
-def prompt_text(text: str) -> str:
+def clean_prompt_text(text: str) -> str:
     """No backticks, newlines and spaces around, outer brackets added where missing."""
-    return bracketed(text.strip("`\n "))
+    return add_brackets(text.strip("`\n "))
 
 
 def parse_calls(text: str, rules: str = "V4") -> Calls:
@@ -176,12 +176,12 @@ def parse_calls(text: str, rules: str = "V4") -> Calls:
         listed = f"[{text}]"
     elif not v1:
         text = listed = text.strip().strip("'")
-    calls = None if stripped and (text[0] == " " or "\n" in text) else parse_simple(listed)
+    calls = None if stripped and (text[0] == " " or "\n" in text) else parse_simple_calls(listed)
     if calls is None:
         if is_prose(listed):
             raise Undecodable("prose, not calls")
         nodes = _call_nodes(text, v1)
-        calls = [call_of(node) for node in nodes]
+        calls = [read_call(node) for node in nodes]
         without = [dotted(node.func) for node in nodes if not node.keywords] if v1 else []
     else:
         without = [name for name, arguments in calls if not arguments] if v1 else []
@@ -190,9 +190,9 @@ def parse_calls(text: str, rules: str = "V4") -> Calls:
     return calls
 
 
-def expression(text: str) -> ast.expr:
+def parse_expression(text: str) -> ast.expr:
     """The syntax tree of one expression, within bounds. Raises Undecodable."""
-    check_bounds(text)
+    check_size(text)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in a model's strings are no concern of the terminal
@@ -204,7 +204,7 @@ def expression(text: str) -> ast.expr:
 
 
 def _call_nodes(text: str, v1: bool) -> list[ast.Call]:
-    body = expression(text)
+    body = parse_expression(text)
     if isinstance(body, ast.Call) and not v1:
         return [body]
     if not isinstance(body, (ast.List, ast.Tuple, ast.Set)):
@@ -217,15 +217,15 @@ def _call_nodes(text: str, v1: bool) -> list[ast.Call]:
     return nodes
 
 
-def call_of(node: ast.Call) -> tuple[str, dict[str, Any]]:
+def read_call(node: ast.Call) -> tuple[str, dict[str, Any]]:
     """Name and keyword arguments; positional arguments do not count, and a repeated keyword's last value does."""
     arguments: dict[str, Any] = {}
     for given in node.keywords:
-        arguments[given.arg] = value_of(given.value)  # type: ignore[index]  # `**x` gives the key None
+        arguments[given.arg] = read_value(given.value)  # type: ignore[index]  # `**x` gives the key None
     return dotted(node.func), arguments
 
 
-def value_of(node: ast.expr) -> Any:
+def read_value(node: ast.expr) -> Any:
     """The value of one argument by the benchmark's reading of it. Raises Undecodable."""
     try:
         return _value(node)
@@ -253,7 +253,7 @@ def _value(node: ast.expr | None) -> Any:
         case ast.Call(keywords=keywords):
             if not keywords:
                 return _source(node)
-            name, arguments = call_of(node)
+            name, arguments = read_call(node)
             return {name: arguments}
         case ast.Subscript():
             return _source(node)
@@ -273,15 +273,15 @@ def parse_call_text(text: str, functions: Sequence[dict[str, Any]] = ()) -> tupl
     Positional arguments take the parameter names of the function's document if it is among `functions`,
     else "0", "1", ...
     """
-    simple = parse_simple(f"[{text}]")
+    simple = parse_simple_calls(f"[{text}]")
     if simple is not None:
         return simple[0] if len(simple) == 1 else None
     try:
-        node = expression(text.strip())
+        node = parse_expression(text.strip())
         if not isinstance(node, ast.Call):
             return None
-        name, keywords = call_of(node)
-        given = [value_of(argument) for argument in node.args]
+        name, keywords = read_call(node)
+        given = [read_value(argument) for argument in node.args]
     except (Undecodable, RecursionError):
         return None
     if not given:

@@ -12,10 +12,10 @@ import re
 import warnings
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, How, WrongFormat, blocks, check_bounds, load_json, well_formed
-from fcreview.importers.bfcl.decoders.code import text_of
-from fcreview.importers.bfcl.decoders.json_lists import call_in
-from fcreview.importers.bfcl.decoders.python_calls import call_of
+from fcreview.importers.bfcl.decoders.base import Calls, DecoderContext, WrongFormat, find_blocks, check_size, parse_json, validate_calls
+from fcreview.importers.bfcl.decoders.code import require_text
+from fcreview.importers.bfcl.decoders.json_lists import call_from_object
+from fcreview.importers.bfcl.decoders.python_calls import read_call
 from fcreview.importers.common.records import Undecodable
 
 KEY = re.compile(r"\s*([^:{},]+?)\s*:")
@@ -25,14 +25,14 @@ CONSTANTS = {"null": None, "true": True, "false": False}
 ESCAPE = "<escape>"
 
 
-def function_gemma(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_function_gemma(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """`<start_function_call>call:f{a:1,b:<escape>text<escape>}<end_function_call>`."""
     calls = []
-    for block in blocks(text_of(result), "<start_function_call>", "<end_function_call>"):
+    for block in find_blocks(require_text(result), "<start_function_call>", "<end_function_call>"):
         named = NAME.search(block)
         if named:
-            check_bounds(block)
-            calls.append((named[1], _Reader(named[2] or "{}").object()))
+            check_size(block)
+            calls.append((named[1], _Reader(named[2] or "{}").read_object()))
     return calls
 
 
@@ -40,50 +40,50 @@ class _Reader:
     """Reads `{key:value,...}`: values are objects, lists, strings between two `<escape>`, or bare words."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
+        self.text, self.position = text, 0
 
-    def object(self) -> dict[str, Any]:
-        self.at += 1
+    def read_object(self) -> dict[str, Any]:
+        self.position += 1
         found: dict[str, Any] = {}
         while not self._ends("}"):
-            key = KEY.match(self.text, self.at)
+            key = KEY.match(self.text, self.position)
             if key is None:
                 raise Undecodable("an argument without a name")
-            self.at = key.end()
-            found[key[1].removeprefix(ESCAPE).removesuffix(ESCAPE)] = self.value()
+            self.position = key.end()
+            found[key[1].removeprefix(ESCAPE).removesuffix(ESCAPE)] = self.read_value()
         return found
 
-    def value(self) -> Any:
-        while self.text[self.at : self.at + 1].isspace():
-            self.at += 1
-        if self.text.startswith(ESCAPE, self.at):
-            start = self.at + len(ESCAPE)
+    def read_value(self) -> Any:
+        while self.text[self.position : self.position + 1].isspace():
+            self.position += 1
+        if self.text.startswith(ESCAPE, self.position):
+            start = self.position + len(ESCAPE)
             end = self.text.find(ESCAPE, start)
             if end < 0:
                 raise Undecodable("a string without an end")
-            self.at = end + len(ESCAPE)
+            self.position = end + len(ESCAPE)
             return self.text[start:end]
-        if self.text.startswith("{", self.at):
-            return self.object()
-        if self.text.startswith("[", self.at):
-            self.at += 1
+        if self.text.startswith("{", self.position):
+            return self.read_object()
+        if self.text.startswith("[", self.position):
+            self.position += 1
             items = []
             while not self._ends("]"):
-                items.append(self.value())
+                items.append(self.read_value())
             return items
-        end = next((i for i in range(self.at, len(self.text)) if self.text[i] in ",}]"), len(self.text))
-        word, self.at = self.text[self.at : end].strip(), end
+        end = next((i for i in range(self.position, len(self.text)) if self.text[i] in ",}]"), len(self.text))
+        word, self.position = self.text[self.position : end].strip(), end
         return _bare(word)
 
     def _ends(self, closing: str) -> bool:
         """Whether the list ends here; a comma before the next element is passed over."""
-        while self.at < len(self.text) and self.text[self.at] in ", \n\t":
-            self.at += 1
-        if self.at >= len(self.text):
+        while self.position < len(self.text) and self.text[self.position] in ", \n\t":
+            self.position += 1
+        if self.position >= len(self.text):
             raise Undecodable(f"no {closing} at the end")
-        if self.text[self.at] != closing:
+        if self.text[self.position] != closing:
             return False
-        self.at += 1
+        self.position += 1
         return True
 
 
@@ -101,9 +101,9 @@ START, END = "<|tool_call_start|>", "<|tool_call_end|>"
 OPENING, CLOSING = re.compile(r"\s*`*\s*(?:python\b)?\s*"), re.compile(r"\s*`*\s*\Z")
 
 
-def minicpm(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_minicpm(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """`<|tool_call_start|>`, a fence with a call a line, `<|tool_call_end|>`; whatever else has the wrong format."""
-    text = text_of(result)
+    text = require_text(result)
     if THOUGHT in text and THOUGHT_END in text:
         text = text.rpartition(THOUGHT_END)[2]
     if START not in text or END not in text:
@@ -120,7 +120,7 @@ def _statements(text: str) -> Calls:
     text = text[opening.end() :] if opening else text
     closing = CLOSING.search(text)
     text = text[: closing.start()] if closing else text
-    check_bounds(text)
+    check_size(text)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         body = ast.parse(text).body
@@ -128,7 +128,7 @@ def _statements(text: str) -> Calls:
     for statement in body:
         if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
             raise Undecodable("a statement that is not a call")
-        calls.append(call_of(statement.value))
+        calls.append(read_call(statement.value))
     if not calls:
         raise Undecodable("no call between the tags")
     return calls
@@ -137,32 +137,32 @@ def _statements(text: str) -> Calls:
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
 
-def hermes(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_hermes(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """The line behind a line `<tool_call>`, each ' of it taken for a "; all other lines are ignored."""
     found, opened = [], False
-    for line in text_of(result).split("\n"):
+    for line in require_text(result).split("\n"):
         if line not in (OPEN, CLOSE) and opened:
-            found.append(call_in(load_json(line.replace("'", '"'))))
+            found.append(call_from_object(parse_json(line.replace("'", '"'))))
         opened = line == OPEN
-    return well_formed(found)
+    return validate_calls(found)
 
 
-def glm(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_glm(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """A name on the very first line, blanks and all, and its JSON arguments on the second; more lines do not count. So
     an empty first line is a call without a name, if the second one holds JSON."""
-    lines = text_of(result).split("\n")
+    lines = require_text(result).split("\n")
     if len(lines) < 2:
         raise WrongFormat("no second line with arguments")
-    return well_formed([(lines[0], load_json(lines[1]))])
+    return validate_calls([(lines[0], parse_json(lines[1]))])
 
 
-def granite(result: Any, how: How) -> Calls:  # noqa: ARG001
+def decode_granite(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """`<function_call> {"name": ..., "arguments": {...}}`, repeated; prose in between spoils the format."""
     calls: list[tuple[Any, Any]] = []
     prose = ""
-    for part in filter(None, map(str.strip, text_of(result).split("<function_call>"))):
+    for part in filter(None, map(str.strip, require_text(result).split("<function_call>"))):
         try:
-            found = load_json(part)
+            found = parse_json(part)
         except Undecodable:
             prose = "text that is not a call"
             continue
@@ -175,22 +175,22 @@ def granite(result: Any, how: How) -> Calls:  # noqa: ARG001
         else:
             calls.append((name, found.get("arguments", {})))
     if prose:
-        raise WrongFormat(prose, list(well_formed(calls)))
-    return well_formed(calls)
+        raise WrongFormat(prose, list(validate_calls(calls)))
+    return validate_calls(calls)
 
 
-def falcon(result: Any, how: How) -> Calls:
+def decode_falcon(result: Any, how: DecoderContext) -> Calls:
     """What the first `<tool_call>` holds: one call or a list of them. Whatever else is no call, in V4 a failure."""
-    _, tag, rest = text_of(result).partition(OPEN)
+    _, tag, rest = require_text(result).partition(OPEN)
     try:
         if not tag:
             raise Undecodable("no <tool_call> in the text")
-        found = load_json(_unfenced(rest.partition(CLOSE)[0].strip()))
+        found = parse_json(_unfenced(rest.partition(CLOSE)[0].strip()))
         listed = [found] if type(found) is dict else found
         if type(listed) is list and all(type(one) is dict for one in listed):
-            return well_formed(map(call_in, listed))
+            return validate_calls(map(call_from_object, listed))
     except Undecodable:
-        if how.rules == "V4":
+        if how.version == "V4":
             raise
         return []
     raise Undecodable("JSON, but not a list of calls")
@@ -202,21 +202,21 @@ def _unfenced(text: str) -> str:
     return text
 
 
-def tagged(result: Any, how: How) -> Calls:
+def decode_tagged(result: Any, how: DecoderContext) -> Calls:
     """Every `<tool_call>` block whose tags stand on lines of their own. A block that is no JSON is skipped; before V4
     it spoiled the whole reply."""
     calls = []
-    for block in blocks(text_of(result), f"{OPEN}\n", f"\n{CLOSE}"):
+    for block in find_blocks(require_text(result), f"{OPEN}\n", f"\n{CLOSE}"):
         try:
-            found = load_json(block)
+            found = parse_json(block)
         except Undecodable:
-            if how.rules != "V4":
+            if how.version != "V4":
                 return []
             continue
-        if type(found) is not dict and how.rules != "V4":
+        if type(found) is not dict and how.version != "V4":
             return []
-        name, arguments = call_in(found)
+        name, arguments = call_from_object(found)
         if type(arguments) is not dict:
             raise Undecodable("arguments that are no object")
         calls.append((name, arguments))
-    return well_formed(calls)
+    return validate_calls(calls)

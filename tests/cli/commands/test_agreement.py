@@ -16,7 +16,7 @@ import pytest
 from nltk.metrics.agreement import AnnotationTask
 
 from fcreview.model.review import ItemKey
-from fcreview.store.reviews.journal_format import digest
+from fcreview.store.reviews.journal_format import hash_event
 from tests.commands import Done, environment, in_this_process
 from tests.sources import ROOT
 
@@ -197,7 +197,7 @@ def rewrite(journal: Path, blind: bool | None) -> None:
     for line in journal.read_bytes().splitlines():
         content = orjson.loads(line) | {"previous": previous, "blind": blind}
         content = {name: value for name, value in content.items() if value is not None and name != "hash"}
-        previous = content["hash"] = digest(content)
+        previous = content["hash"] = hash_event(content)
         lines.append(orjson.dumps(content) + b"\n")
     journal.write_bytes(b"".join(lines))
 
@@ -227,7 +227,7 @@ def test_hostile_names_do_not_reach_the_terminal(cli: Cli, one_run: Path, hostil
     cli("label", one_run, "simple_python_1", "--verdict", "pass", "--annotator", "alice")
     journal = one_run / ".fcreview" / "reviews" / "alice.jsonl"
     content = orjson.loads(journal.read_bytes()) | {"annotator": hostile, "criterion": hostile}
-    content["hash"] = digest(content)
+    content["hash"] = hash_event(content)
     journal.write_bytes(orjson.dumps(content) + b"\n")
     for arguments in ([], ["--json"]):
         done = cli("agreement", one_run, *arguments)

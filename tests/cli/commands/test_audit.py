@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.reviews.journal_format import digest
+from fcreview.store.reviews.journal_format import hash_event
 
 pytestmark = pytest.mark.slow  # a dozen commands each
 
@@ -28,7 +28,7 @@ def rewrite(journal: Path, **fields: Any) -> None:
     """The journal's only event with other fields."""
     content = json.loads(journal.read_bytes()) | fields
     content = {name: value for name, value in content.items() if value is not None}
-    journal.write_text(json.dumps(content | {"hash": digest(content)}) + "\n")
+    journal.write_text(json.dumps(content | {"hash": hash_event(content)}) + "\n")
 
 
 @pytest.fixture

@@ -108,11 +108,11 @@ def test_damaged_lines_are_told_and_not_taken(cli: Cli, copies: tuple[Path, Path
 
 @pytest.mark.sweep
 def test_a_second_event_with_the_same_id_is_not_taken(cli: Cli, copies: tuple[Path, Path]) -> None:
-    from fcreview.store.reviews.journal_format import digest
+    from fcreview.store.reviews.journal_format import hash_event
 
     here, other = copies
     content = json.loads(journal(here, "bob").read_bytes()) | {"verdict": True}
-    content["hash"] = digest(content)
+    content["hash"] = hash_event(content)
     journal(other, "bob").write_text(json.dumps(content) + "\n")
     before = journal(here, "bob").read_bytes()
     done = cli("merge", here, other)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from fcreview.importers.acebench import decode as acebench
-from fcreview.importers.bfcl.decoders.registry import decode
+from fcreview.importers.bfcl.decoders.registry import decode_result
 from fcreview.importers.common.records import Undecodable
 from fcreview.importers.complexfuncbench import log
 from fcreview.importers.hammerbench import dialogue as hammerbench
@@ -32,10 +32,10 @@ def ways() -> dict[str, Callable[[str], Any]]:
         for model in MODELS:
             for language in ("python", "java", "javascript"):
                 if language == "python" or model in ("maple", "hermes-2", "glm-4-9b"):
-                    made[f"bfcl {v1} {model} {language}"] = partial(decode, language=language, v1=v1, model=model)
+                    made[f"bfcl {v1} {model} {language}"] = partial(decode_result, language=language, v1=v1, model=model)
     for form in FORMATS:
         made[f"format {form}"] = partial(
-            decode, language="python", v1=False, config=f"ret_fmt={form}&tool_call_tag=True"
+            decode_result, language="python", v1=False, config=f"ret_fmt={form}&tool_call_tag=True"
         )
     native = [[{"f": "{}"}], [{"name": "f", "arguments": "{}"}]]
     for at, shape in enumerate(native):
@@ -52,7 +52,7 @@ def ways() -> dict[str, Callable[[str], Any]]:
 def _native(shape: list[dict[str, str]], text: str) -> Any:
     """The text in the place of the arguments."""
     result = [{name: text if value == "{}" else value for name, value in shape[0].items()}]
-    return decode(result, language="python", v1=True, early=True)
+    return decode_result(result, language="python", v1=True, early=True)
 
 
 EXPECTED = (Undecodable, ValueError, SyntaxError, TypeError, KeyError, AttributeError)

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from fcreview.importers.bfcl.checker.evaluate import evaluate
-from fcreview.importers.bfcl.dataset import Case
+from fcreview.importers.bfcl.dataset import DatasetItem
 
 V1_PREFIX = "gorilla_openfunctions_v1_test_"
 AT_LEAST = 0.999
 KNOWN_EXCEPTIONS: dict[tuple[str, str, str], str] = {}
 """(group, model, item) -> cause. None is left; an entry that comes to agree must be taken out."""
 
-Scored = tuple[str, str, Case, Any, dict[str, Any] | None]
+Scored = tuple[str, str, DatasetItem, Any, dict[str, Any] | None]
 """model, category, case, raw result, score entry (None for a pass)."""
 
 
@@ -46,7 +46,7 @@ def v1_items(runs: Path, data: Path) -> Iterator[Scored]:
         results = read(runs / "result" / model / f"{V1_PREFIX}{category}_result.json")
         for index, (question, answer, record) in enumerate(zip(questions, golden, results, strict=True)):
             functions, truth = wrapped(question["function"]), answer.get("ground_truth")
-            case = Case(f"{category}_{index}", category, functions=functions, answer=truth)
+            case = DatasetItem(f"{category}_{index}", category, functions=functions, ground_truth=truth)
             yield model, category, case, record["result"], failed.get(index + 1)
 
 
@@ -56,7 +56,7 @@ def v4_items(root: Path) -> Iterator[Scored]:
         category = name.removeprefix("BFCL_v4_").removesuffix(".json")
         golden = {record["id"]: record["ground_truth"] for record in answers(root / "data", name) or ()}
         cases = {
-            record["id"]: Case(record["id"], category, functions=record["function"], answer=golden.get(record["id"]))
+            record["id"]: DatasetItem(record["id"], category, functions=record["function"], ground_truth=golden.get(record["id"]))
             for record in read(root / "data" / name)
         }
         failed = {entry["id"]: entry for entry in read(score)[1:]}
@@ -81,7 +81,7 @@ def test_rule_equals_official(bench: Path, group: str, generation: str, least_it
     total, differing = 0, {}
     for model, category, case, result, entry in items:
         total += 1
-        found = evaluate(result, case, generation=generation, category=category, model=model)
+        found = evaluate(result, case, version=generation, category=category, model=model)
         official = (entry is None, entry["error_type"] if entry else None)
         if (found.valid, found.error_type) != official:
             rule = (found.valid, found.error_type)

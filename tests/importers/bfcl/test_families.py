@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fcreview.importers.bfcl.checker.evaluate import evaluate
-from fcreview.importers.bfcl.dataset import Case
-from fcreview.importers.bfcl.decoders.registry import BY_NAME, early
+from fcreview.importers.bfcl.dataset import DatasetItem
+from fcreview.importers.bfcl.decoders.registry import BY_NAME, early_v1_decoder
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model.item import Item
 
@@ -26,8 +26,8 @@ GOLDEN = {"drawChart": {"options": [{"kind": ["bar"], "limit": [10]}], "wide": [
 
 
 def verdict(result: Any, model: str, **how: Any) -> tuple[bool | None, str | None]:
-    case = Case("javascript_0", "javascript", functions=[DRAW], answer=GOLDEN)
-    found = evaluate(result, case, generation="V1", category="javascript", model=model, **how)
+    case = DatasetItem("javascript_0", "javascript", functions=[DRAW], ground_truth=GOLDEN)
+    found = evaluate(result, case, version="V1", category="javascript", model=model, **how)
     return found.valid, found.error_type
 
 
@@ -41,11 +41,11 @@ def test_objects_of_a_native_javascript_call_are_no_source_text() -> None:
 
 def test_before_the_middle_of_july_2024_they_were_turned_into_it() -> None:
     result = [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}]
-    assert verdict(result, "command-r-plus-FC", decoder=early(BY_NAME["FC-O"], "V1")) == (True, None)
+    assert verdict(result, "command-r-plus-FC", decoder=early_v1_decoder(BY_NAME["FC-O"], "V1")) == (True, None)
     assert verdict(
         [{"drawChart": {"options": "{kind: 'pie', limit: 10}"}}],
         "command-r-plus-FC",
-        decoder=early(BY_NAME["FC-O"], "V1"),
+        decoder=early_v1_decoder(BY_NAME["FC-O"], "V1"),
     ) == (
         False,
         "value_error:dict_value",
@@ -64,8 +64,8 @@ def test_objects_of_a_hermes_javascript_call_are_turned_into_it() -> None:
 
 def test_glm_with_prose_before_the_name_calls_nothing() -> None:
     def relevance(text: str) -> bool | None:
-        case = Case("relevance_0", "relevance", functions=[DRAW])
-        return evaluate(text, case, generation="V1", category="relevance", model="THUDM_glm-4-9b-chat").valid
+        case = DatasetItem("relevance_0", "relevance", functions=[DRAW])
+        return evaluate(text, case, version="V1", category="relevance", model="THUDM_glm-4-9b-chat").valid
 
     call = 'drawChart\n{"options": {}}'
     assert relevance(call) is False

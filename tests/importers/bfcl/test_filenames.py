@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fcreview.importers.bfcl import filenames
 
 
-def classify(name: str, first: Any = None) -> filenames.Named | None:
-    return filenames.classify(Path("/runs") / name, lambda path: first)
+def classify(name: str, first: Any = None) -> filenames.ClassifiedFile | None:
+    return filenames.classify_file(Path("/runs") / name, lambda path: first)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def classify(name: str, first: Any = None) -> filenames.Named | None:
 def test_names(name: str, first: Any, kind: str, generation: str, category: str) -> None:
     named = classify(name, first)
     assert named is not None
-    assert (named.kind, named.generation, named.category) == (kind, generation, category)
+    assert (named.kind, named.version, named.category) == (kind, generation, category)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_ignored_files_say_why(name: str) -> None:
     named = classify(name)
     assert named is not None
     assert named.kind == "ignored"
-    assert named.reason
+    assert named.ignored_reason
 
 
 def test_model_folder_is_above_the_groups_of_v4() -> None:
@@ -82,16 +82,16 @@ def test_model_folder_is_above_the_groups_of_v4() -> None:
 
 
 def test_ids() -> None:
-    assert filenames.split_id("live_simple_19-3-15") == ("live_simple", 19, "-3-15")
-    assert filenames.split_id("memory_kv_3-customer-3") == ("memory_kv", 3, "-customer-3")
-    assert filenames.split_id("nothing") == ("nothing", None, "")
-    assert filenames.dataset_id("memory_kv_3-customer-3", "memory_kv") == "memory_3-customer-3"
-    assert filenames.dataset_id("web_search_no_snippet_7", "web_search_no_snippet") == "web_search_7"
+    assert filenames.split_item_id("live_simple_19-3-15") == ("live_simple", 19, "-3-15")
+    assert filenames.split_item_id("memory_kv_3-customer-3") == ("memory_kv", 3, "-customer-3")
+    assert filenames.split_item_id("nothing") == ("nothing", None, "")
+    assert filenames.to_dataset_id("memory_kv_3-customer-3", "memory_kv") == "memory_3-customer-3"
+    assert filenames.to_dataset_id("web_search_no_snippet_7", "web_search_no_snippet") == "web_search_7"
     config = "ret_fmt=json&tool_call_tag=True"
-    assert filenames.dataset_id(f"format_sensitivity_3:{config}:live_simple_1-1-0", "format_sensitivity") == (
+    assert filenames.to_dataset_id(f"format_sensitivity_3:{config}:live_simple_1-1-0", "format_sensitivity") == (
         "live_simple_1-1-0"
     )
-    assert filenames.split_format_id(f"format_sensitivity_3:{config}:simple_python_9") == (
+    assert filenames.split_format_sensitivity_id(f"format_sensitivity_3:{config}:simple_python_9") == (
         "format_sensitivity_3", config, "simple_python_9",
     )  # fmt: skip
 
@@ -99,13 +99,13 @@ def test_ids() -> None:
 @given(st.sampled_from(filenames.V4_CATEGORIES), st.integers(0, 99999), st.sampled_from(["", "-1-2", "-customer-3"]))
 def test_an_id_is_its_category_and_number(category: str, number: int, rest: str) -> None:
     item = f"{category}_{number}{rest}"
-    assert filenames.split_id(item) == (category, number, rest)
-    assert filenames.sort_number(item) == number
+    assert filenames.split_item_id(item) == (category, number, rest)
+    assert filenames.item_number(item) == number
 
 
 @pytest.mark.sweep
 @given(st.text())
 def test_any_text_is_an_id(text: str) -> None:
-    filenames.split_id(text)
-    filenames.sort_number(text)
-    filenames.dataset_id(text, "memory_kv")
+    filenames.split_item_id(text)
+    filenames.item_number(text)
+    filenames.to_dataset_id(text, "memory_kv")

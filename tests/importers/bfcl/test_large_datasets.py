@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.synthetic import write_run
 from fcreview.importers.bfcl import dataset
-from fcreview.importers.bfcl.dataset import Source
+from fcreview.importers.bfcl.dataset import DatasetFiles
 from fcreview.importers.common import jsonl
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model.item import ImportIssue, Item
@@ -45,10 +45,10 @@ def test_no_more_cases_are_kept_than_said(tmp_path: Path, small_limits: Callable
     small_limits()
     data = write_run(tmp_path / "run", 60) / "data"
     dataset._load.cache_clear()
-    found = dataset.load(Source(data / NAME, data / "possible_answer" / NAME), "V4", "simple_python").cases
+    found = dataset.load_dataset(DatasetFiles(data / NAME, data / "possible_answer" / NAME), "V4", "simple_python").items
     assert (len(found), len(found._kept)) == (60, 7)
     assert [case.id for case in found.values()] == list(found)
-    assert found["simple_python_59"].answer == [
+    assert found["simple_python_59"].ground_truth == [
         {"stock.reserve": {"article": ["A-000059"], "count": [6], "warehouse": ["north", ""]}}
     ]
     assert len(found._kept) == 7
@@ -60,7 +60,7 @@ def test_a_case_that_cannot_be_made_is_told_of_when_it_is_wanted(
     tmp_path: Path, small_limits: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No record is known that ends so: the maker is made to fail at one."""
-    make = dataset.make_case
+    make = dataset.make_dataset_item
 
     def fails_at_twenty(item: str, *rest: Any) -> Any:
         if item == "simple_python_20":

@@ -18,34 +18,34 @@ def path(tmp_path: Path) -> Path:
 
 def test_positions_count_from_one(path: Path, lines: Any, header: Any, failing: Any) -> None:
     lines(path, header(8, 10), failing(1), failing(10))
-    scored = scores.load(path, "relevance", dict)
+    scored = scores.load_score_file(path, "relevance", dict)
     assert list(scored.failing) == ["relevance_0", "relevance_9"]
-    assert scored.whole
+    assert scored.is_complete
     assert scored.issues == []
 
 
 def test_positions_become_the_ids_of_live_items(path: Path, lines: Any, header: Any, failing: Any) -> None:
     names = {0: "live_simple_0-0-0", 19: "live_simple_19-3-15"}
     lines(path, header(1, 2), failing(20))
-    assert list(scores.load(path, "live_simple", lambda: names).failing) == ["live_simple_19-3-15"]
+    assert list(scores.load_score_file(path, "live_simple", lambda: names).failing) == ["live_simple_19-3-15"]
 
 
 def test_the_embedded_question_decides_and_a_shift_is_told(path: Path, lines: Any, header: Any, failing: Any) -> None:
     lines(path, header(0, 2), failing(1, prompt={"id": "simple_0"}), failing(5, prompt={"id": "simple_5"}))
-    scored = scores.load(path, "simple", dict)
+    scored = scores.load_score_file(path, "simple", dict)
     assert list(scored.failing) == ["simple_0", "simple_5"]
     assert [issue.item for issue in scored.issues] == ["simple_5"]
 
 
 def test_text_ids_stay(path: Path, lines: Any, header: Any, failing: Any) -> None:
     lines(path, header(1, 2), failing("live_simple_3-2-1"))
-    assert list(scores.load(path, "live_simple", dict).failing) == ["live_simple_3-2-1"]
+    assert list(scores.load_score_file(path, "live_simple", dict).failing) == ["live_simple_3-2-1"]
 
 
 def test_missing_entries_make_passes_unknown(path: Path, lines: Any, header: Any, failing: Any) -> None:
     lines(path, header(1, 3), failing(1))
-    scored = scores.load(path, "simple", dict)
-    assert not scored.whole
+    scored = scores.load_score_file(path, "simple", dict)
+    assert not scored.is_complete
     assert "header counts 2 failures, but 1" in scored.issues[0].what
 
 
@@ -53,24 +53,24 @@ def test_a_broken_entry_still_names_its_item(path: Path, lines: Any, header: Any
     lines(path, header(1, 3), failing(1), failing(3))
     data = path.read_bytes()
     path.write_bytes(data[:-40])
-    scored = scores.load(path, "simple", dict)
+    scored = scores.load_score_file(path, "simple", dict)
     assert list(scored.failing) == ["simple_0", "simple_2"]
-    assert scored.whole
+    assert scored.is_complete
     assert scored.issues[0].line == 3
 
 
 def test_no_header(path: Path, lines: Any, failing: Any) -> None:
     lines(path, failing(1))
-    scored = scores.load(path, "simple", dict)
+    scored = scores.load_score_file(path, "simple", dict)
     assert list(scored.failing) == ["simple_0"]
-    assert not scored.whole
+    assert not scored.is_complete
     assert scored.issues[0].severity == "error"
 
 
 def test_an_empty_score_file(path: Path) -> None:
     path.touch()
-    scored = scores.load(path, "simple", dict)
-    assert (scored.failing, scored.whole, len(scored.issues)) == ({}, False, 1)
+    scored = scores.load_score_file(path, "simple", dict)
+    assert (scored.failing, scored.is_complete, len(scored.issues)) == ({}, False, 1)
 
 
 @pytest.mark.parametrize(
@@ -134,5 +134,5 @@ def test_inference_errors_name_no_turn() -> None:
 
 def turn_details(record: dict[str, Any]) -> Extra:
     extra = Extra()
-    scores.turn_details(record, extra)
+    scores.add_turn_details(record, extra)
     return extra

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.trajectory import Trajectory, follow, single_messages
+from fcreview.importers.bfcl.trajectory import Trajectory, build_trajectory, single_turn_messages
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model.item import Item, Message
 
@@ -48,7 +48,7 @@ LOG: list[Any] = [
 
 
 def of_log(log: list[Any] = LOG) -> Trajectory:
-    return follow({"result": [], "inference_log": log}, [], lambda raw: None, [])
+    return build_trajectory({"result": [], "inference_log": log}, [], lambda raw: None, [])
 
 
 def shape(message: Message) -> tuple[int, int, str, str]:
@@ -98,7 +98,7 @@ def test_the_log_need_not_alternate() -> None:
 def test_without_a_log_the_result_is_followed() -> None:
     opening = [Message(0, -1, "user", "go"), Message(1, -1, "user", "more"), Message(2, -1, "user", "never reached")]
     result = [[[{"cd": '{"folder": "a"}'}], [{"ls": "{}"}], "Done."], ["No."]]
-    found = follow({"result": result}, opening, lambda raw: None, [])
+    found = build_trajectory({"result": result}, opening, lambda raw: None, [])
     assert [(call.turn, call.step, call.index, call.name) for call in found.calls] == [(0, 0, 0, "cd"), (0, 1, 1, "ls")]
     assert [shape(message) for message in found.messages] == [
         (0, -1, "user", "go"),
@@ -111,7 +111,7 @@ def test_without_a_log_the_result_is_followed() -> None:
 
 
 def test_an_inference_error_is_what_the_model_said() -> None:
-    found = follow({"result": "Error during inference: x"}, [Message(0, -1, "user", "go")], lambda raw: None, [])
+    found = build_trajectory({"result": "Error during inference: x"}, [Message(0, -1, "user", "go")], lambda raw: None, [])
     assert [message.role for message in found.messages] == ["user", "assistant"]
     assert found.calls == []
 
@@ -119,15 +119,15 @@ def test_an_inference_error_is_what_the_model_said() -> None:
 @pytest.mark.parametrize("result", [None, {}, [None], [[None]], [[[]]], [[{"a": 1}]], 3, [["x", 5]], [{"a": "b"}]])
 @pytest.mark.parametrize("log", [None, [], [None], [{}], [{"step_0": [None, {}]}], [[None, {"content": 1}]], "x"])
 def test_odd_shapes_do_not_raise(result: Any, log: Any) -> None:
-    follow({"result": result, "inference_log": log}, [], lambda raw: None, [])
+    build_trajectory({"result": result, "inference_log": log}, [], lambda raw: None, [])
 
 
 def test_native_calls_add_no_message_and_prose_does() -> None:
     opening = [Message(0, -1, "user", "go")]
-    assert single_messages({"result": [{"f": "{}"}]}, opening) is opening
-    texts = [message.content for message in single_messages({"result": ["well", {"f": "{}"}]}, opening)]
+    assert single_turn_messages({"result": [{"f": "{}"}]}, opening) is opening
+    texts = [message.content for message in single_turn_messages({"result": ["well", {"f": "{}"}]}, opening)]
     assert texts == ["go", "well"]
-    texts = [message.content for message in single_messages({"result": "f()", "reasoning_content": "hm"}, opening)]
+    texts = [message.content for message in single_turn_messages({"result": "f()", "reasoning_content": "hm"}, opening)]
     assert texts == ["go", "hm", "f()"]
 
 

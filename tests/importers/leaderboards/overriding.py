@@ -15,7 +15,7 @@ from fcreview.model.metric import FigureSource
 from fcreview.model.review import Event, Said
 from fcreview.model.verdict import automatic
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.journal_format import seal
+from fcreview.store.reviews.journal_format import seal_event
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
@@ -60,7 +60,7 @@ class Reviewed:
         _, rows = self.store.sql(QUESTIONS.format(run=self.row.run))
         for item, target, criterion, source, value in rows:
             said.setdefault((item, target, criterion), {})[source] = _json(value)
-        keys = {item: self.store.reviews.reference(item) for item in {item for item, _, _ in said}}
+        keys = {item: self.store.reviews.key_and_hashes(item) for item in {item for item, _, _ in said}}
         draw, previous, lines = random.Random(seed), "", []
         for number, ((item, target, criterion), values) in enumerate(said.items()):
             value = automatic(values)
@@ -78,7 +78,7 @@ class Reviewed:
                 criterion=criterion,
                 verdict=value,
             )
-            sealed, line = seal(event, previous)
+            sealed, line = seal_event(event, previous)
             previous = sealed.hash
             lines.append(line)
         self.journal.path.write_bytes(b"".join(lines))  # at once: thousands of acts, each on disk for itself, take long

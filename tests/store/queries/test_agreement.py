@@ -81,7 +81,7 @@ def test_verdicts_that_only_follow_from_those_on_parts_are_left_out(store: Store
 
 
 def test_reviews_of_an_earlier_answer_are_left_out(store: Store) -> None:
-    key, _, golden_hash = store.reviews.reference(store.find("simple_0")[0])
+    key, _, golden_hash = store.reviews.key_and_hashes(store.find("simple_0")[0])
     Journal(store.workspace, "alice").append(key, Said(verdict=True), prediction_hash="old", golden_hash=golden_hash)
     store.refresh_reviews()
     assert rows(store) == []

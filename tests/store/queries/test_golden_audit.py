@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fcreview.model.review import Fault, Said
-from fcreview.store.queries.golden_audit import Panel
+from fcreview.store.queries.golden_audit import AuditInput
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
@@ -17,7 +17,7 @@ from fcreview.store.store import Store, StoreError
 from tests.store.factory import Imported
 
 Rows = dict[str, list[dict[str, Any]]]
-Make = Callable[[Rows], Panel]
+Make = Callable[[Rows], AuditInput]
 
 PASS: dict[str, Any] = {"official": True, "rule": True, "prediction_hash": "right"}
 FAIL: dict[str, Any] = {"official": False, "rule": False, "prediction_hash": "wrong"}
@@ -25,7 +25,7 @@ FAIL: dict[str, Any] = {"official": False, "rule": False, "prediction_hash": "wr
 
 @pytest.fixture
 def panel(imported: Imported, tmp_path: Path) -> Make:
-    def make(runs: Rows) -> Panel:
+    def make(runs: Rows) -> AuditInput:
         with Store.open(imported(tmp_path / "runs", runs), "alice") as store:
             return store.told.panel(View())
 

@@ -52,12 +52,12 @@ def shared(store: Store) -> list[int]:
 
 def test_what_is_written_is_read_and_drawn_again_the_same(store: Store, workspace: Workspace) -> None:
     again, read = store.drawn(WANTED), read_queue(workspace, "pilot")
-    assert read.same_as(again) and replace(again, created=read.created) == read
+    assert read.has_same_sample(again) and replace(again, created=read.created) == read
     assert [(each.name, each.size, each.drawn) for each in read.strata] == [("large", 30, 15), ("small", 6, 3)]
     assert {item.probability for item in read.items} == {0.5}
     assert sum(item.overlap for item in read.items) == 6
     other = store.drawn(replace(WANTED, sharing=replace(SHARING, seed=8)))
-    assert not read.same_as(other)
+    assert not read.has_same_sample(other)
 
 
 def test_inclusion_probabilities_stand_in_the_file_as_plain_json(store: Store, workspace: Workspace) -> None:

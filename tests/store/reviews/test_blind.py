@@ -11,7 +11,7 @@ import pytest
 from fcreview.model.decision import fold, retractions
 from fcreview.model.review import Event, Said
 from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.journal_format import LineError, digest, parse_line
+from fcreview.store.reviews.journal_format import LineError, hash_event, parse_line
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
@@ -56,7 +56,7 @@ def test_a_flag_that_is_neither_true_nor_false_is_no_review(workspace: Workspace
     with pytest.raises(JournalError, match="blind is of the wrong type"):
         Journal(workspace, "alice").append(key(), Said(verdict=True), blind="yes")  # type: ignore[arg-type]
     content = orjson.loads(fill(workspace, count=1).read_bytes()) | {"blind": 1}
-    content["hash"] = digest(content)
+    content["hash"] = hash_event(content)
     with pytest.raises(LineError, match="blind is of the wrong type"):
         parse_line(orjson.dumps(content))
 
@@ -111,7 +111,7 @@ def test_who_spoke_of_an_item_when_nothing_was_hidden_is_never_blind_on_it(impor
 
 def test_what_was_seen_of_an_earlier_prediction_does_not_count(imported: Workspace) -> None:
     with Store.open(imported, "alice") as store:
-        name, _, golden_hash = store.reviews.reference(store.find("simple_0")[0])
+        name, _, golden_hash = store.reviews.key_and_hashes(store.find("simple_0")[0])
     Journal(imported, "alice").append(
         name, Said(verdict=False), prediction_hash="other", golden_hash=golden_hash, blind=False
     )

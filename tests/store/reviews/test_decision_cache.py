@@ -22,7 +22,7 @@ ROWS: list[dict[str, Any]] = [{}, {"official": True}, {}, {"official": True}]
 
 @pytest.fixture(autouse=True)
 def _always_worth(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decision_cache, "WORTH", 1)
+    monkeypatch.setattr(decision_cache, "MIN_EVENTS", 1)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_a_line_is_read_only_when_somebody_asks_what_was_said(
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(journal_reader, "parse_line", no_lines)
-        patched.setattr(journal_reader, "known_line", no_lines)
+        patched.setattr(journal_reader, "parse_verified_line", no_lines)
         with Store.open(workspace, "alice") as store:
             shown = stands(store)
             assert store.refresh_reviews() == 0

@@ -62,13 +62,13 @@ def test_of_several_at_once_those_that_count_are_told(tmp_path: Path, monkeypatc
         with monkeypatch.context() as patched:
             Disk(patched, room)
             if whole == 3:
-                assert Journal(workspace, "alice").take(lines) == 3
+                assert Journal(workspace, "alice").append_lines(lines) == 3
             else:
                 some = f"; of 3 the first {whole} are saved$" if whole else "$"
                 with pytest.raises(JournalError, match=TOLD + some):
-                    Journal(workspace, "alice").take(lines)
+                    Journal(workspace, "alice").append_lines(lines)
         assert len(ids(workspace)) == whole
-        assert Journal(workspace, "alice").take(lines) == 3 - whole, "again, what is missing"
+        assert Journal(workspace, "alice").append_lines(lines) == 3 - whole, "again, what is missing"
         assert ids(workspace) == ["simple_0", "simple_1", "simple_2"]
 
 
@@ -84,10 +84,10 @@ def test_behind_an_unfinished_line_it_is_the_same(tmp_path: Path, monkeypatch: p
         with monkeypatch.context() as patched:
             Disk(patched, room)
             if room > len(second):
-                assert journal.take([second]) == 1
+                assert journal.append_lines([second]) == 1
             else:
                 with pytest.raises(JournalError, match=TOLD):
-                    journal.take([second])
+                    journal.append_lines([second])
         assert ids(workspace) == ["simple_0", "simple_1"][: 1 + (room > len(second))]
         assert journal.path.read_bytes().startswith(first + b"\n" + second[:cut])
 

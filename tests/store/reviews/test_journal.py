@@ -14,7 +14,7 @@ import pytest
 from fcreview.model.decision import last_act, retractions
 from fcreview.model.review import Said
 from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.journal_format import digest
+from fcreview.store.reviews.journal_format import hash_event
 from fcreview.store.reviews.journal_reader import JournalReader, check_journals, read_journals
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key
@@ -26,7 +26,7 @@ def test_an_event_is_one_line_chained_to_the_one_before(workspace: Workspace) ->
     assert path.name == "alice.jsonl"
     assert [line["previous"] for line in lines] == ["", lines[0]["hash"], lines[1]["hash"]]
     for line in lines:
-        assert line["hash"] == digest(line)
+        assert line["hash"] == hash_event(line)
         assert len(line["event"]) == 32
         assert line["time"].endswith("Z")
         assert len(line["time"]) == len("2026-01-01T00:00:00.000Z")

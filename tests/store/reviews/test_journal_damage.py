@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fcreview.model.review import Said
 from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.journal_reader import check_journals, read_journals, torn_file
+from fcreview.store.reviews.journal_reader import check_journals, read_journals, torn_line_path
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key
 
@@ -53,7 +53,7 @@ def test_what_stands_in_the_place_of_the_copy_is_not_waited_for(workspace: Works
     fragment = path.read_bytes()[:40]
     with path.open("ab") as file:
         file.write(fragment)
-    copy = torn_file(path, fragment)
+    copy = torn_line_path(path, fragment)
     copy.parent.mkdir()
     if kind == "pipe":
         os.mkfifo(copy)

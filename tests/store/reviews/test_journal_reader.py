@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fcreview.model.review import Event, Said
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.journal_format import LineError, digest, parse_line, seal
+from fcreview.store.reviews.journal_format import LineError, hash_event, parse_line, seal_event
 from fcreview.store.reviews.journal_reader import JournalReader, read_journals
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key
@@ -23,7 +23,7 @@ def test_fields_of_a_newer_version_are_kept(workspace: Workspace) -> None:
     path = fill(workspace, count=1)
     content = orjson.loads(path.read_bytes())
     content.update(version=2, mood={"happy": True})
-    content["hash"] = digest(content)
+    content["hash"] = hash_event(content)
     path.write_bytes(orjson.dumps(content) + b"\n")
     (event,), warnings = read_journals(workspace)
     assert warnings == []
@@ -49,12 +49,12 @@ def test_whatever_passes_the_check_is_written_as_it_was_read(changes: dict[str, 
     content: dict[str, Any] = {
         "event": "e", "time": "t", "annotator": "a", "act": "review", "key": key()._asdict(), **changes
     }  # fmt: skip
-    content["hash"] = digest(content)
+    content["hash"] = hash_event(content)
     try:
         event = parse_line(orjson.dumps(content))
     except LineError:
         return
-    again, line = seal(event, event.previous)
+    again, line = seal_event(event, event.previous)
     assert replace(again, hash="") == replace(event, hash="")
     assert parse_line(line) == again
     assert {name: value for name, value in content.items() if value is not None}.items() <= {

@@ -152,7 +152,7 @@ def _reviews(world: World, workspace: Workspace) -> None:
             acts.append(("dora", number, Said(act="adjudicate", verdict=True, fault="judge", note=note), {}))
     with Store.open(workspace) as store:
         for who, number, said, changed in acts:
-            key, prediction, golden = store.reviews.reference(store.find(f"item_{number}")[0])
+            key, prediction, golden = store.reviews.key_and_hashes(store.find(f"item_{number}")[0])
             hashes = {"prediction_hash": prediction, "golden_hash": golden, **changed}
             Journal(workspace, f"{who}-{note}").append(key, said, **hashes)
     torn = workspace.reviews / f"erin-{note}.jsonl"

@@ -1,4 +1,4 @@
-"""Which stretches of a predicted text are marked. Pure."""
+"""Which spans of a predicted text are marked as different."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from fcreview.matching.diff import diff_call
 from fcreview.matching.first_difference import argument_rows
 from fcreview.model.item import Accept, Call
-from fcreview.tui.item_view.call_diff import argument_lines, columns, marked, stretches
+from fcreview.tui.item_view.call_diff import argument_lines, changed_spans, mark_spans, measure_columns
 from fcreview.tui.text.lines import plain
 
 GOLDEN = "the quick brown fox jumps over the lazy dog while the cat sleeps on the warm mat"
 
 
 def words(golden: str, predicted: str) -> list[str]:
-    return [predicted[start:end] for start, end in stretches(golden, predicted)]
+    return [predicted[start:end] for start, end in changed_spans(golden, predicted)]
 
 
 def test_in_a_long_text_words_are_marked_and_not_all_that_lies_between() -> None:
@@ -32,25 +32,25 @@ def test_in_a_short_one_there_is_one_stretch() -> None:
 
 def test_where_words_are_only_missing_the_place_is_still_known() -> None:
     shorter = GOLDEN.replace("quick ", "")
-    assert stretches(GOLDEN, shorter)[0][0] == shorter.index("brown")
+    assert changed_spans(GOLDEN, shorter)[0][0] == shorter.index("brown")
 
 
 def test_texts_of_many_words_take_no_time() -> None:
     one, other = "a b " * 50_000, "b a " * 50_000
     begun = time.perf_counter()
-    stretches(one, other)
+    changed_spans(one, other)
     assert time.perf_counter() - begun < 1
 
 
 def test_marks_over_several_rows_and_blanks_at_their_edges() -> None:
-    assert marked("abcdef", 10, [(8, 12), (14, 30)], "x") == (("ab", "diff"), ("cd", "x"), ("ef", "diff"))
-    assert marked("a  b", 0, [(1, 3)], "x") == (("a", "x"), ("␣␣", "diff"), ("b", "x"))
-    assert marked("abc", 0, [], "x") == (("abc", "x"),)
+    assert mark_spans("abcdef", 10, [(8, 12), (14, 30)], "x") == (("ab", "diff"), ("cd", "x"), ("ef", "diff"))
+    assert mark_spans("a  b", 0, [(1, 3)], "x") == (("a", "x"), ("␣␣", "diff"), ("b", "x"))
+    assert mark_spans("abc", 0, [], "x") == (("abc", "x"),)
 
 
 def test_an_argument_that_only_looks_the_same_says_what_differs() -> None:
     golden = Call("golden", "f", {"city": Accept(["Ulm", "Kazan"])})
     predicted = Call("predicted", "f", {"city": "K\u0430zan"})
     rows = argument_rows(golden, predicted, diff_call(golden, predicted))
-    shown = [plain(line) for line in argument_lines(rows[0], columns(rows, 80))]
+    shown = [plain(line) for line in argument_lines(rows[0], measure_columns(rows, 80))]
     assert any("CYRILLIC SMALL LETTER A for U+0061" in line for line in shown)

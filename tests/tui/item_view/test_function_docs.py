@@ -1,4 +1,4 @@
-"""Functions on offer: always at hand, golden's and predicted's marked, documents one after the other."""
+"""The available functions: signatures, which calls use them, and their docs."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def offered(*made: str, wanted: str = "get_weather", **fields: Any) -> Item:
 
 
 def offer(lines: list[str]) -> list[str]:
-    at = next(n for n, line in enumerate(lines) if "on offer ·" in line)
+    at = next(n for n, line in enumerate(lines) if "available functions ·" in line)
     return [line for line in lines[at:] if line]
 
 
 def test_all_functions_stand_there_with_their_parameters_and_whose_they_are() -> None:
     lines = offer(text(detail(offered("maps_find"))))
-    assert lines[0].startswith("── 3 functions on offer · name(required, [optional])")
+    assert lines[0].startswith("── 3 available functions · name(required, [optional])")
     assert lines[1:] == ["+ maps.find(query)  predicted", "- get_weather(day, [city])  golden", "  ls()"]
     assert offer(text(detail(offered("get_weather"))))[1] == "= get_weather(day, [city])  golden, predicted"
 
 
 def test_a_function_that_is_not_on_offer_is_named_with_the_nearest() -> None:
     lines = offer(text(detail(offered("get_wether"))))
-    assert "! get_wether  predicted, not on offer (nearest: get_weather)" in lines
+    assert "! get_wether  predicted but not available (closest: get_weather)" in lines
 
 
 def test_they_are_there_where_nothing_was_called() -> None:
@@ -116,15 +116,15 @@ def test_the_parameter_under_the_cursor_is_told_at_the_foot() -> None:
         "  Where it is.",
     ]
     assert lines_of("turn:1/call:1/arg:day")[0].startswith("── day · string, required")
-    assert "no parameter of get_weather" in lines_of("turn:1/call:1/arg:days")[0]
+    assert "not a parameter of get_weather" in lines_of("turn:1/call:1/arg:days")[0]
     assert lines_of("turn:1") == lines_of("turn:1/call:1") == []
 
 
 def test_where_all_of_the_document_fits_it_stands_at_the_foot() -> None:
     of = scene(offered("get_weather"))
     whole = [plain(line).rstrip("─ ") for line in foot_lines(of, "turn:1/call:1/arg:city", 79, 12)]
-    assert whole[0] == "── document of get_weather" and f"  {symbols().arrow} city  string" in whole
-    assert next(plain(line) for line in foot_lines(of, "turn:1/call:1", 79, 12)).startswith("── document")
+    assert whole[0] == "── docs of get_weather" and f"  {symbols().arrow} city  string" in whole
+    assert next(plain(line) for line in foot_lines(of, "turn:1/call:1", 79, 12)).startswith("── docs")
     assert foot_lines(of, "turn:1", 79, 12) == []
     fits = len(whole) + 1
     assert len(foot_lines(of, "turn:1/call:1/arg:city", 79, fits - 1)) < len(whole)

@@ -8,7 +8,7 @@ import pytest
 
 from fcreview.model.address import words
 from fcreview.model.sanitize import width
-from fcreview.tui.item_view.document import about_line, header_line
+from fcreview.tui.item_view.document import header_line, summary_lines
 from fcreview.tui.review.judge import Asked
 from fcreview.tui.review.status import key_line, status_line
 from fcreview.tui.text.lines import plain
@@ -21,9 +21,9 @@ def test_the_header_keeps_its_marks_with_little_room() -> None:
     of.row.error_type = "parallel_function_checker_no_order:cannot_find_match"
     line = plain(header_line(of, 1044, 14850, 80))
     assert width(line) <= 80
-    for mark in ("official ✗", "rule ✗", "you ·", "1,045/14,850", "live_m", "long-tail"):
+    for mark in ("official ✗", "recomp. ✗", "you ·", "1,045/14,850", "live_m", "long-tail"):
         assert mark in line
-    assert line.endswith("_match")
+    assert line.endswith("…atch")
 
 
 @pytest.mark.parametrize("cells", [60, 80, 100, 120, 160])
@@ -68,6 +68,6 @@ UUID = "0b8f2c64-7f0e-4a55-9a57-2d6c1a1d9e3f"
 def test_a_group_gives_of_its_middle_where_there_is_little_room(cells: int, shown: str) -> None:
     of = detail(WEATHER)
     of.item.group = UUID
-    (line,) = map(plain, about_line(of, cells))
+    (line,) = map(plain, summary_lines(of, cells))
     assert f"group {shown}" in line and f"{UUID[-5:]} " in line and width(line) <= cells
     assert line.endswith("gpt-4o · BFCL V4") and (UUID in line) == (cells == 160)

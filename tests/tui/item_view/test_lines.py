@@ -8,7 +8,7 @@ from fcreview.matching.first_difference import argument_rows
 from fcreview.model.item import Accept, Call, Extra, Message, RecordPlace, Verdict
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import visible, width
-from fcreview.tui.item_view.call_diff import READABLE, around, changed, pair_heading
+from fcreview.tui.item_view.call_diff import GOLDEN_COLUMN_CELLS, changed_spans, pair_heading, window_around
 from fcreview.tui.item_view.document import header_line
 from fcreview.tui.text.lines import plain
 from tests.tui.item_view.document_text import HOSTILE, WEATHER, detail, golden, item, predicted, text
@@ -24,7 +24,7 @@ def test_an_item_at_80_columns() -> None:
         '! location  "Hangzhou, China" or "Hangzhou"   "Hangzhou, CN"',
         "            none of 2 accepted values",
         "+ days      (none)                            3",
-        "── official ✗  rule ✗ ─────────────────────────────────────────────────────────",
+        "── official ✗  recomputed ✗ ───────────────────────────────────────────────────",
         "  value_error:string: 'hangzhoucn' is none of 'hangzhou'",
         "── judge gpt-4o ── ✗ ──────────────────────────────────────────────────────────",
         "  CN is not a city",
@@ -35,7 +35,7 @@ def test_an_item_at_80_columns() -> None:
 def test_at_160_columns_both_sides_stand_at_a_readable_distance() -> None:
     lines = text(detail(WEATHER), 160)
     assert lines[2] == "── turn 1 · call 1 of 1 · get_weather " + "─" * 121
-    assert lines[3] == "  argument  golden" + " " * (READABLE + 2 - len("golden")) + "predicted"
+    assert lines[3] == "  argument  golden" + " " * (GOLDEN_COLUMN_CELLS + 2 - len("golden")) + "predicted"
     assert lines[5].startswith('! location  "Hangzhou, China" or "Hangzhou"')
     assert lines[5].index('"Hangzhou, CN"') == lines[3].index("predicted")
 
@@ -50,7 +50,7 @@ def test_the_five_states_are_told_apart_without_colour() -> None:
         "same": "=", "far ": "~", "gone": "-", "left": "=", "more": "+",
     }  # fmt: skip
     assert shown["gone"].endswith("(missing)")
-    assert shown["left"].endswith("(optional, left out)")
+    assert shown["left"].endswith("(optional, omitted)")
     assert "(none)" in shown["more"]
 
 
@@ -67,7 +67,7 @@ def test_a_long_value_is_stacked_with_each_side_named_and_the_difference_in_the_
     long = "x" * 700 + " FROM "
     of = item([golden("query", sql=long + "a WHERE b")], [predicted("query", sql=long + "c WHERE b")])
     lines = text(detail(of))
-    at = lines.index("! sql   differs from character 708 on")
+    at = lines.index("! sql   first difference at character 708")
     assert lines[at + 1].startswith("    golden     …")
     side = next(n for n in range(at + 2, at + 5) if lines[n].startswith("    predicted  …"))
     assert "FROM a WHERE" in " ".join(lines[at + 1 : side])
@@ -117,9 +117,9 @@ def test_official_and_rule_that_differ_are_both_told() -> None:
     of = item([golden("f")], [predicted("f")], official=False, rule=True, error_type="value_error:string")
     of.verdicts = [Verdict("official", False, error_type="value_error:string"), Verdict("rule", True)]
     lines = text(detail(of))
-    assert "── official ✗  rule ✓  they differ ─" in "".join(lines)
-    assert "  official  value_error:string" in lines
-    assert "  rule      passes" in lines
+    assert "── official ✗  recomputed ✓  verdicts differ ─" in "".join(lines)
+    assert "  official    value_error:string" in lines
+    assert "  recomputed  pass" in lines
 
 
 def test_a_reason_that_begins_with_its_error_type_says_it_once() -> None:
@@ -130,14 +130,14 @@ def test_a_reason_that_begins_with_its_error_type_says_it_once() -> None:
 
 def test_a_rule_that_was_not_computed_says_why() -> None:
     of = item([], [], official=True, rule_note="multi-turn verdicts are imported, not recomputed")
-    assert "  rule: multi-turn verdicts are imported, not recomputed" in text(detail(of))
+    assert "  no recomputed verdict: multi-turn verdicts are imported, not recomputed" in text(detail(of))
 
 
 def test_hidden_verdicts_leave_no_trace() -> None:
     of = detail(WEATHER, opinions=[Opinion(annotator="bob", verdict=False, note="Bob's word")])
     of.item.extra.more["answers"] = "Hangzhou"
     shown = "\n".join(text(of, hidden=True))
-    for word in ("official", "rule ", "judge", "✗", "value_error", "Bob", "answers"):
+    for word in ("official", "recomputed", "judge", "✗", "value_error", "Bob", "answers"):
         assert word not in shown
     assert "✗" not in plain(header_line(of, 2, 640, 80, hidden=True))
     del of.item.extra.more["answers"]
@@ -147,9 +147,9 @@ def test_extra_fields_come_last_with_a_line_each_and_their_size() -> None:
     of = item([golden("f", a=1)], [predicted("f", a=1)])
     of.extra = Extra(score_record=RecordPlace("s.json", 2), more={"config": {"deep": ["x" * 50] * 40}, "path": ["a.b"]})
     lines = text(detail(of))
-    assert lines[-4].startswith("── more ──")
+    assert lines[-4].startswith("── metadata ──")
     assert lines[-3].startswith('  config  {"deep": ["xxx')
-    assert lines[-3].endswith("  2.2 KB, enter opens it")
+    assert lines[-3].endswith("  2.2 KB, enter to open")
     assert lines[-2].rstrip() == '  path    ["a.b"]'
     assert "score_record" not in "\n".join(lines)
     assert all(width(line) <= 80 for line in lines)
@@ -161,8 +161,8 @@ def test_where_an_answer_is_judged_golden_and_given_stand_together(hidden: bool)
     of.extra = Extra(accepted_answers=["dark green", 7], final_answer="green \x1b[2J")
     lines = text(detail(of), hidden=hidden)
     at = next(n for n, line in enumerate(lines) if line.startswith("── final answer ──"))
-    assert lines[at + 1 : at + 3] == ['golden  "dark green" or 7', "given   green ␛[2J"]
-    assert not any(line.startswith("── more") for line in lines)
+    assert lines[at + 1 : at + 3] == ['golden  "dark green" or 7', "answer  green ␛[2J"]
+    assert not any(line.startswith("── metadata") for line in lines)
 
 
 def test_arguments_of_a_call_that_cannot_be_read_are_not_said_to_be_missing() -> None:
@@ -188,10 +188,10 @@ def test_hostile_text_is_drawn_as_pictures_and_is_no_markup() -> None:
 
 
 def test_the_changed_part_is_what_lies_between_what_agrees() -> None:
-    assert changed('"Hangzhou, China" or "Hangzhou"', '"Hangzhou, CN"') == (12, 13)
-    assert changed("[1, 2, 3]", "[1, 5, 3]") == (4, 5)
-    assert changed("same", "same") == (4, 4)
-    window, cut = around("x" * 500 + "Y" + "z" * 500, 500, 60)
+    assert changed_spans('"Hangzhou, China" or "Hangzhou"', '"Hangzhou, CN"') == [(12, 13)]
+    assert changed_spans("[1, 2, 3]", "[1, 5, 3]") == [(4, 5)]
+    assert changed_spans("same", "same") == [(4, 4)]
+    window, cut = window_around("x" * 500 + "Y" + "z" * 500, 500, 60)
     assert "Y" in window and len(window) <= 60 and window[0] == window[-1] == "…"
     assert ("x" * 500 + "Y")[500] == window[500 - cut]
 

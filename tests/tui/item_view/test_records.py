@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fcreview.model.item import Extra, Item, RecordPlace
-from fcreview.tui.item_view.document import Record, joined, rounded, score_place
+from fcreview.tui.item_view.document import Record, joined, round_numbers, score_place
 from tests.tui.item_view.document_text import WEATHER, detail, text
 
 RECORDS = [
@@ -56,4 +56,4 @@ def test_a_field_shows_no_digits_that_nobody_reads() -> None:
      ({"longitude": 120.15507123}, {"longitude": 120.15507123}), (float("inf"), float("inf"))],
 )  # fmt: skip
 def test_numbers_are_rounded_and_nothing_else(value: Any, shown: Any) -> None:
-    assert rounded(value) == shown
+    assert round_numbers(value) == shown

@@ -54,11 +54,11 @@ def loop(times: int) -> Item:
 
 def test_earlier_calls_of_the_conversation_stand_before_the_one_that_is_judged() -> None:
     lines = text(detail(snapshot()))
-    said = place(lines, "── said before · turn 1 · 2 messages, 20 B")
+    said = place(lines, "── earlier dialogue · turn 1 · 2 messages, 20 B")
     asked, earlier = place(lines, "user    What of refunds?"), place(lines, 'golden  find_airport(query="Denver")')
     judged = place(lines, "── turn 2 · call 1 of 1 · ask")
     assert said < place(lines, "user    Question 0.") < place(lines, "── turn 2 of 2 · judged") < asked
-    assert asked < earlier < place(lines, '   got  {"status": "ok"}') < judged < place(lines, "! query")
+    assert asked < earlier < place(lines, 'result  {"status": "ok"}') < judged < place(lines, "! query")
 
 
 def test_a_call_that_was_made_in_the_conversation_before_is_said_to_be_a_repetition() -> None:
@@ -66,8 +66,8 @@ def test_a_call_that_was_made_in_the_conversation_before_is_said_to_be_a_repetit
     again.predicted = [predicted("find_airport", 0, 1, 1, query="Denver")]
     again.pairs = align(again.golden, again.predicted)
     head = text(detail(again))[place(text(detail(again)), "── turn 2 · call 1 of 1")]
-    assert "again, as in turn 2 step 1" in head
-    assert not any("again" in line for line in text(detail(snapshot())))
+    assert "duplicate of turn 2 step 1" in head
+    assert not any("duplicate" in line for line in text(detail(snapshot())))
 
 
 def test_the_judged_call_is_open_and_under_the_cursor_though_it_is_equal() -> None:
@@ -80,7 +80,7 @@ def test_the_judged_call_is_open_and_under_the_cursor_though_it_is_equal() -> No
 def test_a_long_dialogue_before_is_one_line_with_its_length_and_unfolds() -> None:
     of = snapshot(before=4)
     lines = text(detail(of))
-    assert any(line.startswith("── said before · turns 1-4 · 8 messages, 80 B · folded") for line in lines)
+    assert any(line.startswith("── earlier dialogue · turns 1-4 · 8 messages, 80 B · folded") for line in lines)
     assert "user    Question 2." not in lines
     lines = text(detail(of), folds={"before": False})
     assert place(lines, "user    Question 2.") < place(lines, "step 1  Answer 2.") < place(lines, "user    Question 3.")
@@ -105,9 +105,9 @@ def test_a_call_stands_where_it_was_made_and_a_missing_one_behind_its_forerunner
         "step 1  May I?",
         "user    Yes",
         "+ call",
-        "   got  refunded",
+        "result  refunded",
         "= call",
-        "   got  3 flights",
+        "result  3 flights",
     ]
     order += ["- call 2 of 3 · missing: book", "── response"]
     places = [place(lines, start) for start in order]
@@ -118,7 +118,7 @@ def test_a_call_stands_where_it_was_made_and_a_missing_one_behind_its_forerunner
 def test_a_call_made_again_and_again_is_one_line_and_is_not_told_again_below() -> None:
     lines = text(detail(loop(21)), 120)
     assert '+ calls 3-22 · 20x diff(file_name1="a", file_name2="b")' in lines
-    assert 'all got {"lines": "-a +b"}' in lines
+    assert 'all     {"lines": "-a +b"}' in lines
     assert sum("diff(" in line for line in lines) == 2, "the equal one, and the run"
     assert any(line.startswith("- call 2 of 22 · missing: post_tweet") for line in lines)
     unfolded = text(detail(loop(21)), 120, folds={"turn:1/calls:3-22": False})
@@ -130,7 +130,7 @@ def test_words_said_again_and_again_are_one_line() -> None:
     made = loop(1)
     made.messages += [Message(0, step, "assistant", "I am not sure.") for step in range(1, 6)]
     lines = text(detail(made))
-    assert "again   steps 2-6 · 5x I am not sure." in lines
+    assert "repeats steps 2-6 · 5x I am not sure." in lines
     assert sum("not sure" in line for line in lines) == 1
 
 
@@ -141,7 +141,7 @@ def test_states_that_differ_are_rows_at_the_end_where_no_turn_is_named() -> None
         "Food.orders": StateDifference(ABSENT, []),
     }
     lines = text(detail(made))
-    at = place(lines, "── state at the end")
+    at = place(lines, "── final state")
     assert lines[at + 2].split() == ["!", "Food.users.Eve.balance", "412.0", "500.0"]
     assert lines[at + 3].startswith("+ Food.orders")
     assert at > place(lines, "= call 1")

@@ -18,7 +18,7 @@ def test_the_failing_turn_is_open_and_marked_and_the_others_are_folded() -> None
     assert ["FAILS HERE" in line for line in headings] == [False, True, False]
     assert lines.count("user    Move the file, please. (0)") == 1
     assert '! to        "b"                               "c"' in lines
-    assert lines.count('   got  {"moved": true}') == 1, "what came of the call stands below it"
+    assert lines.count('result  {"moved": true}') == 1, "what came of the call stands below it"
     assert not any(line.startswith("step 1") for line in lines), "the call is not told twice"
     assert "        … 4.4 KB, enter to open" in lines
     assert 'state   FileSystem {"root": {}}' in " ".join(lines)
@@ -70,7 +70,7 @@ def test_without_golden_calls_the_steps_are_the_content() -> None:
     said = [Message(0, -1, "user", "Find it."), Message(0, 0, "tool", "nothing"), Message(0, 2, "assistant", "Here.")]
     agentic = Item("web_search_base_0", "web_search_base", predicted=calls, messages=said, n_turns=1, n_steps=3)
     lines = text(detail(agentic))
-    assert not any("0 golden" in line or "none predicted" in line for line in lines)
+    assert not any("0 golden" in line or "no golden" in line for line in lines)
     assert any("turn 1 of 1 · 2 calls in 2 steps" in line for line in lines)
     assert 'step 1  search(q="a")' in lines
 
@@ -79,7 +79,7 @@ def test_without_golden_calls_the_steps_are_the_content() -> None:
 def test_a_question_that_is_not_known_is_said_once(messages: list[Message]) -> None:
     of = item([golden("get_weather", city="Rome")], [predicted("get_weather", city="Rome")], messages=messages)
     lines = [line for line in text(detail(of)) if line.startswith("user")]
-    assert lines == ["user    the question is not known: no dataset has it"]
+    assert lines == ["user    question unknown: not found in any dataset"]
 
 
 @pytest.mark.parametrize(
@@ -89,4 +89,4 @@ def test_a_question_that_is_not_known_is_said_once(messages: list[Message]) -> N
 def test_what_is_known_is_shown_alone(messages: list[Message]) -> None:
     of = item([golden("get_weather", city="Rome")], [predicted("get_weather", city="Rome")], messages=messages)
     shown = "\n".join(text(detail(of)))
-    assert "not known" not in shown and "Rome" in shown
+    assert "question unknown" not in shown and "Rome" in shown

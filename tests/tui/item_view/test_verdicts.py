@@ -36,7 +36,7 @@ def place(lines: list[str], start: str) -> int:
 
 def test_a_refused_call_stands_beside_the_golden_one_it_was_held_against_with_the_reason_below() -> None:
     lines = text(detail(refused()), 120)
-    at = place(lines, "── turn 1 · call 2 of 2 · taxi · + extra · golden of call 1")
+    at = place(lines, "── turn 1 · call 2 of 2 · taxi · + extra · compared with golden call 1")
     assert lines[at + 2].split("  ")[0] == "! query"
     assert '"Tokyo Narita"' in lines[at + 2] and '"Narita, Tokyo"' in lines[at + 2]
     assert lines[at + 3] == "  judge gpt-4o ✗ equivalent: value_error: the values differ"
@@ -54,21 +54,21 @@ def test_a_golden_answer_from_errata_says_whose_it_is_and_what_it_was() -> None:
     lines = text(detail(made), 100)
     at = place(lines, "── golden answer from errata · alice, bob␛[2J · 2026-11-21")
     assert lines[at + 1].strip() == "China is asked for"
-    assert lines[at + 2].startswith('was     [{"get_weather"') and lines[at + 2].endswith(" 165 B"), "folded"
+    assert lines[at + 2].startswith('before  [{"get_weather"') and lines[at + 2].endswith(" 165 B"), "folded"
     blocks = document(detail(made), "alice", Options())
     (folded,) = [block for block in blocks if block.key == "erratum/old"]
     assert folded.folded and folded.full is not None and folded.full() == json.dumps(OLD)
     assert place(lines, "  argument") < at < place(lines, "── official"), "below the calls"
-    assert not any("errata" in line or "China is asked for" in line for line in text(detail(made), 100, hidden=True))
+    assert not any("errat" in line or "China is asked for" in line for line in text(detail(made), 100, hidden=True))
 
 
 def test_a_correction_that_does_not_fit_says_so() -> None:
     made = deepcopy(WEATHER)
     made.extra.erratum = Erratum([], "2026-11-21", [], None, "the question is another one")
     lines = text(detail(made), 100)
-    at = place(lines, "── errata, not applied · nobody named · 2026-11-21")
+    at = place(lines, "── erratum not applied · author unknown · 2026-11-21")
     assert lines[at + 1].strip() == "stale: the question is another one"
-    assert not any(line.startswith("was ") for line in lines)
+    assert not any(line.startswith("before ") for line in lines)
 
 
 def test_ones_own_answer_stands_beside_the_judges() -> None:
@@ -125,7 +125,7 @@ def test_a_golden_answer_that_cannot_be_read_is_shown_as_it_is_with_the_reason()
     raw = "[order(shop='Domino's')]"
     broken = Call("golden", "order", None, raw=raw, decode_error="invalid syntax: unterminated string literal")
     lines = text(detail(item([broken], [predicted("order", shop="Domino's")])))
-    assert "! golden answer cannot be read: invalid syntax: unterminated string literal" in lines
+    assert "! golden answer cannot be parsed: invalid syntax: unterminated string literal" in lines
     assert f"    golden     {raw}" in lines
     assert '    predicted  order(shop="Domino\'s")' in lines
     assert "(none)" not in "\n".join(lines)

@@ -20,12 +20,12 @@ SEEN = {
     ("confetti", "conversationsclean_1"): [
         "user    ",
         "golden  HRCompany",
-        "   got  ",
+        "result  ",
         "── turn 1 · call 1 of 1",
         "! function",
     ],
     ("confetti", "conversationsclean_6"): [
-        "── said before",
+        "── earlier dialogue",
         'golden  BookFlight_get_airport_code(query="San Diego") · step 1',
         "golden  BookFlight_search_flights",
         "step 4",
@@ -49,26 +49,26 @@ SEEN = {
     ],
     ("acebench", "agent_multi_step_0"): [
         "state   at the start",
-        "! golden answer cannot be read",
+        "! golden answer cannot be parsed",
         "golden     [add_food_delivery_order(",
         "predicted  add_food_delivery_order(",
     ],
-    ("acebench", "special_irrelevant_6"): ["must say: the limitations", "── 4 functions on offer"],
+    ("acebench", "special_irrelevant_6"): ["must say: the limitations", "── 4 available functions"],
     ("hammerbench", "IS_0_3"): [
         "── response · step 1 · judged",
         "golden",
         "Sorry, no tool is suitable",
-        "── 5 functions on offer",
+        "── 5 available functions",
     ],
     ("hammerbench", "mQmA_7_2"): ["! departure", "── official", "── judge"],
-    ("complexfuncbench", "Cross-0"): ["+ extra · golden of call 6", "! query"],
+    ("complexfuncbench", "Cross-0"): ["+ extra · compared with golden call 6", "! query"],
 }
 """Beginnings or parts of rows."""
 BELOW = {
     ("acebench", "agent_multi_step_2"): [
         "state   at the start",
         "+ call 4 of 4",
-        "── state at the end",
+        "── final state",
         "! FoodPlatform.users.Jack.balance",
         "milestones        1 of 3 met: turn_on_wifi",
     ],

@@ -77,14 +77,14 @@ async def test_a_filter_is_saved_as_it_is_typed_and_stands_for_itself(make_app: 
         assert "there is no key catgory" in (await settled(pilot))[-2]
         await pilot.press("end", "ctrl+u", *"category:live_simple", "ctrl+s")
         lines = await settled(pilot)
-        assert lines[-3].startswith(" save as @") and "a name to keep" in lines[-2]
+        assert lines[-3].startswith(" save as @") and "name of the saved filter" in lines[-2]
         await pilot.press(*"a b", "enter")
         assert "a name is letters" in (await settled(pilot))[-2]
         await pilot.press("ctrl+u", *"live", "enter")
         lines = await settled(pilot)
-        assert lines[-3].startswith(" filter category:live_simple") and "saved: @live" in lines[-2]
+        assert lines[-3].startswith(" filter category:live_simple") and "saved as @live" in lines[-2]
         await pilot.press("ctrl+s", *"live", "enter")
-        assert "it is there: enter again replaces @live" in (await settled(pilot))[-2]
+        assert "@live exists; press enter again to replace it" in (await settled(pilot))[-2]
         await pilot.press("escape", "ctrl+u", "at", *"li")
         assert "@live category:live_simple" in (await settled(pilot))[-2]
         await pilot.press("tab", *" -id:simple_5", "enter")

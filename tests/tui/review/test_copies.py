@@ -41,7 +41,7 @@ def test_every_sample_item_can_be_copied_in_every_form(details: list[ItemDetail]
 def test_the_diff_reads_as_on_the_screen(details: list[ItemDetail]) -> None:
     lines = diff_copy(of(details, "simple_python_4"), "zoe").split("\n")
     assert any(re.match(r"! days +\[\"Monday\", \"Wednesday\", \"Friday\"\] or", line) for line in lines)
-    assert not any("on offer" in line or "value_error" in line for line in lines)
+    assert not any("available function" in line or "value_error" in line for line in lines)
 
 
 def test_the_call_is_the_one_under_the_cursor(details: list[ItemDetail]) -> None:

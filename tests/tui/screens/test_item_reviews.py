@@ -12,7 +12,7 @@ from tests.tui.screens.item_host import bar, events, opened, rows, screen_of, sh
 
 async def test_fail_is_on_disk_and_the_next_item_is_shown(workspace: Workspace) -> None:
     async with opened(workspace) as (app, pilot):
-        assert bar(app, "header").startswith(" simple_0   1/4   official ✗   rule ✗   judge ·   you ·")
+        assert bar(app, "header").startswith(" simple_0   1/4   official ✗   recomp. ✗   judge ·   you ·")
         await pilot.press("f")
         (event,) = events(workspace)
         assert (event["verdict"], event["key"]["id"], event["target"]) == (False, "simple_0", "item")
@@ -151,7 +151,7 @@ async def test_what_has_no_target_of_its_own_is_not_armed_and_disarming_is_said(
         screen.text.action_scroll(0)
         assert screen.target == "item" and "about the whole item again" in bar(app, "status")
         await pilot.press("s")
-        assert "nothing was searched yet: / searches" in bar(app, "status")
+        assert "nothing to search for; press / to search" in bar(app, "status")
 
 
 async def test_capitals_speak_to_the_item_just_judged(workspace: Workspace) -> None:

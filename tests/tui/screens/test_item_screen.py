@@ -178,7 +178,7 @@ async def test_the_items_of_a_conversation_are_walked_whatever_the_queue(tmp_pat
 async def test_what_is_known_of_the_parameter_under_the_cursor_is_told_in_free_lines(workspace: Workspace) -> None:
     async with opened(workspace, size=(80, 40)) as (app, pilot):
         foot = shown_rows(app)[-9:-2]
-        assert any("document of" in row for row in foot) and any("Which city." in row for row in foot)
+        assert any("docs of" in row for row in foot) and any("Which city." in row for row in foot)
         await pilot.press("full_stop")
         assert any("→ city  string, required" in row for row in shown_rows(app)[-9:-2])
     async with opened(workspace, size=(80, 20)) as (app, pilot):

@@ -36,7 +36,7 @@ async def test_one_digit_behind_a_verdict_says_why_and_names_the_item(workspace:
         (_, reason) = events(workspace)
         assert reason["overrules"] == {"source": "official", "by": None, "value": False, "reason": "misread"}
         await pilot.press("[")
-        assert any("overrules: misread" in row for row in rows(app))
+        assert any("override: misread" in row for row in rows(app))
         await pilot.press("3")
         assert spoken(workspace)[-1] == ("simple_0", "item", None, "other"), "given anew: the latest counts"
         labels = [label for each in app.store.labels(View()) for label in each if label["opinions"]]

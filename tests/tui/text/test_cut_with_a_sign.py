@@ -10,7 +10,7 @@ from fcreview.model.sanitize import visible, width
 from fcreview.tui.screens.dialogs import FaultScreen, NoteScreen
 from fcreview.tui.text.lines import fit, line, line_width, plain
 from fcreview.tui.widgets.document_view import LineBar
-from fcreview.tui.widgets.lists import strip_of
+from fcreview.tui.widgets.lists import list_strip
 from tests.tui.conftest import MakeApp, screen_lines
 
 PARTS = st.lists(st.text(max_size=6).map(visible), max_size=4)
@@ -29,8 +29,8 @@ def test_a_line_is_whole_or_ends_in_the_sign(parts: list[str], cells: int) -> No
 
 def test_a_row_of_a_list_and_a_line_at_an_edge_are_cut_with_the_sign() -> None:
     row = (("> ", ""), ("text where calls were expected", ""))
-    assert strip_of(row, 12).text == "> text wher…"
-    assert strip_of((("wide", ""), ("   ", "")), 4).text == "wide"
+    assert list_strip(row, 12).text == "> text wher…"
+    assert list_strip((("wide", ""), ("   ", "")), 4).text == "wide"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 20)])

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate
-from fcreview.importers.bfcl.dataset import Case
+from fcreview.importers.bfcl.dataset import DatasetItem
 
 S = "simple_function_checker:"
 P = "parallel_function_checker_no_order:"
@@ -24,20 +24,20 @@ def array(of: str, kind: str = "array") -> dict[str, Any]:
 def one(kind: Any, accepted: list[Any], value: Any, *, v1: bool = False, category: str = "simple_python") -> Evaluation:
     """The verdict on `f(x=value)` for a parameter of type `kind`. Texts starting with `py:` are prompt-mode source."""
     answer: Any = {"f": {"x": accepted}} if v1 else [{"f": {"x": accepted}}]
-    case = Case("c_0", category, functions=[document("f", x=kind)], answer=answer)
+    case = DatasetItem("c_0", category, functions=[document("f", x=kind)], ground_truth=answer)
     if isinstance(value, str) and value.startswith("py:"):
         result: Any = f"[f(x={value[3:]})]"
     else:
         result = [{"f": json.dumps({"x": value})}]
-    return evaluate(result, case, generation="V1" if v1 else "V4", category=category)
+    return evaluate(result, case, version="V1" if v1 else "V4", category=category)
 
 
 F = document("math.area", ["base"], base="integer", unit="string", extra="string")
-AREA = Case(
-    "simple_python_0", "simple_python", functions=[F], answer=[{"math.area": {"base": [10], "unit": ["m", ""]}}]
+AREA = DatasetItem(
+    "simple_python_0", "simple_python", functions=[F], ground_truth=[{"math.area": {"base": [10], "unit": ["m", ""]}}]
 )
 
 
-def area(*calls: tuple[str, dict[str, Any]], category: str = "simple_python", case: Case = AREA) -> Evaluation:
+def area(*calls: tuple[str, dict[str, Any]], category: str = "simple_python", case: DatasetItem = AREA) -> Evaluation:
     result = [{name: json.dumps(arguments)} for name, arguments in calls]
-    return evaluate(result, case, generation="V4", category=category)
+    return evaluate(result, case, version="V4", category=category)

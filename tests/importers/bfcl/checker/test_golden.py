@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fcreview.importers.bfcl.checker.schema import RULES
-from fcreview.importers.bfcl.dataset import golden_calls
+from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
+from fcreview.importers.bfcl.dataset import parse_golden_calls
 from fcreview.matching.diff import diff_call
 from fcreview.model.item import Accept, Call, Fields
 
@@ -12,7 +12,7 @@ PLAY = [{"name": "play", "parameters": {"properties": {"song": {}, "loud": {}}}}
 
 def test_lists_of_acceptable_values() -> None:
     answer = [{"f": {"unit": ["C", ""], "only": [""], "none": [None], "n": [1, 2]}}]
-    (call,) = golden_calls(answer, "simple_python", "V4", [])
+    (call,) = parse_golden_calls(answer, "simple_python", "V4", [])
     assert call.arguments == {
         "unit": Accept(["C"], True),
         "only": Accept([], True),
@@ -23,7 +23,7 @@ def test_lists_of_acceptable_values() -> None:
 
 def test_objects_hold_alternatives_again() -> None:
     answer = [{"f": {"o": [{"unit": ["C", ""], "in": [{"deep": [1]}]}], "rows": [[{"a": [1]}]]}}]
-    (call,) = golden_calls(answer, "simple_python", "V4", [])
+    (call,) = parse_golden_calls(answer, "simple_python", "V4", [])
     assert call.arguments == {
         "o": Accept([Fields({"unit": Accept(["C"], True), "in": Accept([Fields({"deep": Accept([1])})])})]),
         "rows": Accept([[Fields({"a": Accept([1])})]]),
@@ -31,43 +31,43 @@ def test_objects_hold_alternatives_again() -> None:
 
 
 def test_what_has_no_arguments_is_shown_as_it_is() -> None:
-    (call,) = golden_calls({"deck": [[], ""]}, "parallel_multiple_function", "V1", [])
+    (call,) = parse_golden_calls({"deck": [[], ""]}, "parallel_multiple_function", "V1", [])
     assert call.decode_error and call.raw == '{"deck": [[], ""]}'
 
 
 def test_v1_suffixes_are_stripped_where_a_declared_function_remains() -> None:
-    calls = golden_calls(
+    calls = parse_golden_calls(
         {"play_1": {"song": ["a"]}, "play_2": {"song": ["b"]}, "top_10": {}}, "parallel_function", "V1", PLAY
     )
     assert [(call.name, call.index) for call in calls] == [("play", 0), ("play", 1), ("top_10", 2)]
-    calls = golden_calls({"play 1": {}, "play 2": {}, "top 10": {}}, "parallel_function", "V1", PLAY)
+    calls = parse_golden_calls({"play 1": {}, "play 2": {}, "top 10": {}}, "parallel_function", "V1", PLAY)
     assert [call.name for call in calls] == ["play", "play", "top 10"]
 
 
 def test_v1_objects_directly_in_objects() -> None:
-    (call,) = golden_calls({"f": {"o": [{"in": {"deep": [1]}}]}}, "simple", "V1", [])
+    (call,) = parse_golden_calls({"f": {"o": [{"in": {"deep": [1]}}]}}, "simple", "V1", [])
     assert call.arguments == {"o": Accept([Fields({"in": Accept([Fields({"deep": Accept([1])})])})])}
 
 
 def test_executable_answers_are_call_strings() -> None:
-    calls = golden_calls(["play('x', loud=True)", "broken("], "executable_parallel_function", "V1", PLAY)
+    calls = parse_golden_calls(["play('x', loud=True)", "broken("], "executable_parallel_function", "V1", PLAY)
     assert calls[0].arguments == {"song": Accept(["x"]), "loud": Accept([True])}
     assert (calls[1].arguments, calls[1].raw) == (None, "broken(")
 
 
 def test_multi_turn_answers_are_numbered_by_turn() -> None:
-    calls = golden_calls([["cd(folder='a')", "ls()"], [], ["pwd()"]], "multi_turn_base", "V4", [])
+    calls = parse_golden_calls([["cd(folder='a')", "ls()"], [], ["pwd()"]], "multi_turn_base", "V4", [])
     assert [(call.turn, call.index, call.name) for call in calls] == [(0, 0, "cd"), (0, 1, "ls"), (2, 0, "pwd")]
 
 
 def test_agentic_answers_are_no_calls() -> None:
-    assert golden_calls(["7", "seven"], "memory_kv", "V4", []) == []
-    assert golden_calls(None, "irrelevance", "V4", []) == []
+    assert parse_golden_calls(["7", "seven"], "memory_kv", "V4", []) == []
+    assert parse_golden_calls(None, "irrelevance", "V4", []) == []
 
 
 def test_the_comparison_is_as_lenient_as_the_benchmark() -> None:
     golden = Call("golden", "math.area", {"place": Accept(["Hangzhou, China"]), "x": Accept([5.0])})
     predicted = Call("predicted", "math_area", {"place": "hangzhou china", "x": 5})
-    assert RULES.same_name("math.area", "math_area")
-    assert not RULES.same_name("math.area", "area")
-    assert {diff.state for diff in diff_call(golden, predicted, RULES)} == {"~"}
+    assert COMPARISON_RULES.same_name("math.area", "math_area")
+    assert not COMPARISON_RULES.same_name("math.area", "area")
+    assert {diff.state for diff in diff_call(golden, predicted, COMPARISON_RULES)} == {"~"}

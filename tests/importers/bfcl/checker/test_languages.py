@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fcreview.importers.bfcl.checker import java, javascript
 from fcreview.importers.bfcl.checker.evaluate import evaluate
-from fcreview.importers.bfcl.dataset import Case
+from fcreview.importers.bfcl.dataset import DatasetItem
 from tests.examples import examples
 
 
@@ -82,9 +82,9 @@ PUT = 'new HashMap<>() {{ put(\\"a\\", 2); }}'
 def verdict(language: str, schema: Any, accepted: list[Any], result: Any) -> tuple[bool | None, str | None]:
     category = f"simple_{language}"
     document = {"name": "alpha", "parameters": {"properties": {"beta": schema}, "required": ["beta"]}}
-    case = Case("c", category, functions=[document], answer=[{"alpha": {"beta": accepted}}])
+    case = DatasetItem("c", category, functions=[document], ground_truth=[{"alpha": {"beta": accepted}}])
     model = "gpt-4o-FC" if isinstance(result, list) else "gpt-4o"
-    found = evaluate(result, case, generation="V4", category=category, model=model)
+    found = evaluate(result, case, version="V4", category=category, model=model)
     return found.valid, found.error_type
 
 
@@ -128,9 +128,9 @@ SOURCES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 @given(SOURCES, st.sampled_from([None, "integer", "String", "nonsense"]))
 @examples(3)
 def test_no_source_makes_the_conversions_raise(text: str, nested: str | None) -> None:
-    for kind in java.TYPES:
+    for kind in java.PYTHON_TYPES:
         java.convert(text, kind, nested)
-    for kind in javascript.TYPES:
+    for kind in javascript.PYTHON_TYPES:
         javascript.convert(text, kind, nested)
 
 

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.synthetic import write_run
 from fcreview.importers.bfcl import dataset
 from fcreview.importers.bfcl.checker import evaluate
-from fcreview.importers.bfcl.checker.evaluate import Reading, Reply, reply_to
+from fcreview.importers.bfcl.checker.evaluate import EvaluationSettings, EvaluatedReply, evaluate_reply
 from fcreview.importers.bfcl.decoders.registry import BY_NAME
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model.item import ImportIssue, Item
@@ -22,8 +22,8 @@ from tests.importers.bfcl.checker.cases import AREA
 RESULT = "non_live/BFCL_v4_simple_python_result.json"
 
 
-def read(result: Any, decoder: str = "PROMPT", **more: Any) -> Reply:
-    return reply_to(CASE, {"result": result, **more}, [], Reading("V4", "simple_python", BY_NAME[decoder]))
+def read(result: Any, decoder: str = "PROMPT", **more: Any) -> EvaluatedReply:
+    return evaluate_reply(CASE, {"result": result, **more}, [], EvaluationSettings("V4", "simple_python", BY_NAME[decoder]))
 
 
 CASE = replace(AREA)
@@ -31,7 +31,7 @@ CASE = replace(AREA)
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
-    CASE.replies.clear()
+    CASE.reply_cache.clear()
 
 
 def test_equal_replies_are_one() -> None:
@@ -46,14 +46,14 @@ def test_replies_that_only_look_the_same_are_not() -> None:
     listed = [{"math_area": {"base": 10}}]
     assert read(orjson.dumps(listed).decode(), "LIST") is not read(listed, "LIST")
     nothing, no_number = ([{"math_area": {"base": value}}] for value in (None, float("nan")))
-    assert read(nothing, "LIST").found.calls != read(no_number, "LIST").found.calls  # JSON has null for both
+    assert read(nothing, "LIST").evaluation.calls != read(no_number, "LIST").evaluation.calls  # JSON has null for both
 
 
 def test_no_more_replies_are_kept_than_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluate, "REMEMBERED", 2)
     for n in range(5):
-        assert read(f"[math_area(base={n})]").hash
-    assert len(CASE.replies) == 2
+        assert read(f"[math_area(base={n})]").prediction_hash
+    assert len(CASE.reply_cache) == 2
 
 
 def items(folder: Path) -> list[Item | ImportIssue]:

@@ -10,7 +10,7 @@ import pytest
 
 from fcreview.corrections.equivalence import parse_rule
 from fcreview.importers.bfcl.checker.evaluate import evaluate
-from fcreview.importers.bfcl.dataset import Case
+from fcreview.importers.bfcl.dataset import DatasetItem
 from tests.importers.bfcl.checker.cases import AREA, F, P, S, area, array, document
 
 
@@ -35,13 +35,13 @@ def test_one_call(name: str, arguments: dict[str, Any], error: str | None, argum
 
 
 def test_underscores_for_dots_are_refused_in_prompt_mode() -> None:
-    found = evaluate("[math_area(base=10)]", AREA, generation="V4", category="simple_python", model="gpt-4o")
+    found = evaluate("[math_area(base=10)]", AREA, version="V4", category="simple_python", model="gpt-4o")
     assert found.error_type == S + "wrong_func_name"
 
 
 def test_a_parameter_that_is_optional_in_the_document_but_not_in_the_answer() -> None:
-    case = Case("c", "simple_python", functions=[document("f", x="integer")], answer=[{"f": {"x": [1]}}])
-    found = evaluate([{"f": "{}"}], case, generation="V4", category="simple_python")
+    case = DatasetItem("c", "simple_python", functions=[document("f", x="integer")], ground_truth=[{"f": {"x": [1]}}])
+    found = evaluate([{"f": "{}"}], case, version="V4", category="simple_python")
     assert (found.error_type, found.argument) == (S + "missing_optional", "x")
 
 
@@ -57,13 +57,13 @@ def test_a_parameter_that_is_optional_in_the_document_but_not_in_the_answer() ->
 )
 def test_wrong_count(category: str, generation: str, error: str) -> None:
     answer: Any = {"math.area": {"base": [10]}} if generation == "V1" else [{"math.area": {"base": [10]}}]
-    case = Case("c", category, functions=[F], answer=answer)
-    assert evaluate([], case, generation=generation, category=category, model="x-FC").error_type == error
-    assert evaluate("", case, generation=generation, category=category, model="x").error_type == error
+    case = DatasetItem("c", category, functions=[F], ground_truth=answer)
+    assert evaluate([], case, version=generation, category=category, model="x-FC").error_type == error
+    assert evaluate("", case, version=generation, category=category, model="x").error_type == error
 
 
 G = document("g", ["x"], x="integer")
-PAIR = Case("parallel_0", "parallel", functions=[G], answer=[{"g": {"x": [1, 2]}}, {"g": {"x": [1]}}])
+PAIR = DatasetItem("parallel_0", "parallel", functions=[G], ground_truth=[{"g": {"x": [1, 2]}}, {"g": {"x": [1]}}])
 
 
 def test_parallel_calls_match_in_any_order_and_greedily() -> None:
@@ -76,14 +76,14 @@ def test_parallel_calls_match_in_any_order_and_greedily() -> None:
 
 def test_v1_answers_number_repeated_functions() -> None:
     answer = {"g_1": {"x": [1]}, "g_2": {"x": [2]}}
-    case = Case("p", "parallel_function", functions=[G], answer=answer)
+    case = DatasetItem("p", "parallel_function", functions=[G], ground_truth=answer)
     result = [{"g": '{"x": 2}'}, {"g": '{"x": 1}'}]
-    assert evaluate(result, case, generation="V1", category="parallel_function").valid is True
+    assert evaluate(result, case, version="V1", category="parallel_function").valid is True
 
 
 def test_v1_fails_a_golden_call_without_document() -> None:
-    case = Case("p", "parallel_multiple_function", functions=[G], answer={"g": {"x": [1]}, "deck": {}})
-    found = evaluate([{"g": '{"x": 1}'}] * 2, case, generation="V1", category="parallel_multiple_function")
+    case = DatasetItem("p", "parallel_multiple_function", functions=[G], ground_truth={"g": {"x": [1]}, "deck": {}})
+    found = evaluate([{"g": '{"x": 1}'}] * 2, case, version="V1", category="parallel_multiple_function")
     assert found.error_type == P + "cannot_find_description"
 
 
@@ -103,7 +103,7 @@ def test_v1_fails_a_golden_call_without_document() -> None:
     ],
 )
 def test_relevance_and_irrelevance(result: str, category: str, generation: str, error: str | None) -> None:
-    found = evaluate(result, Case("c", category), generation=generation, category=category, model="m")
+    found = evaluate(result, DatasetItem("c", category), version=generation, category=category, model="m")
     assert (found.valid, found.error_type) == (error is None, error)
 
 
@@ -113,37 +113,37 @@ def test_relevance_and_irrelevance(result: str, category: str, generation: str, 
      ("multi_turn_base", "multi-turn"), ("memory_kv", "agentic"), ("web_search_base", "agentic"), ("sql", "not score")],
 )  # fmt: skip
 def test_categories_that_are_imported_only_say_so(category: str, word: str) -> None:
-    found = evaluate("[f(a=1)]", Case("c", category, answer=["f(a=1)"]), generation="V3", category=category)
+    found = evaluate("[f(a=1)]", DatasetItem("c", category, ground_truth=["f(a=1)"]), version="V3", category=category)
     assert found.valid is None
     assert word in (found.note or "")
     assert found.calls == [("f", {"a": 1})]
 
 
 def test_without_a_golden_answer_there_is_no_verdict_but_calls() -> None:
-    found = evaluate([{"f": "{}"}], Case("c", "simple_python"), generation="V4", category="simple_python")
+    found = evaluate([{"f": "{}"}], DatasetItem("c", "simple_python"), version="V4", category="simple_python")
     assert (found.valid, found.calls) == (None, [("f", {})])
     assert found.note
 
 
 def test_undecodable_and_wrong_format() -> None:
-    broken = evaluate("[math.area(base=10", AREA, generation="V4", category="simple_python")
+    broken = evaluate("[math.area(base=10", AREA, version="V4", category="simple_python")
     assert (broken.error_type, broken.calls) == ("ast_decoder:decoder_failed", None)
     assert broken.decode_error
-    wrong = evaluate([{"f": "[1]"}], AREA, generation="V4", category="simple_python")
+    wrong = evaluate([{"f": "[1]"}], AREA, version="V4", category="simple_python")
     assert (wrong.error_type, wrong.calls) == ("ast_decoder:decoder_wrong_output_format", [("f", None)])
 
 
 def test_format_sensitivity_is_checked_by_the_category_of_the_original() -> None:
     config = "ret_fmt=json&tool_call_tag=False"
     text = '[{"function": "math.area", "parameters": {"base": 10}}]'
-    found = evaluate(text, AREA, generation="V4", category="format_sensitivity", config=config, model="gpt-4o")
+    found = evaluate(text, AREA, version="V4", category="format_sensitivity", config=config, model="gpt-4o")
     assert found.valid is True
 
 
 def test_outputs_that_differ_in_type_only_are_judged_apart() -> None:
     texts = ["[math_area(base=10, height=5)]", "[math_area(base=10.0, height=5)]", "[math_area(base=True, height=5)]"]
     case = replace(AREA, judged={})
-    found = [evaluate(text, case, generation="V4", category="simple_python", model="gpt-4o") for text in texts * 2]
+    found = [evaluate(text, case, version="V4", category="simple_python", model="gpt-4o") for text in texts * 2]
     assert [type(one.calls[0][1]["base"]) for one in found if one.calls] == [int, float, bool] * 2
     assert found[0] is found[3]
 
@@ -164,8 +164,8 @@ def test_equivalence_rules_accept_more(kind: Any, accepted: Any, said: Any, rule
     found = [
         evaluate(
             result,
-            Case("c_0", "simple_python", functions=functions, answer=answer, rules=rules),
-            generation="V4",
+            DatasetItem("c_0", "simple_python", functions=functions, ground_truth=answer, equivalence_rules=rules),
+            version="V4",
             category="simple_python",
         )
         for rules in ((), (parse_rule(rule),))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.checker.evaluate import decode_display, evaluate
+from fcreview.importers.bfcl.checker.evaluate import decode_step, evaluate
 from fcreview.importers.bfcl.decoders.registry import BY_NAME
 from tests.importers.bfcl.checker.cases import AREA, array, one
 
@@ -97,11 +97,11 @@ def test_the_message_names_the_values_in_few_words() -> None:
 
 
 def test_shown_arguments_are_honest_json() -> None:
-    found = evaluate([{"f": '{"a": NaN, "b": [1e999]}'}], AREA, generation="V4", category="simple_python")
+    found = evaluate([{"f": '{"a": NaN, "b": [1e999]}'}], AREA, version="V4", category="simple_python")
     assert found.calls == [("f", {"a": "NaN", "b": ["Infinity"]})]
-    found = evaluate("[f(a=b'x', **y)]", AREA, generation="V4", category="simple_python")
+    found = evaluate("[f(a=b'x', **y)]", AREA, version="V4", category="simple_python")
     json.dumps(found.calls, allow_nan=False)
-    shown = partial(decode_display, decoder=BY_NAME["AUTO"], rules="V4")
+    shown = partial(decode_step, decoder=BY_NAME["AUTO"], rules_version="V4")
     assert shown("[f(a=1e999)]") == [("f", {"a": "Infinity"})]
     assert shown("Done.") is None
     assert shown([{"cd": '{"folder": "a"}'}]) == [("cd", {"folder": "a"})]

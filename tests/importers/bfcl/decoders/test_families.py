@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.decoders.base import How
-from fcreview.importers.bfcl.decoders.detect import outcome
-from fcreview.importers.bfcl.decoders.registry import BY_NAME, DECODERS, asked_for
+from fcreview.importers.bfcl.decoders.base import DecoderContext
+from fcreview.importers.bfcl.decoders.detect import decoding_outcome
+from fcreview.importers.bfcl.decoders.registry import BY_NAME, DECODERS, find_decoder
 
 N = '{"name": "f", "arguments": {"a": 1}}'
 P = '{"name": "f", "parameters": {"a": 1}}'
@@ -20,10 +20,10 @@ LATER = ("V3", "V4")
 
 
 def read(name: str, reply: Any, rules: str = "V4", language: str = "python") -> Any:
-    decoder = asked_for(name, rules)
+    decoder = find_decoder(name, rules)
     assert decoder is not None
-    found = outcome(decoder, reply, How(rules, language))
-    return decoder.read(reply, How(rules, language)) if found == "calls" else found
+    found = decoding_outcome(decoder, reply, DecoderContext(rules, language))
+    return decoder.decode(reply, DecoderContext(rules, language)) if found == "calls" else found
 
 
 CALLS: list[tuple[str, Any, tuple[str, ...], Any]] = [
@@ -166,7 +166,7 @@ def test_every_decoder_has_an_example() -> None:
 
 
 def test_only_some_take_names_without_dots() -> None:
-    flat = {decoder.name for decoder in DECODERS if decoder.names == "flat"}
+    flat = {decoder.name for decoder in DECODERS if decoder.name_spelling == "flat"}
     assert flat == {"FC", "FC-G", "FC-O", "GFC", "COHERE", "LIST", "MINICPM", "HERMES", "GLM", "GRANITE"}
 
 
@@ -181,4 +181,4 @@ def test_no_decoder_stumbles(name: str) -> None:
     replies += ["[" * 500, "<start_function_call>call:f{" * 300, "{" * 3000, '{"a": ' * 500, "</think>5", "x" * 2000]
     for rules in ("V1", "V2", "V3", "V4"):
         for reply in replies:
-            assert outcome(BY_NAME[name], reply, How(rules)) in ("calls", "nothing", "failed", "odd")
+            assert decoding_outcome(BY_NAME[name], reply, DecoderContext(rules)) in ("calls", "nothing", "failed", "odd")

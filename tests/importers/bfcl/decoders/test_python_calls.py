@@ -9,23 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.bfcl.decoders.base import How, WrongFormat
+from fcreview.importers.bfcl.decoders.base import DecoderContext, WrongFormat
 from fcreview.importers.bfcl.decoders.python_calls import (
-    call_of,
-    expression,
+    read_call,
+    parse_expression,
     is_prose,
     parse_call_text,
     parse_calls,
-    parse_simple,
+    parse_simple_calls,
 )
-from fcreview.importers.bfcl.decoders.registry import decode, decoder_of
+from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model
 from fcreview.importers.common.records import Undecodable
 from tests.examples import examples
 
 
 def calls(text: str, *, v1: bool = False, model: str = "") -> Any:
     rules = "V1" if v1 else "V4"
-    return decode(text, decoder_of(model, rules)[0], How(rules))
+    return decode_result(text, decoder_for_model(model, rules)[0], DecoderContext(rules))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_is_not_calls_fails(text: str) -> None:
 def test_v1_takes_a_call_without_keywords_for_a_wrong_format() -> None:
     with pytest.raises(WrongFormat) as caught:
         calls("[f(1, 2), g(a=1)]", v1=True)
-    assert caught.value.shown == [("f", {}), ("g", {"a": 1})]
+    assert caught.value.display_calls == [("f", {}), ("g", {"a": 1})]
 
 
 def test_in_v1_an_unreadable_argument_weighs_more_than_a_wrong_format() -> None:
@@ -154,10 +154,10 @@ def call_texts(draw: st.DrawFn) -> str:
 @given(call_texts())
 @examples(3)
 def test_the_fast_reader_agrees_with_the_parser_on_all_it_accepts(text: str) -> None:
-    fast = parse_simple(text)
+    fast = parse_simple_calls(text)
     if fast is not None:
-        body: Any = expression(text)
-        slow = [call_of(node) for node in body.elts]
+        body: Any = parse_expression(text)
+        slow = [read_call(node) for node in body.elts]
         assert repr(fast) == repr(slow)
 
 
@@ -166,11 +166,11 @@ def test_the_fast_reader_agrees_with_the_parser_on_all_it_accepts(text: str) -> 
 def test_what_is_called_prose_is_no_expression(text: str) -> None:
     if is_prose("[" + text):
         with pytest.raises(Undecodable):
-            expression("[" + text + "]")
+            parse_expression("[" + text + "]")
 
 
 def test_the_fast_reader_takes_everyday_calls() -> None:
-    assert parse_simple("[a.b(x=1, y='z', w=[1, 2.5], v=true), g(a=None)]") is not None
+    assert parse_simple_calls("[a.b(x=1, y='z', w=[1, 2.5], v=true), g(a=None)]") is not None
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.decoders.base import How, WrongFormat
-from fcreview.importers.bfcl.decoders.registry import decode, decoder_of, early
+from fcreview.importers.bfcl.decoders.base import DecoderContext, WrongFormat
+from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model, early_v1_decoder
 from fcreview.importers.common.records import Undecodable
 
 NAMED = '{"name": "f", "arguments": {"a": 1}}'
@@ -21,7 +21,7 @@ def calls(
     result: Any, *, v1: bool = False, model: str = "m-FC", language: str = "python", config: str | None = None
 ) -> Any:
     rules = "V1" if v1 else "V4"
-    return decode(result, decoder_of(model, rules)[0], How(rules, language), config)
+    return decode_result(result, decoder_for_model(model, rules)[0], DecoderContext(rules, language), config)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_python_notation_is_needed_where_the_handler_reads_literals() -> None:
 
 def test_dots_may_be_underscores_only_where_names_were_offered_so() -> None:
     for model, names in (("gpt-4o-FC", "flat"), ("gpt-4o", "dotted"), ("Qwen_Qwen3-8B-FC", "dotted"), ("m", "either")):
-        assert decoder_of(model, "V4")[0].names == names
+        assert decoder_for_model(model, "V4")[0].name_spelling == names
 
 
 def fmt(name: str, tag: bool = False) -> str:
@@ -235,8 +235,8 @@ def test_native_arguments_of_java_were_text_in_the_first_v1_runs_only(model: str
     result: Any = [{"f": {"a": 1, "b": True}}] if "command" in model else [{"f": '{"a": 1, "b": true}'}]
 
     def read(language: str, rules: str, *, first: bool = False) -> Any:
-        decoder, _ = decoder_of(model, "V1")
-        return decode(result, early(decoder, rules) if first else decoder, How(rules, language))
+        decoder, _ = decoder_for_model(model, "V1")
+        return decode_result(result, early_v1_decoder(decoder, rules) if first else decoder, DecoderContext(rules, language))
 
     assert read("java", "V1", first=True) == [("f", {"a": "1", "b": "True"})]
     assert read("java", "V1") == [("f", {"a": 1, "b": True})]

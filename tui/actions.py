@@ -36,13 +36,13 @@ class Action:
 
 
 PALETTE = [
-    Action("palette.take", "enter", "screen.take", "choose"),
+    Action("palette.take", "enter", "submit", "choose"),
     Action("palette.complete", "tab", "screen.complete", "complete"),
     Action("palette.down", "down", "screen.move(1)", "down", shown=False),
     Action("palette.up", "up", "screen.move(-1)", "up", shown=False),
     Action("palette.page_down", "pagedown", "screen.page(1)", "page down", shown=False),
     Action("palette.page_up", "pageup", "screen.page(-1)", "page up", shown=False),
-    Action("palette.close", "escape", "screen.close", "back"),
+    Action("palette.close", "escape", "screen.escape", "back"),
 ]
 """All other keys type."""
 

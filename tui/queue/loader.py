@@ -155,6 +155,19 @@ def count_clusters(view: View, by: int, store: Store) -> Counted:
     return Counted(clusters, store.count(failing) if clusters else 0)
 
 
+def queue_file_names(store: Store) -> Mapping[str, bool]:
+    """Names of the workspace's queue files, and whether each has a share for this annotator."""
+    from fcreview.store.queues.queue_file import QueueError, queue_names, read_queue
+
+    def has_share(name: str) -> bool:
+        try:
+            return bool(read_queue(store.workspace, name).share_of(store.annotator))
+        except QueueError:
+            return False
+
+    return {name: has_share(name) for name in queue_names(store.workspace)}
+
+
 def _share(run: int, store: Store) -> Share | None:
     """Only worked out where a queue file can have drawn a sample."""
     from fcreview.store.queues.queue_file import queue_names

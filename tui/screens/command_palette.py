@@ -9,6 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -25,8 +26,9 @@ from textual.command import (
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
+from textual.strip import Strip
 from textual.style import Style
-from textual.widgets import Input, LoadingIndicator
+from textual.widgets import Input, LoadingIndicator, OptionList
 from textual.worker import Worker
 
 from fcreview.exporters.base import FORMATS
@@ -41,6 +43,7 @@ from fcreview.tui.queue.state import ALL_RUNS, orders
 from fcreview.tui.screens.palette_target import MIN_QUERY, PaletteTarget
 from fcreview.tui.text.fuzzy import FuzzyMatch, match_words
 from fcreview.tui.text.lines import cut
+from fcreview.tui.text.theme import style, symbols
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import KeyLine
 from fcreview.tui.widgets.safe_input import SafeInput
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
 
 MAX_HITS = 300
 """Hits of one provider."""
+KIND_CELLS = 8
 MAX_CELLS = 200
 """Cells of a name or help text that are drawn."""
 EXACT_ITEM = 10_000
@@ -75,17 +79,16 @@ class PaletteCommand:
         head = f"{self.label} ".lower()
         return query[len(head) :].strip() if self.argument and query.lower().startswith(head) else ""
 
-    def display(self, match: FuzzyMatch, style: Style | None, argument: str = "") -> Content:
+    def display(self, match: FuzzyMatch, match_style: Style, argument: str = "") -> Content:
         """One line: kind, key, label and help. Never parsed as markup."""
-        start = f"{self.kind:7}{self.key:>6}  "
+        start = f" {self.kind:7}{self.key:>6}  "
         label = cut(self.label, MAX_CELLS)
         behind = visible(argument) or self.argument
         text = start + label + (f" {behind}" if behind else "")
-        content = Content(f"{text}  {cut(self.help, MAX_CELLS)}").stylize("dim", 0, len(self.kind))
-        content = content.stylize("bold", len(self.kind), len(start)).stylize("dim", len(text))
-        for at in match.positions if style is not None else ():
-            if at < len(label):
-                content = content.stylize(cast(Style, style), len(start) + at, len(start) + at + 1)
+        content = Content(f"{text}  {cut(self.help, MAX_CELLS)}").stylize("dim", 0, KIND_CELLS)
+        content = content.stylize("bold", KIND_CELLS, len(start)).stylize("dim", len(text))
+        for at in match.positions:
+            content = content.stylize(match_style, len(start) + at, min(len(start) + at + 1, len(start + label)))
         return content
 
 
@@ -117,7 +120,7 @@ class PaletteProvider(Provider):
             yield hit
 
     def _hit(self, command: PaletteCommand, score: float, match: FuzzyMatch, argument: str = "") -> Hit:
-        display = command.display(match, self.match_style, argument)
+        display = command.display(match, self.match_style or Style(), argument)
         run = partial(command.run, argument) if command.argument else command.run
         return Hit(score, display, cast("IgnoreReturnCallbackType", run), text=command.label)
 
@@ -255,6 +258,16 @@ class PaletteInput(CommandInput, SafeInput):
     BINDINGS: ClassVar[list[BindingType]] = bindings(PALETTE)
 
 
+class PaletteList(CommandList):
+    """Options of one line, with the same cursor as other lists. Textual cannot draw one without colours."""
+
+    def render_line(self, y: int) -> Strip:
+        strip = super().render_line(y)
+        if y + self.scroll_offset.y != self.highlighted:
+            return strip
+        return Strip.join([Strip([Segment(symbols().cursor)]), strip.crop(1)]).apply_style(style("cursor"))
+
+
 class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
     """Textual's command palette over the lower part of the screen. Keys that choose wait until the list shows the
     matches of what was typed, so that Enter never runs a command of an earlier query."""
@@ -277,7 +290,7 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
     }
     CommandPaletteScreen CommandList > .option-list--option { padding: 0; color: ansi_default; text-style: none; }
     CommandPaletteScreen CommandList > .option-list--option-highlighted {
-        color: ansi_default; background: ansi_default; text-style: reverse;
+        color: ansi_default; background: ansi_default; text-style: none;
     }
     CommandPaletteScreen LoadingIndicator { display: none; }
     """
@@ -289,7 +302,7 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
         self._target = target
         self._query: str | None = None
         """The query that the providers were last asked."""
-        self._waiting_keys: list[Callable[[], None]] = []
+        self._waiting_keys: list[tuple[Callable[[], None], bool]] = []
         self._has_moved = False
 
     def compose(self) -> ComposeResult:
@@ -304,7 +317,7 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
                 box.cursor_blink = False
                 yield box
             with Vertical(id="--results"):
-                yield CommandList(markup=False)
+                yield PaletteList(markup=False)
                 yield LoadingIndicator()
             yield KeyLine(always=1)
 
@@ -351,24 +364,35 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.prevent_default()
         event.stop()
-        self._when_ready(self._list.action_select)
+        self._press(self._list.action_select, selects=True)
 
-    @property
-    def _is_ready(self) -> bool:
-        """Whether the list shows all matches of the text in the input."""
-        searching = any(worker.node is self and not worker.is_finished for worker in self.workers)
-        return self._query == self._box.value.strip() and not searching
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Close, then run the command. Textual's own handler also stops drawing for a moment."""
+        event.prevent_default()
+        event.stop()
+        if isinstance(event.option, Command):
+            self.dismiss()
+            self.app.call_later(event.option.hit.command)
 
-    def _when_ready(self, key: Callable[[], None]) -> None:
-        if self._is_ready:
-            key()
-        else:
-            self._waiting_keys.append(key)
+    def _is_ready(self, selects: bool) -> bool:
+        """Whether the list shows the matches of the text in the input. A key that selects also needs the answers of the
+        store, unless the cursor was moved: an item whose whole id was typed comes first."""
+        running = {worker.group for worker in self.workers if worker.node is self and not worker.is_finished}
+        is_listed = self._query == self._box.value.strip() and self._GATHER_COMMANDS_GROUP not in running
+        return is_listed and (not running or not selects or self._has_moved)
+
+    def _press(self, key: Callable[[], None], *, selects: bool = False) -> None:
+        """Do what a key stands for, behind the keys pressed before."""
+        self._waiting_keys.append((key, selects))
+        self._run_keys()
+
+    def _run_keys(self) -> None:
+        while self._waiting_keys and self._is_ready(self._waiting_keys[0][1]):
+            self._waiting_keys.pop(0)[0]()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         event.stop()
-        while self._waiting_keys and self._is_ready:
-            self._waiting_keys.pop(0)()
+        self._run_keys()
 
     def _refresh_command_list(self, command_list: CommandList, commands: list[Command], clear_current: bool) -> None:
         """Keep the cursor on its command when more hits arrive. Before anything is typed no command is selected. Hits
@@ -385,17 +409,17 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
             command_list.highlighted = None
 
     def action_move(self, by: int) -> None:
-        self._when_ready(partial(self._move, self._list.action_cursor_down if by > 0 else self._list.action_cursor_up))
+        self._press(partial(self._move, self._list.action_cursor_down if by > 0 else self._list.action_cursor_up))
 
     def action_page(self, by: int) -> None:
-        self._when_ready(partial(self._move, self._list.action_page_down if by > 0 else self._list.action_page_up))
+        self._press(partial(self._move, self._list.action_page_down if by > 0 else self._list.action_page_up))
 
     def _move(self, move: Callable[[], None]) -> None:
         self._has_moved = True
         move()
 
     def action_complete(self) -> None:
-        self._when_ready(self._complete)
+        self._press(self._complete, selects=True)
 
     def _complete(self) -> None:
         option = self._list.highlighted_option

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 from textual.command import CommandList
 from textual.widgets import Input
 
+from fcreview.model.sanitize import visible
 from fcreview.stats.sampling import Sharing
 from fcreview.store.queues.create import Wanted
 from fcreview.store.queues.queue_file import write_queue
@@ -21,6 +24,8 @@ from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.screens.queue import QueueScreen
+from tests.faults.hostile.exercise import harmful
+from tests.tui import idle
 from tests.tui.at_once import press, until
 from tests.tui.queue.test_queue_choices import items, some
 
@@ -35,8 +40,8 @@ async def typed(pilot: Any, settled: Any, text: str, *keys: str) -> list[str]:
 
 def first(app: Any) -> str:
     """The line under the palette's cursor."""
-    option = app.screen.query_one(CommandList).highlighted_option
-    return option.prompt.plain if option is not None else ""
+    options = [each.highlighted_option for each in app.screen.query(CommandList)]
+    return options[0].prompt.plain if options and options[0] is not None else ""
 
 
 def put(app: Any, text: str) -> None:
@@ -59,8 +64,9 @@ async def test_it_opens_and_closes_and_nothing_has_changed(make_app: Any, settle
 async def test_an_action_does_what_its_key_does(make_app: Any, settled: Any) -> None:
     async with make_app(some()).run_test(size=SIZE) as pilot:
         await settled(pilot)
-        await typed(pilot, settled, "clus")
+        lines = await typed(pilot, settled, "clus")
         assert first(pilot.app).split() == ["action", "c", "clusters"]
+        assert [line.split() for line in lines if line.startswith("▸action")] == [["▸action", "c", "clusters"]]
         await pilot.press("enter")
         by_palette = await settled(pilot)
         await pilot.press("escape", "c")
@@ -91,7 +97,7 @@ async def test_enter_alone_chooses_nothing_and_keys_with_another_meaning_are_sho
         await settled(pilot)
         lines = await typed(pilot, settled, "", "enter", "enter")
         assert isinstance(app.screen, CommandPaletteScreen) and "search actions" in "\n".join(lines)
-        assert first(app) == "" and "y  pass" in next(line for line in lines if line.startswith("action"))
+        assert first(app) == "" and "y  pass" in next(line for line in lines if line.startswith(" action"))
         assert not list(make_app.stores[-1].workspace.reviews.glob("*.jsonl"))
 
 
@@ -300,3 +306,77 @@ async def test_its_key_is_a_letter_where_something_is_typed(make_app: Any, settl
         await settled(pilot)
         await pilot.press("f", *"category", "colon", *"live")
         assert (await settled(pilot))[-3].startswith(" filter category:live")
+
+
+@pytest.mark.parametrize("pressed", [("enter",), ("down", "up", "enter"), ("enter", "enter")])
+async def test_enter_right_behind_what_is_typed_takes_what_was_typed(
+    make_app: Any, settled: Any, pressed: tuple[str, ...]
+) -> None:
+    """The list still shows an earlier query then, or everything, a verdict first."""
+    app: FcreviewApp = make_app(some())
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        press(app, "colon", *"unsure", *pressed)
+        journals = make_app.stores[-1].workspace.reviews
+        await until(lambda: any(file.read_text() for file in journals.glob("*.jsonl")))
+        await settled(pilot)
+        events = [json.loads(line) for file in journals.glob("*.jsonl") for line in file.read_text().splitlines()]
+        assert [event["verdict"] for event in events] == ["unsure"]
+
+
+SEARCH = " action      /  search  "
+
+
+async def test_a_busy_store_holds_up_no_action_and_items_found_later_move_no_cursor(
+    make_app: Any, settled: Any
+) -> None:
+    app: FcreviewApp = make_app([{"id": f"search_{number}"} for number in range(30)])
+    free = Event()
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        with idle.held_threads():
+            busy = asyncio.ensure_future(app.session.ask(lambda store: free.wait()))
+            try:
+                press(app, "colon", *"se")
+                await until(lambda: first(app) == SEARCH)
+                press(app, "down")
+                await until(lambda: first(app) not in ("", SEARCH))
+                here = first(app)
+            finally:
+                free.set()
+            await busy
+        lines = await settled(pilot)
+        assert first(app) == here and "search_1 " in "\n".join(lines)
+
+
+HOSTILE = (
+    "item[/b]",
+    "item[red]x",
+    "item[@click=app.quit]y",
+    "item\\[b]",
+    "item\x1b[31mz",
+    "item\u202etxt",
+    "item\x07\r",
+)
+
+
+async def test_ids_that_look_like_markup_or_hold_control_characters_are_shown_literally(
+    make_app: Any, settled: Any
+) -> None:
+    app: FcreviewApp = make_app(
+        runs={name: [{"id": each} for each in HOSTILE] for name in ("maple[/b]", "birch[red]\x1b[2J")}
+    )
+    async with app.run_test(size=(100, 40)) as pilot:
+        await settled(pilot)
+        lines = await typed(pilot, settled, "item")
+        drawn = [line.split() for line in lines if line.startswith(("▸item", " item"))]
+        assert sorted(words[1] for words in drawn) == sorted(visible(each) for each in HOSTILE)
+        for text in ("item[/b]", "item[red]x", "item[@", "\\[", "\x1b[31m", "\u202e", "[/b]", "birch[red]"):
+            put(app, text)
+            lines = await settled(pilot)
+            assert visible(text).lower() in "".join(lines).lower() and not harmful("\n".join(lines))
+        put(app, "item[red]x")
+        await pilot.press("enter")
+        assert (await settled(pilot))[0].startswith(" item[red]x ")

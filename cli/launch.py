@@ -101,8 +101,8 @@ def show_app(
     if config.colours:
         choose(config.colours)
     session.close()  # the app opens the store itself, behind its first screen
-    lent = lend_screens(session)
-    screens = Session(session.workspace, session.annotator, blind=blind, golden=lend_golden(), lent=lent)
+    services = lend_screens(session)
+    screens = Session(session.workspace, session.annotator, blind=blind, golden=lend_golden(), services=services)
     screens.vocabulary = Vocabulary(config.tags, config.reasons or REASONS)
     keys = config.keys
     app = FcreviewApp(screens, view, first, key_names=keys, adjudicate=adjudicate, resume=resume, follow=follow)

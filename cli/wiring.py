@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
     from fcreview.run_plan import RunPlan
     from fcreview.store.store import Store
-    from fcreview.tui.palette.palette import Lent
+    from fcreview.tui.exports import ReportServices
     from fcreview.tui.review.golden_editor import Golden
 
 Named = tuple[str, str, str, str, str]
@@ -68,9 +68,9 @@ def lend_golden() -> Golden:
     return Golden(draft, problem, regraded)
 
 
-def lend_screens(session: Opened) -> Lent:
-    """For the palette of the screens, which have their own store of the session's workspace."""
-    from fcreview.tui.palette.palette import Lent
+def lend_screens(session: Opened) -> ReportServices:
+    """Return the services of the command palette. The screens have their own store of the workspace."""
+    from fcreview.tui.exports import ReportServices
 
     def report(store: Store, runs: Sequence[int], stopped: Callable[[], bool]) -> str:
         from fcreview.cli.report_data import as_text
@@ -80,7 +80,7 @@ def lend_screens(session: Opened) -> Lent:
     def benchmarks(tell: Callable[[str], None]) -> Benchmarks:
         return replace(lend(session.place or Place([session.workspace.place])), tell=tell)
 
-    return Lent(report, benchmarks)
+    return ReportServices(report, benchmarks)
 
 
 def tell_lost_datasets(out: Path) -> None:

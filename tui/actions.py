@@ -37,13 +37,13 @@ class Action:
 
 
 PALETTE = [
-    Action("palette.take", "enter", "screen.take", "choose"),
+    Action("palette.take", "enter", "submit", "choose"),
     Action("palette.complete", "tab", "screen.complete", "complete"),
     Action("palette.down", "down", "screen.move(1)", "move down", shown=False),
     Action("palette.up", "up", "screen.move(-1)", "move up", shown=False),
     Action("palette.page_down", "pagedown", "screen.page(1)", "page down", shown=False),
     Action("palette.page_up", "pageup", "screen.page(-1)", "page up", shown=False),
-    Action("palette.close", "escape", "screen.close", "back"),
+    Action("palette.close", "escape", "screen.escape", "back"),
 ]
 """Keys of the palette. All other keys type text."""
 

@@ -234,10 +234,10 @@ class FcreviewApp(App[int]):
             self.push_screen(HelpScreen(key_table(self.screen), blind=self._state.blind))
 
     def action_palette(self) -> None:
-        from fcreview.tui.screens.palette import Palette
+        from fcreview.tui.screens.command_palette import CommandPaletteScreen
+        from fcreview.tui.screens.palette_target import PaletteTarget
 
-        queue = self.screen_stack[0]
-        Palette(self, self.session, self._state, queue if isinstance(queue, QueueScreen) else None).open()
+        self.push_screen(CommandPaletteScreen(PaletteTarget(self, self.session, self._state)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """The palette opens only where keys of the queue or of an item are active. It opens at once, so that the text

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fcreview.store.reviews.reviewer import Reviewer
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
-    from fcreview.tui.palette.palette import Lent
+    from fcreview.tui.exports import ReportServices
     from fcreview.tui.queue.state import QueueState
     from fcreview.tui.review.golden_editor import Golden
 
@@ -66,15 +66,15 @@ class Session:
         *,
         blind: bool = False,
         golden: Golden | None = None,
-        lent: Lent | None = None,
+        services: ReportServices | None = None,
     ) -> None:
         self.annotator = annotator
         self.golden = golden
         """What the benchmarks know of golden answers; None: they are not corrected here."""
         self.vocabulary = Vocabulary()
         """Words of one's own, before the first item is shown."""
-        self.lent = lent
-        """What makes reports and exports; None: neither is offered with benchmarks' own files."""
+        self.services = services
+        """Reports and the benchmarks' own files. None: the screens have no report and no export of such files."""
         self.acts = InOrder()
         """What was asked for on a screen that reviews: nobody leaves before it is done."""
         self.blind = blind

@@ -1,9 +1,8 @@
-"""What an exported label has: the one list of its fields. A field is added here, and every format has it.
+"""Fields of an exported label, and the SQL that reads labels from the database.
 
-A label is a row for one target of one item on one criterion: every item's own verdict, whatever an automatic source
-gave a verdict on, whatever a person spoke of.
-
-SQL of labels: of all, as the view `labels`, or of some items.
+A label is one row for one target and criterion of an item. Every item has a label for its own verdict; other targets
+have one if an automatic source gave a verdict on them or an annotator reviewed them. All export formats take their
+fields from `LABEL_FIELDS`.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from fcreview.store.reviews.review_sql import DECISION_COLUMNS
 from fcreview.store.reviews.verdict_sql import decided_by_sql, effective_sql
 
 DuckDBType = str | list[Any] | dict[str, Any]
-"""A type as DuckDB's `from_json` takes it: `"VARCHAR"`, `["VARCHAR"]`, `[{"source": "VARCHAR", "value": "JSON"}]`.
-JSON is any JSON value; where a format has no such thing, its text."""
+"""A column type in the notation of DuckDB's `from_json`: `"VARCHAR"`, `["VARCHAR"]` or
+`[{"source": "VARCHAR", "value": "JSON"}]`. Export formats without a JSON type write `JSON` values as text."""
 TEXT, NUMBER, FLAG, JSON = "VARCHAR", "BIGINT", "BOOLEAN", "JSON"
-_KINDS: dict[Kind, DuckDBType] = {
+_TYPE_OF_KIND: dict[Kind, DuckDBType] = {
     "text": TEXT,
     "texts": [TEXT],
     "object": JSON,
@@ -31,40 +30,45 @@ _KINDS: dict[Kind, DuckDBType] = {
     "count": NUMBER,
 }
 VERDICT_KEY = "value"
-"""What a verdict says is called so in `automatic` and in `opinions`."""
+"""Key of the verdict in the objects of the fields `automatic` and `opinions`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelField:
+    """Type of one field of an export, and the SQL expression that reads it."""
+
     duckdb_type: DuckDBType
     sql: str | None = None
-    """Where it is read: of a label `o` is the item and what was said of it, `r` its run, of content `i` is the item.
-    Function documents are read as hashes. None: made of the item's opinions when labels are exported."""
+    """SQL expression. In `LABEL_FIELDS`, `o` is the label and `r` its run; in `CONTENT_FIELDS`, `i` is the item.
+    The expression for `functions` gives hashes of function docs. None for `opinions`, which Python code fills in."""
 
 
-def _of_opinion(field: Field[Any]) -> DuckDBType:
+def _opinion_field_type(field: Field[Any]) -> DuckDBType:
     if field.name in OPTIONAL:
-        return _KINDS[OPTIONAL[field.name]]
+        return _TYPE_OF_KIND[OPTIONAL[field.name]]
     return FLAG if str(field.type).startswith("bool") else TEXT
 
 
 OPINION_FIELDS: dict[str, DuckDBType] = {
-    VERDICT_KEY if each.name == "verdict" else each.name: _of_opinion(each)
-    for each in fields(Opinion)
-    if each.name not in ("target", "criterion")
+    VERDICT_KEY if field.name == "verdict" else field.name: _opinion_field_type(field)
+    for field in fields(Opinion)
+    if field.name not in ("target", "criterion")
 }
-"""Of `fcreview.model.review.Opinion`: what one annotator thinks of the label's target, as `value`, `fault`, `tags`
-..."""
-AUTOMATIC_FIELDS: dict[str, DuckDBType] = {"source": TEXT, VERDICT_KEY: JSON, "by": TEXT, "error_type": TEXT, "rationale": TEXT}
-"""Of `fcreview.model.item.Verdict`."""
+"""Keys and types of one object in the label field `opinions`, which holds a `fcreview.model.review.Opinion`."""
+AUTOMATIC_FIELDS: dict[str, DuckDBType] = {
+    "source": TEXT, VERDICT_KEY: JSON, "by": TEXT, "error_type": TEXT, "rationale": TEXT,
+}  # fmt: skip
+"""Keys and types of one object in the label field `automatic`, which holds a `fcreview.model.item.Verdict`."""
 CALL_FIELDS: dict[str, DuckDBType] = {
     "name": TEXT, "arguments": JSON, "turn": NUMBER, "step": NUMBER, "index": NUMBER, "raw": TEXT, "decode_error": TEXT,
 }  # fmt: skip
-"""Of `fcreview.model.item.Call`. Golden arguments are `{"city": {"any_of": ["Oslo"], "optional": false}}`."""
+"""Keys and types of one exported `fcreview.model.item.Call`. The arguments of a golden call are written as
+`{"city": {"any_of": ["Oslo"], "optional": false}}`."""
 MESSAGE_FIELDS: dict[str, DuckDBType] = {"turn": NUMBER, "step": NUMBER, "role": TEXT, "content": TEXT, "name": TEXT}
+"""Keys and types of one exported message."""
 
 
-def _calls(side: Side) -> str:
+def _calls_sql(side: Side) -> str:
     packed = ", ".join(f'"{name}" := c."{name}"' for name in CALL_FIELDS)
     return f"[struct_pack({packed}) FOR c IN coalesce(i.calls, []) IF c.side = '{side}']"
 
@@ -104,71 +108,83 @@ CONTENT_FIELDS: dict[str, LabelField] = {
     "question": LabelField(TEXT, "i.question"),
     "messages": LabelField([MESSAGE_FIELDS], "coalesce(i.messages, [])"),
     "functions": LabelField([JSON], "coalesce(i.functions, [])"),
-    "golden_calls": LabelField([CALL_FIELDS], _calls("golden")),
-    "predicted_calls": LabelField([CALL_FIELDS], _calls("predicted")),
+    "golden_calls": LabelField([CALL_FIELDS], _calls_sql("golden")),
+    "predicted_calls": LabelField([CALL_FIELDS], _calls_sql("predicted")),
 }
-"""What the target is a part of, where that is asked for; as stored. The same for all labels of an item."""
+"""Additional fields of an export with `--with content`: the content of the item, the same for all of its labels."""
 
 
 def label_field_types(*, with_content: bool) -> dict[str, DuckDBType]:
-    """The fields of an export and their types."""
-    return {name: each.duckdb_type for name, each in (LABEL_FIELDS | (CONTENT_FIELDS if with_content else {})).items()}
+    """Return the type of every exported field, in export order."""
+    exported = LABEL_FIELDS | (CONTENT_FIELDS if with_content else {})
+    return {name: field.duckdb_type for name, field in exported.items()}
 
 
 IS_ITEM_VERDICT = f"target = '{ITEM}' AND criterion = '{CORRECT}'"
+"""SQL condition: the label is the item's own verdict."""
 
 
-def _packed(**values: str) -> str:
-    """A structure with the fields `AUTOMATIC`."""
-    return f"""struct_pack({", ".join(f'"{name}" := {values.get(name, "NULL::VARCHAR")}' for name in AUTOMATIC_FIELDS)})"""
+def _automatic_struct(**values: str) -> str:
+    """Return SQL for a struct with the keys of `AUTOMATIC_FIELDS`; keys without a value are null."""
+    packed = ", ".join(f'"{name}" := {values.get(name, "NULL::VARCHAR")}' for name in AUTOMATIC_FIELDS)
+    return f"struct_pack({packed})"
 
 
-_SAID = _packed(**{name: f'v."{name}"' for name in AUTOMATIC_FIELDS})
-_COLUMNS = ", ".join(_packed(source=f"'{source}'", **{VERDICT_KEY: f"to_json({source})"}) for source in SCORING)
-# An importer may give the item's own verdict as a column only.
-_ALONE = (
-    f"CASE WHEN {IS_ITEM_VERDICT} THEN [a FOR a IN [{_COLUMNS}] IF a.value IS NOT NULL"
-    " AND NOT list_contains([s.source FOR s IN said], a.source)] ELSE [] END"
+_LISTED_VERDICT = _automatic_struct(**{name: f'v."{name}"' for name in AUTOMATIC_FIELDS})
+_COLUMN_VERDICTS = ", ".join(
+    _automatic_struct(source=f"'{source}'", **{VERDICT_KEY: f"to_json({source})"}) for source in SCORING
 )
-_LAST = ", ".join(
+# An importer may set a verdict on the item in its column only, without an entry in the list of verdicts.
+_UNLISTED_VERDICTS = (
+    f"CASE WHEN {IS_ITEM_VERDICT} THEN [a FOR a IN [{_COLUMN_VERDICTS}] IF a.value IS NOT NULL"
+    " AND NOT list_contains([s.source FOR s IN listed], a.source)] ELSE [] END"
+)
+_VERDICT_BY_SOURCE = ", ".join(
     f"""CAST(CASE WHEN {IS_ITEM_VERDICT} THEN to_json({source})
-        ELSE list_last([s.value FOR s IN said IF s.source = '{source}']) END AS VARCHAR) AS {source}"""
+        ELSE list_last([s.value FOR s IN listed IF s.source = '{source}']) END AS VARCHAR) AS {source}"""
     for source in SCORING
 )
-_OF_ITEM = f"(v.target = '{ITEM}' AND v.criterion = '{CORRECT}')"
-# Taken apart, once for all parts, is only what is not the item's own verdict: most runs have nothing else.
-_PARTS = f"[v FOR v IN verdicts IF NOT {_OF_ITEM}]"
-_PEOPLE = ", ".join(f"p.{name}" for name in DECISION_COLUMNS if name not in ("item", "target", "criterion"))
+_ON_ITEM = f"(v.target = '{ITEM}' AND v.criterion = '{CORRECT}')"
+_DECISION_COLUMNS = ", ".join(f"d.{name}" for name in DECISION_COLUMNS if name not in ("item", "target", "criterion"))
 
 
 def labels_sql(policy: Policy, where: str = "true") -> str:
-    """A SELECT of `item` and the fields of `LABEL_FIELDS` that are read in SQL. `where` chooses items by `item`; it is
-    put where lists are taken apart, which costs most. Verdicts are JSON text."""
-    columns = ", ".join(f"{each.sql} AS {name}" for name, each in LABEL_FIELDS.items() if each.sql)
+    """Return a SELECT of `item` and the `LABEL_FIELDS` that have SQL. Verdicts are JSON text.
+
+    `where` is a condition on `item`. It is applied before lists are unnested, the slowest part of the query.
+    """
+    columns = ", ".join(f"{field.sql} AS {name}" for name, field in LABEL_FIELDS.items() if field.sql)
+    # Most runs have verdicts on whole items only, so `other_verdicts` unnests nothing else.
     return f"""
-WITH chosen AS (SELECT * FROM item_rows WHERE {where}),
-people AS (SELECT * FROM human_labels WHERE {where}),
-apart AS (
-    SELECT item, v.target AS target, v.criterion AS criterion, list({_SAID} ORDER BY nth) AS said
+WITH selected AS (SELECT * FROM item_rows WHERE {where}),
+decisions AS (SELECT * FROM human_labels WHERE {where}),
+other_verdicts AS (
+    SELECT item, v.target AS target, v.criterion AS criterion, list({_LISTED_VERDICT} ORDER BY nth) AS listed
     FROM (SELECT item, unnest(parts) AS v, generate_subscripts(parts, 1) AS nth
-          FROM (SELECT item, {_PARTS} AS parts FROM chosen))
+          FROM (SELECT item, [v FOR v IN verdicts IF NOT {_ON_ITEM}] AS parts FROM selected))
     GROUP BY ALL
 ),
-judged AS (
-    SELECT item, '{ITEM}' AS target, '{CORRECT}' AS criterion, [{_SAID} FOR v IN verdicts IF {_OF_ITEM}] AS said
-    FROM chosen
+targets AS (
+    SELECT item, '{ITEM}' AS target, '{CORRECT}' AS criterion,
+           [{_LISTED_VERDICT} FOR v IN verdicts IF {_ON_ITEM}] AS listed
+    FROM selected
     UNION ALL
-    SELECT item, target, criterion, said FROM apart
-    FULL JOIN (SELECT item, target, criterion FROM people WHERE NOT ({IS_ITEM_VERDICT})) USING (item, target, criterion)
+    SELECT item, target, criterion, listed FROM other_verdicts FULL JOIN
+        (SELECT item, target, criterion FROM decisions WHERE NOT ({IS_ITEM_VERDICT})) USING (item, target, criterion)
 ),
-about AS (
-    SELECT c.*, j.target, j.criterion, {_PEOPLE}, coalesce(j.said, []) AS said
-    FROM judged j JOIN chosen c USING (item) LEFT JOIN people p USING (item, target, criterion)
+joined AS (
+    SELECT s.*, t.target, t.criterion, {_DECISION_COLUMNS}, coalesce(t.listed, []) AS listed
+    FROM targets t JOIN selected s USING (item) LEFT JOIN decisions d USING (item, target, criterion)
 ),
-o AS (SELECT * EXCLUDE ({", ".join(SCORING)}), '{policy}' AS policy, {_LAST}, said || {_ALONE} AS automatic FROM about)
+o AS (
+    SELECT * EXCLUDE ({", ".join(SCORING)}), '{policy}' AS policy, {_VERDICT_BY_SOURCE},
+           listed || {_UNLISTED_VERDICTS} AS automatic
+    FROM joined
+)
 SELECT o.item, {columns} FROM o JOIN runs r USING (run)
 """
 
 
 def labels_view_sql(policy: Policy) -> str:
+    """Return the statement that creates the view `labels`."""
     return f"CREATE OR REPLACE TEMP VIEW labels AS {labels_sql(policy)}"

@@ -13,7 +13,7 @@ from fcreview.cli.workspace import Place, opened
 from fcreview.errors import FcreviewError
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
-from fcreview.tui.palette.palette import Export, write
+from fcreview.tui.exports import ExportRequest, write_export
 
 Cli = Callable[..., Any]
 
@@ -33,18 +33,18 @@ def test_who_is_blind_gets_none(two_known_runs: Path) -> None:
         with pytest.raises(StoreError, match="blind"):
             lend_screens(session).report(store, (), lambda: False)
         with pytest.raises(StoreError, match="blind"):
-            write(store, Export("jsonl", str(two_known_runs / "out.jsonl"), View()), None)
+            write_export(store, ExportRequest("jsonl", str(two_known_runs / "out.jsonl"), View()), None)
     assert not (two_known_runs / "out.jsonl").exists()
 
 
 def test_whole_runs_are_written_whatever_is_shown(two_known_runs: Path, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "native"
     with opened(Place([two_known_runs])) as session, Store.open(session.workspace, "alice") as store:
-        said = write(store, Export("native", str(out), View("id:nothing")), lend_screens(session))
+        said = write_export(store, ExportRequest("native", str(out), View("id:nothing")), lend_screens(session))
         assert "of whole runs in" in said
         with pytest.raises(FcreviewError, match="is not empty"):
-            write(store, Export("native", str(out), View()), lend_screens(session))
-        with pytest.raises(FcreviewError, match="the screen is no place"):
-            write(store, Export("jsonl", "-", View()), None)
+            write_export(store, ExportRequest("native", str(out), View()), lend_screens(session))
+        with pytest.raises(FcreviewError, match="cannot export to the screen"):
+            write_export(store, ExportRequest("jsonl", "-", View()), None)
     assert [path for path in out.rglob("*") if path.is_file()]
     assert capsys.readouterr() == ("", ""), "the screen would be written over"

@@ -84,7 +84,7 @@ def test_a_circle_would_be_found() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == ["b", "c", "b"]
 
 
-@pytest.mark.parametrize("room", ["item_view", "text", "queue", "review", "palette"])
+@pytest.mark.parametrize("room", ["item_view", "text", "queue", "review"])
 def test_what_is_pure_needs_no_textual(room: str) -> None:
     """`fcreview show` prints through document/ without the library; screens' parts are tried without an app."""
     for module in GRAPH:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from fcreview.matching.repeated_calls import Repeats
-from fcreview.model.item import GOLDEN_CALL, Call, Item, Message, Pair, Verdict, step_numbers
+from fcreview.model.item import GOLDEN_CALL, Call, Item, Pair, step_numbers
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, visible
 from fcreview.tui.text.lines import Line, fold_text, labelled, size_text, spread

@@ -5,7 +5,7 @@ All of them run in the store's thread. Lists are read in windows of `WINDOW` row
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -140,6 +140,19 @@ def count_clusters(view: View, by: int, store: Store) -> ClusterCounts:
         return ClusterCounts(clusters, sum(cluster.count for cluster in clusters))
     failing = replace(view, where=narrowed(view.where, FAILING), queue=view.file or "dataset", share=False)
     return ClusterCounts(clusters, store.count(failing) if clusters else 0)
+
+
+def queue_file_names(store: Store) -> Mapping[str, bool]:
+    """Names of the workspace's queue files, and whether each has a share for this annotator."""
+    from fcreview.store.queues.queue_file import QueueError, queue_names, read_queue
+
+    def has_share(name: str) -> bool:
+        try:
+            return bool(read_queue(store.workspace, name).share_of(store.annotator))
+        except QueueError:
+            return False
+
+    return {name: has_share(name) for name in queue_names(store.workspace)}
 
 
 def _share(run: int, store: Store) -> Share | None:

@@ -163,9 +163,10 @@ class DocumentView(Still, can_focus=True):
     def _render_strips(self) -> list[Strip]:
         layout, base, cells = self.layout_, self.rich_style, self.size.width
         strips: list[Strip] = []
-        for index, row in layout.visible() if layout is not None else ():
-            mark = (symbols().cursor if index == self.cursor and row == 0 else " ") if self._gutter else ""
-            strips.append(strip_of(layout.lines(index)[row], cells, base, gutter=mark, find=self.find))
+        if layout is not None:
+            for index, row in layout.visible():
+                mark = (symbols().cursor if index == self.cursor and row == 0 else " ") if self._gutter else ""
+                strips.append(strip_of(layout.lines(index)[row], cells, base, gutter=mark, find=self.find))
         free = self.size.height - len(strips)
         mark = " " if self._gutter else ""
         lines = self.foot(free)[:free] if free > 0 else ()

@@ -80,8 +80,8 @@ async def test_whatever_is_called_anything_is_found_and_taken(
     seed = random.randrange(1 << 30)
     chance = random.Random(seed)
     with opened(Place([named])) as place:
-        lent = lend_screens(place)
-    session = Session(find_workspace(named, create=False), "tester", lent=lent)
+        services = lend_screens(place)
+    session = Session(find_workspace(named, create=False), "tester", services=services)
     names = [name.decode(errors="replace") for name in NAMED]
     rows = [*TYPED, *(f"{head}{name}" for name in names for head in ("", "queue ", "@", "forget @"))]
     wanted = chance.sample(rows, times(3, len(rows)))

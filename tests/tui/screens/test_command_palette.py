@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
+from textual.command import CommandList
+from textual.widgets import Input
 
+from fcreview.model.sanitize import visible
 from fcreview.stats.sampling import Sharing
 from fcreview.store.queues.create import Wanted
 from fcreview.store.queues.queue_file import write_queue
 from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.palette.palette import Lent
+from fcreview.tui.exports import ReportServices
+from fcreview.tui.screens.command_palette import CommandPaletteScreen, PaletteInput
+from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.pager import PagerScreen
-from fcreview.tui.screens.palette import PaletteInput, PaletteScreen
 from fcreview.tui.screens.queue import QueueScreen
+from tests.faults.hostile.exercise import harmful
+from tests.tui import idle
 from tests.tui.at_once import press, until
 from tests.tui.queue.test_queue_choices import items, some
 
@@ -30,10 +38,15 @@ async def typed(pilot: Any, settled: Any, text: str, *keys: str) -> list[str]:
     return lines
 
 
-def first(lines: list[str]) -> str:
+def first(app: Any) -> str:
     """The line under the palette's cursor."""
-    start = next(at for at, line in enumerate(lines) if line.startswith(" : ") or line == " :")
-    return next(line for line in lines[start:] if line.startswith("▸"))
+    options = [each.highlighted_option for each in app.screen.query(CommandList)]
+    return options[0].prompt.plain if options and options[0] is not None else ""
+
+
+def put(app: Any, text: str) -> None:
+    """As if it was pasted."""
+    app.screen.query_one(PaletteInput).value = text
 
 
 @pytest.mark.parametrize("size", [(60, 15), (160, 50)])
@@ -41,8 +54,8 @@ async def test_it_opens_and_closes_and_nothing_has_changed(make_app: Any, settle
     async with make_app(some()).run_test(size=size) as pilot:
         before = await settled(pilot)
         lines = await typed(pilot, settled, "")
-        assert isinstance(pilot.app.screen, PaletteScreen)
-        assert "── palette" in "\n".join(lines) and "enter choose" in lines[-1]
+        assert isinstance(pilot.app.screen, CommandPaletteScreen)
+        assert "─palette─" in "\n".join(lines) and "enter choose" in lines[-1]
         assert all(len(line) <= size[0] for line in lines)
         await pilot.press("escape")
         assert await settled(pilot) == before
@@ -52,7 +65,8 @@ async def test_an_action_does_what_its_key_does(make_app: Any, settled: Any) -> 
     async with make_app(some()).run_test(size=SIZE) as pilot:
         await settled(pilot)
         lines = await typed(pilot, settled, "clus")
-        assert first(lines).split() == ["▸", "c", "clusters", "action"]
+        assert first(pilot.app).split() == ["action", "c", "clusters"]
+        assert [line.split() for line in lines if line.startswith("▸action")] == [["▸action", "c", "clusters"]]
         await pilot.press("enter")
         by_palette = await settled(pilot)
         await pilot.press("escape", "c")
@@ -81,9 +95,9 @@ async def test_enter_alone_chooses_nothing_and_keys_with_another_meaning_are_sho
         await settled(pilot)
         await pilot.press("enter")
         await settled(pilot)
-        lines = await typed(pilot, settled, "", "enter")
-        assert isinstance(app.screen, PaletteScreen) and "type what is wanted" in "\n".join(lines)
-        assert first(lines).split()[1:3] == ["y", "pass"]
+        lines = await typed(pilot, settled, "", "enter", "enter")
+        assert isinstance(app.screen, CommandPaletteScreen) and "search actions" in "\n".join(lines)
+        assert first(app) == "" and "y  pass" in next(line for line in lines if line.startswith(" action"))
         assert not list(make_app.stores[-1].workspace.reviews.glob("*.jsonl"))
 
 
@@ -93,7 +107,7 @@ async def test_an_id_is_gone_to_from_the_queue_and_from_an_item(make_app: Any, s
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         lines = await typed(pilot, settled, "simple_25")
-        assert first(lines).split()[1:3] == ["simple_25", "simple"]
+        assert first(app).split() == ["item", "simple_25", "simple"]
         await pilot.press("enter")
         assert (await settled(pilot))[0].startswith(" simple_25 ")
         await typed(pilot, settled, "simple_299", "enter")
@@ -111,9 +125,7 @@ async def test_enter_waits_for_an_id_that_is_still_looked_for(make_app: Any, set
         await settled(pilot)
         await pilot.press("colon")
         await settled(pilot)
-        screen = app.screen
-        assert isinstance(screen, PaletteScreen)
-        screen._put("simple_17")
+        put(app, "simple_17")
         await pilot.press("enter")
         assert (await settled(pilot))[0].startswith(" simple_17 ")
 
@@ -142,7 +154,8 @@ async def test_orders_queue_files_and_runs_lead_to_the_queue_and_esc_comes_back(
         await pilot.press("escape")
         assert "queue pilot" not in (await settled(pilot))[2]
         lines = await typed(pilot, settled, "queue others", "enter")
-        assert isinstance(app.screen, PaletteScreen) and "it has no share for you" in "\n".join(lines)
+        assert isinstance(app.screen, QueueScreen) and "it has no share for you" in "\n".join(lines)
+        assert "queue others" not in lines[2]
 
 
 async def test_the_report_is_shown_and_what_goes_wrong_is_said_there(make_app: Any, settled: Any) -> None:
@@ -153,7 +166,7 @@ async def test_the_report_is_shown_and_what_goes_wrong_is_said_there(make_app: A
         return f"{len(store.runs())} runs\naccuracy 71.3 %"
 
     app: FcreviewApp = make_app(runs={"maple-8b": some(), "birch-70b": some()[:3]}, view=View(runs=(2,)))
-    app.session.lent = Lent(report, lambda tell: pytest.fail("not asked for"))
+    app.session.services = ReportServices(report, lambda tell: pytest.fail("not asked for"))
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         await typed(pilot, settled, "report", "enter")
@@ -172,25 +185,24 @@ async def test_an_export_is_of_what_is_shown_and_replaces_nothing_unasked(
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         lines = await typed(pilot, settled, "export js", "enter")
-        assert isinstance(app.screen, PaletteScreen) and "type FILE: export jsonl FILE" in "\n".join(lines)
-        app.screen._put(f"export jsonl {file}")
+        assert isinstance(app.screen, AskScreen) and lines[-1].startswith(" export jsonl FILE:")
+        app.screen.query_one(Input).value = str(file)
         await pilot.press("enter")
         assert "3 labels of the items shown" in (await settled(pilot))[3]
         assert [json.loads(line)["id"] for line in file.read_text().splitlines()] == [f"simple_{n}" for n in (4, 5, 6)]
         file.write_text("mine")
         await pilot.press("colon")
         await settled(pilot)
-        assert isinstance(app.screen, PaletteScreen)
-        app.screen._put(f"export jsonl {file}")
+        put(app, f"export jsonl {file}")
         await pilot.press("enter")
-        assert "it is there: enter again replaces" in "\n".join(await settled(pilot))
+        assert "exists; Enter replaces it" in "\n".join(await settled(pilot))
         assert file.read_text() == "mine"
         await pilot.press("enter")
         await settled(pilot)
         assert len(file.read_text().splitlines()) == 3
         await pilot.press("colon")
         await settled(pilot)
-        app.screen._put(f"export jsonl {tmp_path}/nowhere/x.jsonl")
+        put(app, f"export jsonl {tmp_path}/nowhere/x.jsonl")
         await pilot.press("enter")
         assert "No such file" in (await settled(pilot))[3]
 
@@ -205,7 +217,7 @@ async def test_a_filter_is_saved_listed_taken_and_forgotten(make_app: Any, settl
         await pilot.press("F")
         assert len(items(await settled(pilot))) == 12
         lines = await typed(pilot, settled, "@li")
-        assert first(lines).split()[1:] == ["@live", "category:live_simple", "filter"]
+        assert first(app).split() == ["filter", "@live", "category:live_simple"]
         await pilot.press("enter")
         lines = await settled(pilot)
         assert items(lines) == ["simple_4", "simple_5", "simple_6"] and "filter category:live_simple" in lines[2]
@@ -214,9 +226,7 @@ async def test_a_filter_is_saved_listed_taken_and_forgotten(make_app: Any, settl
         file = make_app.stores[-1].workspace.root / "filters" / "alice.json"
         file.write_text('{"live": "catgory:live"}')
         lines = await typed(pilot, settled, "@live", "enter")
-        assert isinstance(app.screen, PaletteScreen) and "there is no key catgory" in "\n".join(lines)
-        await pilot.press("escape")
-        await settled(pilot)
+        assert isinstance(app.screen, QueueScreen) and "there is no key catgory" in "\n".join(lines)
         await typed(pilot, settled, "forget @live", "enter")
         await settled(pilot)
         assert json.loads(file.read_text()) == {}
@@ -238,7 +248,7 @@ async def test_blind_it_offers_nothing_that_tells(make_app: Any, settled: Any) -
     filters = make_app.stores[-1].workspace.root / "filters"
     filters.mkdir()
     (filters / "alice.json").write_text('{"telling": "official:fail", "fine": "you:none"}')
-    app.session.lent = Lent(lambda *asked: pytest.fail("told"), lambda tell: pytest.fail("told"))
+    app.session.services = ReportServices(lambda *asked: pytest.fail("told"), lambda tell: pytest.fail("told"))
     async with app.run_test(size=(100, 50)) as pilot:
         await settled(pilot)
         lines = "\n".join(await typed(pilot, settled, ""))
@@ -247,7 +257,8 @@ async def test_blind_it_offers_nothing_that_tells(make_app: Any, settled: Any) -
         for what in ("report", "export csv", "@telling"):
             await pilot.press("ctrl+u", *what, "enter")
             lines = "\n".join(await settled(pilot))
-            assert "hidden in blind mode" in lines and isinstance(app.screen, PaletteScreen)
+            assert "hidden in blind mode" in lines and isinstance(app.screen, QueueScreen)
+            await pilot.press("colon")
 
 
 @pytest.mark.sweep
@@ -295,3 +306,77 @@ async def test_its_key_is_a_letter_where_something_is_typed(make_app: Any, settl
         await settled(pilot)
         await pilot.press("f", *"category", "colon", *"live")
         assert (await settled(pilot))[-3].startswith(" filter category:live")
+
+
+@pytest.mark.parametrize("pressed", [("enter",), ("down", "up", "enter"), ("enter", "enter")])
+async def test_enter_right_behind_what_is_typed_takes_what_was_typed(
+    make_app: Any, settled: Any, pressed: tuple[str, ...]
+) -> None:
+    """The list still shows an earlier query then, or everything, a verdict first."""
+    app: FcreviewApp = make_app(some())
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        press(app, "colon", *"unsure", *pressed)
+        journals = make_app.stores[-1].workspace.reviews
+        await until(lambda: any(file.read_text() for file in journals.glob("*.jsonl")))
+        await settled(pilot)
+        events = [json.loads(line) for file in journals.glob("*.jsonl") for line in file.read_text().splitlines()]
+        assert [event["verdict"] for event in events] == ["unsure"]
+
+
+SEARCH = " action      /  search  "
+
+
+async def test_a_busy_store_holds_up_no_action_and_items_found_later_move_no_cursor(
+    make_app: Any, settled: Any
+) -> None:
+    app: FcreviewApp = make_app([{"id": f"search_{number}"} for number in range(30)])
+    free = Event()
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        with idle.held_threads():
+            busy = asyncio.ensure_future(app.session.ask(lambda store: free.wait()))
+            try:
+                press(app, "colon", *"se")
+                await until(lambda: first(app) == SEARCH)
+                press(app, "down")
+                await until(lambda: first(app) not in ("", SEARCH))
+                here = first(app)
+            finally:
+                free.set()
+            await busy
+        lines = await settled(pilot)
+        assert first(app) == here and "search_1 " in "\n".join(lines)
+
+
+HOSTILE = (
+    "item[/b]",
+    "item[red]x",
+    "item[@click=app.quit]y",
+    "item\\[b]",
+    "item\x1b[31mz",
+    "item\u202etxt",
+    "item\x07\r",
+)
+
+
+async def test_ids_that_look_like_markup_or_hold_control_characters_are_shown_literally(
+    make_app: Any, settled: Any
+) -> None:
+    app: FcreviewApp = make_app(
+        runs={name: [{"id": each} for each in HOSTILE] for name in ("maple[/b]", "birch[red]\x1b[2J")}
+    )
+    async with app.run_test(size=(100, 40)) as pilot:
+        await settled(pilot)
+        lines = await typed(pilot, settled, "item")
+        drawn = [line.split() for line in lines if line.startswith(("▸item", " item"))]
+        assert sorted(words[1] for words in drawn) == sorted(visible(each) for each in HOSTILE)
+        for text in ("item[/b]", "item[red]x", "item[@", "\\[", "\x1b[31m", "\u202e", "[/b]", "birch[red]"):
+            put(app, text)
+            lines = await settled(pilot)
+            assert visible(text).lower() in "".join(lines).lower() and not harmful("\n".join(lines))
+        put(app, "item[red]x")
+        await pilot.press("enter")
+        assert (await settled(pilot))[0].startswith(" item[red]x ")

@@ -1,0 +1,203 @@
+"""The command palette (`:`): Textual's own, with our providers. Keys wait for the list they are meant for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from rich.segment import Segment
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.command import Command, CommandInput, CommandList, CommandPalette, SearchIcon
+from textual.containers import Horizontal, Vertical
+from textual.strip import Strip
+from textual.widgets import Input, LoadingIndicator, OptionList
+from textual.worker import Worker
+
+from fcreview.tui.actions import PALETTE
+from fcreview.tui.key_bindings import bindings
+from fcreview.tui.screens.palette_providers import QUEUE_PROVIDERS, ActionProvider, SharedActionProvider
+from fcreview.tui.screens.palette_target import MIN_QUERY, PaletteTarget
+from fcreview.tui.text.theme import style, symbols
+from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.document_view import KeyLine
+from fcreview.tui.widgets.safe_input import SafeInput
+
+if TYPE_CHECKING:
+    from textual.command import ProviderSource
+
+
+class PaletteInput(CommandInput, SafeInput):
+    BINDINGS: ClassVar[list[BindingType]] = bindings(PALETTE)
+
+
+class PaletteList(CommandList):
+    """Options of one line, with the same cursor as other lists. Textual cannot draw one without colours."""
+
+    def render_line(self, y: int) -> Strip:
+        strip = super().render_line(y)
+        if y + self.scroll_offset.y != self.highlighted:
+            return strip
+        return Strip.join([Strip([Segment(symbols().cursor)]), strip.crop(1)]).apply_style(style("cursor"))
+
+
+class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
+    """Textual's command palette over the lower part of the screen. Keys that choose wait until the list shows the
+    matches of what was typed, so that Enter never runs a command of an earlier query."""
+
+    CSS = """
+    CommandPaletteScreen { background: transparent; align: left bottom; }
+    CommandPaletteScreen #--container {
+        display: block; visibility: visible; margin: 0; height: 15; max-height: 75vh; width: 1fr;
+        background: ansi_default; border-top: solid ansi_default; border-title-style: bold;
+    }
+    CommandPaletteScreen #--input, CommandPaletteScreen #--input.--list-visible { height: 1; border: none; }
+    CommandPaletteScreen SearchIcon { margin: 0; width: 3; color: ansi_default; text-style: bold; }
+    CommandPaletteScreen CommandInput, CommandPaletteScreen CommandInput:focus {
+        height: 1; width: 1fr; border: none; padding: 0; background: ansi_default;
+    }
+    CommandPaletteScreen #--results { overlay: none; height: 1fr; }
+    CommandPaletteScreen CommandList {
+        visibility: visible; height: 100%; max-height: 100%; border: none; background: ansi_default;
+        text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 0;
+    }
+    CommandPaletteScreen CommandList > .option-list--option { padding: 0; color: ansi_default; text-style: none; }
+    CommandPaletteScreen CommandList > .option-list--option-highlighted {
+        color: ansi_default; background: ansi_default; text-style: none;
+    }
+    CommandPaletteScreen LoadingIndicator { display: none; }
+    """
+
+    def __init__(self, target: PaletteTarget) -> None:
+        kinds = (ActionProvider, *(QUEUE_PROVIDERS if target.has_queue else ()), SharedActionProvider)
+        providers = [lambda kind=kind: partial(kind, target) for kind in kinds]
+        super().__init__(cast("ProviderSource", providers))
+        self._target = target
+        self._query: str | None = None
+        """The query that the providers were last asked."""
+        self._waiting_keys: list[tuple[Callable[[], None], bool]] = []
+        self._has_moved = False
+
+    def compose(self) -> ComposeResult:
+        """As in Textual, with an input that draws no control characters and does not blink."""
+        with Vertical(id="--container") as container:
+            container.border_title = "palette"
+            with Horizontal(id="--input"):
+                icon = SearchIcon()
+                icon.icon = " : "
+                yield icon
+                box = PaletteInput(placeholder="search actions, filters, runs, item ids", select_on_focus=False)
+                box.cursor_blink = False
+                yield box
+            with Vertical(id="--results"):
+                yield PaletteList(markup=False)
+                yield LoadingIndicator()
+            yield KeyLine(always=1)
+
+    def on_mount(self) -> None:
+        self._query = ""
+        self.query_one(LoadingIndicator).auto_refresh = None
+        self._load()
+
+    @property
+    def _box(self) -> PaletteInput:
+        return self.query_one(PaletteInput)
+
+    @property
+    def _list(self) -> CommandList:
+        return self.query_one(CommandList)
+
+    @work()
+    async def _load(self) -> None:
+        if self._target.has_queue:
+            await self._target.load()
+            self._gather_commands(self._box.value.strip())
+
+    @work(exclusive=True, group="items")
+    async def _find_items(self, query: str) -> None:
+        if self._target.has_queue and len(query) >= MIN_QUERY:
+            self._target.items = await self._target.find_items(query)
+            if self._target.items:
+                self._gather_commands(query)
+
+    def on_key(self, event: events.Key) -> None:
+        """Insert characters that were typed before the input had the focus."""
+        if event.is_printable and event.character is not None:
+            event.stop()
+            self._box.insert_text_at_cursor(event.character)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Runs before Textual's own handler, which asks the providers."""
+        self._query = event.value.strip()
+        self._has_moved = False
+        self._waiting_keys.clear()
+        self._target.items = ()
+        self._find_items(self._query)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.prevent_default()
+        event.stop()
+        self._press(self._list.action_select, selects=True)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Close, then run the command. Textual's own handler also stops drawing for a moment."""
+        event.prevent_default()
+        event.stop()
+        if isinstance(event.option, Command):
+            self.dismiss()
+            self.app.call_later(event.option.hit.command)
+
+    def _is_ready(self, selects: bool) -> bool:
+        """Whether the list shows the matches of the text in the input. A key that selects also needs the answers of the
+        store, unless the cursor was moved: an item whose whole id was typed comes first."""
+        running = {worker.group for worker in self.workers if worker.node is self and not worker.is_finished}
+        is_listed = self._query == self._box.value.strip() and self._GATHER_COMMANDS_GROUP not in running
+        return is_listed and (not running or not selects or self._has_moved)
+
+    def _press(self, key: Callable[[], None], *, selects: bool = False) -> None:
+        """Do what a key stands for, behind the keys pressed before."""
+        self._waiting_keys.append((key, selects))
+        self._run_keys()
+
+    def _run_keys(self) -> None:
+        while self._waiting_keys and self._is_ready(self._waiting_keys[0][1]):
+            self._waiting_keys.pop(0)[0]()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        event.stop()
+        self._run_keys()
+
+    def _refresh_command_list(self, command_list: CommandList, commands: list[Command], clear_current: bool) -> None:
+        """Keep the cursor on its command when more hits arrive. Before anything is typed no command is selected. Hits
+        that match letter by letter only are left out if there are better ones."""
+        option = command_list.highlighted_option if self._has_moved else None
+        before = option.prompt if option is not None else None
+        best = [each for each in commands if not 0 < each.hit.score < 1]
+        has_better = any(each.hit.score >= 1 for each in best)
+        super()._refresh_command_list(command_list, best if has_better else commands, clear_current)
+        prompts = [each.prompt for each in command_list.options]
+        if before in prompts:
+            command_list.highlighted = prompts.index(before)
+        elif not self._query:
+            command_list.highlighted = None
+
+    def action_move(self, by: int) -> None:
+        self._press(partial(self._move, self._list.action_cursor_down if by > 0 else self._list.action_cursor_up))
+
+    def action_page(self, by: int) -> None:
+        self._press(partial(self._move, self._list.action_page_down if by > 0 else self._list.action_page_up))
+
+    def _move(self, move: Callable[[], None]) -> None:
+        self._has_moved = True
+        move()
+
+    def action_complete(self) -> None:
+        self._press(self._complete, selects=True)
+
+    def _complete(self) -> None:
+        option = self._list.highlighted_option
+        if isinstance(option, Command):
+            self._box.value = f"{option.hit.text} "
+            self._box.action_end()

@@ -1,0 +1,82 @@
+"""Fuzzy matching of typed words against a short text, for the command palette.
+
+Textual's own `FuzzySearch` tries every combination of letters, which takes minutes on a model name such as `ababab...`.
+The search here takes one pass a word and is bounded for any text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+EXACT, PREFIX, WORD_START, INSIDE, SPREAD, IN_HELP = 1000, 300, 100, 50, 20, 5
+"""Points: the query is the whole text, or its beginning; a query word starts a word of the text, is inside one, has its
+letters spread over several, or occurs in the help text only."""
+MAX_TEXT = 300
+"""Characters of a text that are searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzyMatch:
+    score: float
+    """Above 1, or between 0 and 1 if the letters of a word were found one by one only."""
+    positions: frozenset[int] = frozenset()
+    """Indexes of the matched characters in the text."""
+
+
+def match_words(text: str, query: str, help_text: str = "") -> FuzzyMatch | None:
+    """Match every word of the query, in any order and case. None if a word is in neither text."""
+    text, words = text[:MAX_TEXT], query.lower().split()
+    lower = text.lower()
+    if len(lower) != len(text):  # some letters lower to two, which would shift the positions
+        lower = text
+    points, positions, is_spread = 0, set[int](), False
+    for word in words:
+        if found := _find_word(lower, word):
+            points += (WORD_START if _starts_word(lower, found[0]) else INSIDE) - min(found[0], 30)
+        elif found := _find_letters(lower, word):
+            is_spread = True
+            points += max(SPREAD - _gaps(found), 1)
+        elif len(word) > 1 and word in help_text.lower():
+            points += IN_HELP
+        else:
+            return None
+        positions.update(found)
+    whole = " ".join(words)
+    points += EXACT if lower == whole else PREFIX if words and lower.startswith(whole) else 0
+    score = 1 + max(points - min(len(text), 40) // 4, 1)
+    return FuzzyMatch(score / (10 * EXACT) if is_spread else score, frozenset(positions))
+
+
+def _find_word(text: str, word: str) -> Sequence[int]:
+    """The first occurrence at the start of a word, else the first one. Empty if there is none."""
+    starts = [at for at in range(len(text)) if text.startswith(word, at)]
+    start = next((at for at in starts if _starts_word(text, at)), starts[0] if starts else -1)
+    return range(start, start + len(word)) if starts else range(0)
+
+
+def _find_letters(text: str, word: str) -> Sequence[int]:
+    """The letters of a word one after the other from the start of a word: `gw` in `golden wrong`. A letter is the next
+    character of the text or starts a word, if possible. Empty if not found or if the gaps are too long."""
+    for start in (at for at in range(len(text)) if text[at] == word[0] and _starts_word(text, at)):
+        found = [start]
+        for letter in word[1:]:
+            after = found[-1] + 1
+            near = text.find(letter, after)
+            if near < 0:
+                break
+            if near != after:
+                starts = (at for at in range(near, len(text)) if text[at] == letter and _starts_word(text, at))
+                near = next(starts, near)
+            found.append(near)
+        else:
+            return found if _gaps(found) <= 3 * len(word) + 6 else []
+    return []
+
+
+def _gaps(positions: Sequence[int]) -> int:
+    return positions[-1] - positions[0] + 1 - len(positions)
+
+
+def _starts_word(text: str, at: int) -> bool:
+    return at == 0 or (text[at].isalnum() and not text[at - 1].isalnum())

@@ -4,7 +4,8 @@ Usage: python benchmarks/key_path.py [KEY]      (default: f)
 
 Copies a sample run to a temporary folder, imports it, opens one item without a terminal (Textual's Pilot), presses the
 key and records each call of product code in every thread until `os.fsync` is called. Prints the number of distinct
-files and their paths in the order of the first call. Needs the product's own environment; nothing else.
+files and their paths in the order of the first call. The annotator has an earlier review, so that the first `os.fsync`
+is the one after the line of the journal was written, not that of a new folder. Runs in the product's environment.
 """
 
 from __future__ import annotations
@@ -102,17 +103,27 @@ def import_sample(folder: Path) -> Workspace:
     run = folder / "run"
     shutil.copytree(SAMPLES / "bfcl", run)
     program = Path(sys.executable).parent / "fcreview"
-    subprocess.run([program, "import", run], check=True, capture_output=True)  # noqa: S603
+    subprocess.run([program, "import", run], check=True, capture_output=True)
     return Workspace(next(run.rglob(".fcreview")))
 
 
-def main() -> None:
-    key = sys.argv[1] if len(sys.argv) > 1 else "f"
+def record(workspace: Workspace, key: str) -> Recorder:
     recorder = Recorder()
+    recorder.install()
+    asyncio.run(press(recorder, workspace, key))
+    return recorder
+
+
+def main() -> None:
+    key, *workspace = sys.argv[1:] or ["f"]
+    if workspace:
+        record(Workspace(Path(workspace[0])), key)
+        return
     with tempfile.TemporaryDirectory() as folder:
-        workspace = import_sample(Path(folder))
-        recorder.install()
-        asyncio.run(press(recorder, workspace, key))
+        imported = import_sample(Path(folder))
+        # The earlier review is made in another process, so that this one has loaded no module for it.
+        subprocess.run([sys.executable, __file__, "p", imported.root], check=True)
+        recorder = record(imported, key)
     print(f"{len(recorder.files)} product files between the key {key} and the first os.fsync")
     for file, entered in recorder.files.items():
         print(f"  {file}  {entered}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fcreview.run_plan import RunPlan
     from fcreview.store.store import Store
     from fcreview.tui.palette.palette import Lent
-    from fcreview.tui.review.golden_editor import Golden
+    from fcreview.tui.session import GoldenSupport
 
 Named = tuple[str, str, str, str, str]
 
@@ -44,9 +44,9 @@ def lend(place: Place) -> Benchmarks:
     return Benchmarks(plan, registry.rewrite, registry.summaries, registry.golden_problem, registry.regolden, note)
 
 
-def lend_golden() -> Golden:
+def lend_golden() -> GoldenSupport:
     """For the screens. Importers are loaded when the first golden answer is looked at."""
-    from fcreview.tui.review.golden_editor import Golden
+    from fcreview.tui.session import GoldenSupport
 
     def draft(run: Run, item: Item) -> dict[str, Any] | None:
         from fcreview.importers.registry import golden_draft
@@ -63,7 +63,7 @@ def lend_golden() -> Golden:
 
         return registry.regraded(run, item, fix, record)
 
-    return Golden(draft, problem, regraded)
+    return GoldenSupport(draft, problem, regraded)
 
 
 def lend_screens(session: Opened) -> Lent:

@@ -246,11 +246,14 @@ class FcreviewApp(App[int]):
         """A key typed while a screen opens means nothing yet: it is given to no other, and not dropped silently. Of one
         that does nothing, lists say why (`no_key`)."""
         self.pressed = event.time
+        opening, tell = getattr(self.screen, "opening", False), getattr(self.screen, "no_key", None)
+        if not opening and tell is None:
+            return
         bound = self.screen.active_bindings.get(event.key)
-        if getattr(self.screen, "opening", False):
+        if opening:
             if bound is None:
                 self.bell()
-        elif (bound is None or not bound.enabled) and (tell := getattr(self.screen, "no_key", None)):
+        elif tell is not None and (bound is None or not bound.enabled):
             tell(event.key)
 
     async def action_quit(self) -> None:

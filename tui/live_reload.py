@@ -32,7 +32,7 @@ from fcreview.store.filters.tokens import Term, Value, words
 from fcreview.store.rows import ItemDetail, News, View, item_of, presentation_of, presented
 from fcreview.tui.queue.loader import Loaded, Request, Walk, load_rows
 from fcreview.tui.queue.state import Standing
-from fcreview.tui.review.prefetch import GONE, Shown
+from fcreview.tui.review.prefetch import GONE, DisplayedItem
 from fcreview.tui.review.status import SILENT, Remark
 from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
@@ -155,41 +155,41 @@ class ItemMove:
     pane: ItemPane
     view: Callable[[View], View]
     """The view of the same items now: of other runs."""
-    _shown: Shown | None = None
+    _shown: DisplayedItem | None = None
     _last: int | None = None
 
     @property
     def stamp(self) -> object:
-        return id(self.pane.reviewing.shown), settled(self.pane)
+        return id(self.pane.item_reviewer.displayed), settled(self.pane)
 
     def prepare(self, now: Store) -> None:
-        now.count(self.view(self.pane.reviewing.shown.walk.view))
+        now.count(self.view(self.pane.item_reviewer.displayed.walk.view))
 
     def ask(self, before: Store, now: Store) -> None:
-        reviewing = self.pane.reviewing
-        shown, last = reviewing.shown, reviewing.last
+        reviewer = self.pane.item_reviewer
+        shown, last = reviewer.displayed, reviewer.last_item
         view = self.view(shown.walk.view)
         view = replace(view, where=renumbered(view.where, before, now), items=items_in(view.items, before, now))
         number = number_in(now, shown.detail.row)
         detail = shown.detail if number is None else now.detail(number)
-        self._shown = Shown(detail, _walk(before, now, shown.walk, view, GONE if number is None else number))
+        self._shown = DisplayedItem(detail, _walk(before, now, shown.walk, view, GONE if number is None else number))
         row = None if last is None else before.row(last)
         self._last = None if row is None else number_in(now, row)
 
     def show(self, says: str) -> None:
         if self._shown is None:
             return
-        was = self.pane.reviewing.shown
+        was = self.pane.item_reviewer.displayed
         changed = _changed(was.detail, self._shown)
         remark = Remark(changed, "warn") if changed else Remark(says, "dim") if says else None
-        self.pane.reviewing.take_in(self._shown, self._last)
+        self.pane.item_reviewer.change_store(self._shown, self._last)
         self.pane.text.take_in(self._shown.detail, remark)
         self.pane.refresh_bindings()
 
 
 def settled(pane: ItemPane) -> bool:
     """Its item is there, and no other is on its way. One beside the list may have been left: it is shown again."""
-    return pane.reviewing.settled and not (pane.opening and isinstance(pane.screen, ItemScreen))
+    return pane.item_reviewer.is_settled and not (pane.opening and isinstance(pane.screen, ItemScreen))
 
 
 def _walk(before: Store, now: Store, walk: Walk, view: View, number: int) -> Walk:
@@ -204,10 +204,10 @@ def _walk(before: Store, now: Store, walk: Walk, view: View, number: int) -> Wal
     return Walk(view, number, count, None, count if place is None else place)
 
 
-def _changed(was: ItemDetail, shown: Shown) -> str:
+def _changed(was: ItemDetail, shown: DisplayedItem) -> str:
     """What is another than it was, for who looks at it; verdicts only where they are not hidden."""
     now = shown.detail
-    if shown.gone:
+    if shown.item == GONE:
         return "this item is no longer in the results: nothing can be said of it"
     parts = []
     if was.item.prediction_hash != now.item.prediction_hash:
@@ -330,14 +330,14 @@ class Follower:
 
     async def _show(self, taken: Taken) -> None:
         await self._when(lambda: self._moves(taken) is not None)
-        now = await asyncio.to_thread(self._session.another)
+        now = await asyncio.to_thread(self._session.open_current_store)
         try:
             for move in self._moves(taken) or ():
                 await asyncio.to_thread(move.prepare, now)
             while not await self._shown(taken, now):
                 await self._when(lambda: self._moves(taken) is not None)
         finally:
-            if not self._session.uses(now):
+            if not self._session.uses_store(now):
                 now.close()
 
     async def _shown(self, taken: Taken, now: Store) -> bool:
@@ -355,7 +355,7 @@ class Follower:
         await self._session.ask(ask)
         if self._moves(taken) is None or self._stamp(moves) != stamp:
             return False
-        self._session.swap(now)
+        self._session.swap_store(now)
         teller = moves[0] if len(self._app.screen_stack) == 1 else moves[-1]
         for move in moves:
             move.show(visible(taken.says) if move is teller else "")
@@ -364,13 +364,13 @@ class Follower:
 
     def _stamp(self, moves: Sequence[Move]) -> object:
         screens = [id(screen) for screen in self._app.screen_stack]
-        return screens, self._session.acts.added, [move.stamp for move in moves]
+        return screens, self._session.actions.added, [move.stamp for move in moves]
 
     def _moves(self, taken: Taken) -> list[Move] | None:
         """Of all that is shown, the uppermost last; None while something is on its way that holds numbers."""
         queue, *above = self._app.screen_stack
         known = isinstance(queue, QueueScreen) and all(isinstance(screen, ItemScreen) for screen in above)
-        if not known or not self._session.acts.idle:
+        if not known or not self._session.actions.idle:
             return None
         lists, items = self._panes(QueuePane), self._panes(ItemPane)
         if not all(pane.settled for pane in lists) or not all(map(settled, items)):

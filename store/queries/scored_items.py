@@ -18,7 +18,14 @@ from fcreview.model.address import ITEM, WHOLE
 from fcreview.model.decision import Question
 from fcreview.model.metric import SOURCES, WITH_ERRATA, FigureSource, Scored
 from fcreview.model.review import CORRECT, OWN, UNSURE, Said
-from fcreview.model.verdict import SCORING, DecidedBy, alike, automatic, effective
+from fcreview.model.verdict import (
+    SCORING,
+    DecidedBy,
+    alike,
+    automatic,
+    effective,
+    first_contradicted,
+)
 from fcreview.stats.run_comparison import ItemPlace, Outcome, VerdictSource
 from fcreview.store.queries.item_order import FROM, condition
 from fcreview.store.reviews.verdict_sql import EFFECTIVE
@@ -99,17 +106,9 @@ def overruled(connection: DuckDBPyConnection, asked: Sequence[tuple[int, Said]])
             value = None if each["value"] is None else orjson.loads(each["value"])
             about = found.setdefault((item, each["target"], each["criterion"]), {})
             about[each["source"]] = {"by": each["by"], "value": value}
-    return [_contradicted(found.get((item, said.target, said.criterion), {}), said) for item, said in asked]
-
-
-def _contradicted(automatic: dict[str, dict[str, Any]], said: Said) -> dict[str, Any] | None:
-    if said.verdict is None or said.verdict == UNSURE:
-        return None
-    for source in SCORING:
-        own = automatic.get(source)
-        if own is not None and own["value"] is not None:
-            return None if alike(said.verdict, own["value"]) else {"source": source, **own}
-    return None
+    return [
+        first_contradicted(found.get((item, said.target, said.criterion), {}), said.verdict) for item, said in asked
+    ]
 
 
 def judged(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:

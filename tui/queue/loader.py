@@ -22,7 +22,7 @@ from fcreview.matching.clusters import VALUE
 from fcreview.model.sanitize import visible
 from fcreview.store.filters.build import FAILING, narrowed
 from fcreview.store.rows import Extent, QueueRow, RunRow, View
-from fcreview.store.workspace import Own, Stamp
+from fcreview.store.workspace import Stamp
 from fcreview.tui.queue.choices import Facets
 from fcreview.tui.queue.state import Counted, Standing
 from fcreview.tui.text.lines import Line
@@ -80,12 +80,12 @@ class Loading:
         """FilterError if the view's filter is not understood, SessionError if there is no store."""
 
         def renew(store: Store) -> None:
-            self._session.stamp_anew()
+            self._session.update_stamp()
             store.refresh_reviews()
 
         if request.anew:
             await self._session.ask(renew)
-        return await self._session.ask(partial(load_rows, request), leavable=True)
+        return await self._session.ask(partial(load_rows, request), interruptible=True)
 
     def forget(self) -> None:
         """Another store is asked from now on."""
@@ -210,16 +210,19 @@ class Glance:
     """That they were drawn for."""
 
 
-def keep(own: Own, made: Made, glance: Glance) -> None:
+def keep_glance(session: Session, view: View, glance: Glance) -> None:
+    """Store what the queue shows of this view for the next start."""
+    made = Made(session.stamp, view, session.annotator, session.blind)
     if not made.stamp:
         return
     kept = asdict(glance.loaded) | {"made": made.as_json(), "bars": dict(glance.bars), "cells": glance.cells}
-    own.keep(FOLDER, kept)
+    session.own.keep(FOLDER, kept)
 
 
-def kept(own: Own, made: Made, standing: Standing) -> Glance | None:
-    """What was kept, if it is of the same and the cursor is to stand where it stood then."""
-    found = own.read(FOLDER)
+def read_glance(session: Session, view: View, standing: Standing) -> Glance | None:
+    """What the queue showed of this view when it was last read, or None if it would show something else now, or the
+    cursor at another row."""
+    made, found = Made(session.current_stamp, view, session.annotator, session.blind), session.own.read(FOLDER)
     if not made.stamp or found.pop("made", None) != made.as_json():
         return None
     try:

@@ -9,7 +9,7 @@ From dispute to dispute: what the adjudicator says of each, on disk before the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,9 +26,9 @@ from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.item_view.blocks import Block
 from fcreview.tui.item_view.verdicts import value_words
 from fcreview.tui.review.cursor import Cursor
-from fcreview.tui.review.judge import VERDICTS, KeyOf, event_words
+from fcreview.tui.review.item_reviewer import ActionRunner
+from fcreview.tui.review.judge import VERDICTS, KeyLookup, event_words
 from fcreview.tui.review.prefetch import number_of
-from fcreview.tui.review.reviewing import Acting, Voice
 from fcreview.tui.review.status import SILENT, Remark
 from fcreview.tui.text.lines import Line, Part, cut_middle, fit, labelled, line_width, rule, spread, wrap_text
 from fcreview.tui.text.theme import symbols, verdict_style
@@ -289,30 +289,38 @@ def _unnamed(case: Case, detail: ItemDetail) -> ItemDetail:
 Found = list[tuple[int, "Dispute"]]
 
 
-class Bench(Voice, Protocol):
-    """The screen, as far as it is needed here."""
+class AdjudicationView(Protocol):
+    """The screen that shows a dispute, as `Adjudicator` uses it."""
+
+    def say(self, remark: Remark) -> None:
+        """Show a message in the status line."""
+        ...
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine as long as the screen exists."""
+        ...
 
     def begin(self, remark: Remark) -> None:
-        """Shows another dispute, or that there is none."""
+        """Show another dispute, or that there is none."""
         ...
 
     def renew(self, remark: Remark) -> None:
-        """Shows the same one as it is now."""
+        """Show the same dispute with its current reviews."""
         ...
 
 
 class Settling:
-    def __init__(self, session: Session, view: View, bench: Bench, key: KeyOf) -> None:
+    def __init__(self, session: Session, view: View, screen: AdjudicationView, key: KeyLookup) -> None:
         self.docket = Docket()
         self.detail: ItemDetail | None = None
         """Of the case on screen."""
         self.begun = False
         """It is known what there is to settle."""
-        self._session, self._view, self._bench, self._key = session, view, bench, key
-        self._acting = Acting(session, bench)
+        self._session, self._view, self._screen, self._key = session, view, screen, key
+        self._runner = ActionRunner(session, screen.say, screen.run)
 
     def open(self) -> None:
-        self._acting.do(self._open, "looking for what is disputed")
+        self._runner.do(self._open, "looking for what is disputed")
 
     def take(self, number: int) -> None:
         """The answer of this number, from 1."""
@@ -321,7 +329,7 @@ class Settling:
             return
         answer = case.dispute.answers[number - 1]
         if answer.verdict in (None, UNSURE):
-            self._acting.say(f"{letter(number - 1)} is unsure: there is nothing to take", "warn")
+            self._runner.say(f"{letter(number - 1)} is unsure: there is nothing to take", "warn")
             return
         self._say_of(case, verdict=answer.verdict, fault=answer.fault, golden_fix=answer.golden_fix)
 
@@ -344,7 +352,7 @@ class Settling:
         try:
             value = self._scale(case).value(text.strip())
         except ValueError as error:
-            self._acting.say(f"{visible(case.dispute.criterion)} is {error}, not {visible(text)}", "warn")
+            self._runner.say(f"{visible(case.dispute.criterion)} is {error}, not {visible(text)}", "warn")
             return
         self._say_of(case, verdict=value)
 
@@ -359,10 +367,10 @@ class Settling:
             self._say_of(self.docket.case, note=note)
 
     def undo(self) -> None:
-        self._acting.do(self._undo)
+        self._runner.do(self._undo)
 
     def step(self, by: int) -> None:
-        self._acting.do(partial(self._step, by))
+        self._runner.do(partial(self._step, by))
 
     def leave(self, done: Callable[[], Any]) -> None:
         """When all that was asked for before is done."""
@@ -371,7 +379,7 @@ class Settling:
             done()
             return True
 
-        self._acting.do(go)
+        self._runner.do(go)
 
     @property
     def mine(self) -> Opinion | None:
@@ -402,7 +410,7 @@ class Settling:
     def _say_of(self, case: Case, **said: Any) -> None:
         """About the case that was on screen when the key was pressed."""
         act = Said(act="adjudicate", target=case.dispute.target, criterion=case.dispute.criterion, **said)
-        self._acting.do(partial(self._save, case, act))
+        self._runner.do(partial(self._save, case, act))
 
     async def _open(self) -> bool:
         await self._session.ready()
@@ -416,7 +424,7 @@ class Settling:
         try:
             await self._session.review(case.item, said)
         except Exception as error:  # what is not saved must be told, whatever the reason
-            self._acting.say(f"NOT SAVED ({words}): {visible(str(error) or type(error).__name__)}", "bad")
+            self._runner.say(f"NOT SAVED ({words}): {visible(str(error) or type(error).__name__)}", "bad")
             return False
         was = case.settled
         await self._renew(case.item)
@@ -438,9 +446,9 @@ class Settling:
     async def _undo(self) -> bool:
         event = await self._session.undo()
         if event is None:
-            self._acting.say("nothing to undo", "warn")
+            self._runner.say("nothing to undo", "warn")
             return True
-        item = await self._session.ask(partial(number_of, event.key))
+        item = await self._session.ask(lambda store: number_of(store, event.key))
         text = f"undone: {event_words(event)} · {visible(event.key.id)}"
         if item is None or not any(case.item == item for case in self.docket.cases):
             await self._again(Remark(f"{text} (not among these)", "warn"))
@@ -454,7 +462,7 @@ class Settling:
         if self.docket.step(by):
             await self._show(SILENT)
         else:
-            self._acting.say("this is the last one" if by > 0 else "this is the first one", "warn")
+            self._runner.say("this is the last one" if by > 0 else "this is the first one", "warn")
         return True
 
     async def _renew(self, item: int) -> None:
@@ -462,11 +470,11 @@ class Settling:
 
     async def _show(self, remark: Remark) -> None:
         await self._read()
-        self._bench.begin(remark)
+        self._screen.begin(remark)
 
     async def _again(self, remark: Remark) -> None:
         await self._read()
-        self._bench.renew(remark)
+        self._screen.renew(remark)
 
     async def _read(self) -> None:
         case = self.docket.case

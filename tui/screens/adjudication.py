@@ -102,8 +102,8 @@ class AdjudicationScreen(Screen[None]):
 
     # -- what is shown
 
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        self.run_worker(work, group="acts")
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        self.run_worker(work, group="actions")
 
     def begin(self, remark: Remark) -> None:
         self._remark = remark

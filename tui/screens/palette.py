@@ -340,7 +340,7 @@ class Palette:
     def open(self) -> None:
         item = self._item if self._item is not None and not self._item.opening else None
         leads = self._queue is not None and (item is not None or self._at_queue)
-        run = item.reviewing.shown.detail.row.run if item is not None else None
+        run = item.item_reviewer.displayed.detail.row.run if item is not None else None
         offers = Offers(doable(self._below), self._session, self._state, leads, run)
         self._app.push_screen(PaletteScreen(offers), self._taken)
 
@@ -354,7 +354,7 @@ class Palette:
             cast(Doable, entry.value).do()
         elif entry.kind == "item" and self._queue is not None:
             if self._item is not None and not self._at_queue:
-                self._app.push_screen(self._item.another(self._state.view, entry.value))
+                self._app.push_screen(self._item.make_screen(self._state.view, entry.value))
             else:
                 self._queue.jump(entry.value)
         elif entry.kind == "report":
@@ -372,7 +372,7 @@ class Palette:
             return
         while (pane := item_pane(self._app)) is not None:
             pane.action_back()
-            if not await self._session.acts.finished():
+            if not await self._session.actions.finished():
                 return
             while item_pane(self._app) is pane:
                 await asyncio.sleep(MOMENT)

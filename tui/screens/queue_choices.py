@@ -86,7 +86,7 @@ class Choosing:
         return ClustersScreen(self._clusters, self._levels.places.clusters)
 
     async def _clusters(self, by: int) -> Counted:
-        return await self._session.ask(partial(count_clusters, self._state.view, by), leavable=True)
+        return await self._session.ask(partial(count_clusters, self._state.view, by), interruptible=True)
 
     def _ask_agreement(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.statistics import AgreementScreen

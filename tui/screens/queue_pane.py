@@ -15,7 +15,7 @@ from textual.message import Message
 from fcreview.store.filters.parser import FilterError
 from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading
-from fcreview.tui.queue.loader import WINDOW, Glance, Loaded, Loading, Request
+from fcreview.tui.queue.loader import WINDOW, Glance, Loaded, Loading, Request, keep_glance, read_glance
 from fcreview.tui.queue.state import QueueState, Standing
 from fcreview.tui.screens.queue_choices import Choosing
 from fcreview.tui.session import Session, SessionError
@@ -81,7 +81,7 @@ class QueuePane(Vertical):
     def begin(self, standing: Standing, named: int | str | None, message: str) -> None:
         """The first rows; `named`: an item to open then, by its id or number."""
         self._wanted, self._named = standing, named
-        self._glance = self._session.glance(self._state.view, standing) if named is None else None
+        self._glance = read_glance(self._session, self._state.view, standing) if named is None else None
         if self._glance is not None:
             self._show_list(self._glance.loaded)
         # opening the store imports much: the frame is painted before
@@ -170,7 +170,7 @@ class QueuePane(Vertical):
             cursor = self.list.cursor
             shown = replace(self._shown, cursor=cursor, window=cursor // WINDOW, rows=rows)
             self._glance = Glance(shown, {name: self._bar(name).line for name in RATES}, self.size.width)
-            self._session.keep_glance(self._state.view, self._glance)
+            keep_glance(self._session, self._state.view, self._glance)
 
     # -- what is loaded
 

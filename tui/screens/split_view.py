@@ -107,14 +107,14 @@ class Panes(Horizontal):
             return
         in_item = self.item is not None and focused is self.item.text
         if self.item is not None and in_item != self.in_item:
-            self.in_item, self.item.follows = in_item, not in_item
+            self.in_item, self.item.follows_list = in_item, not in_item
             self._draw_focus()
             self.item.draw_bars()
             if in_item:
                 if self._queue.reading and not self._taking:
-                    self.item.left = True
+                    self.item.is_left = True
                 self._follow()
-                self.item.reviewing.enter()
+                self.item.item_reviewer.start_pace()
             else:
                 self._lead()
 
@@ -162,12 +162,12 @@ class Panes(Horizontal):
             self.item.visible = False
 
     def _want(self, item: ItemPane, row: QueueRow, anew: bool) -> None:
-        from fcreview.tui.review.prefetch import Wanted
+        from fcreview.tui.review.prefetch import RequestedItem
 
         view = self._state.view
-        if not anew and item.shows(row.item, view):
+        if not anew and item.is_showing(row.item, view):
             return
-        item.want(Wanted(row.item, view, anew))
+        item.request(RequestedItem(row.item, view, anew))
         before, self._moved = self._moved, monotonic()
         if self._moved - before > REST:
             self._follow()
@@ -184,8 +184,8 @@ class Panes(Horizontal):
         if self._resting is not None:
             self._resting.cancel()
             self._resting = None
-        if self.item is not None and self.item.reviewing.behind:
-            self.item.reviewing.follow()
+        if self.item is not None and self.item.item_reviewer.has_request:
+            self.item.item_reviewer.show_requested()
 
     def take_over(self, pane: ItemPane) -> None:
         """The screen has widened under an item: that one is shown beside the list, with the focus; in its place, if the
@@ -196,8 +196,8 @@ class Panes(Horizontal):
     @work(group="item")
     async def _take_over(self, pane: ItemPane) -> None:
         item = await self._made()
-        if pane.reviewing.begun:
-            item.go_on_from(pane)
+        if pane.item_reviewer.has_item:
+            item.continue_from(pane)
         self.fit()
         if not self.to_item():
             self.query_one("#item-side").display = True
@@ -220,7 +220,7 @@ class Panes(Horizontal):
         async with self._making:
             if self.item is None:
                 item = ItemPane(self._session, self._state.view, partial(ItemScreen, self._session))
-                item.follows = True
+                item.follows_list = True
                 await self.query_one("#item-side").mount(item)
                 self.item = item
                 self.watch(item, "position", self._item_moved, init=False)
@@ -234,9 +234,9 @@ class Panes(Horizontal):
         if self._item_leads and position is not None and position < rows.total:
             rows.move_cursor(position)
 
-    def on_item_pane_said(self, said: ItemPane.Said) -> None:
+    def on_item_pane_review_saved(self, saved: ItemPane.ReviewSaved) -> None:
         self._said = True
-        self._queue.renew(said.item)
+        self._queue.renew(saved.item)
         self._count()
 
     @work(exclusive=True, group="count")
@@ -244,14 +244,14 @@ class Panes(Horizontal):
         await asyncio.sleep(COUNTED)
         self._queue.load_runs()
 
-    def on_item_pane_left(self, left: ItemPane.Left) -> None:
+    def on_item_pane_closed(self, closed: ItemPane.Closed) -> None:
         """Back in the list, on the item that was shown, or was about to be."""
-        left.stop()
+        closed.stop()
         self.query_one("#list-side").display = True
         self.screen.set_focus(self._queue.list)
         self.fit()
         if self._said:
-            self._queue.load(Standing(left.item, self._queue.list.cursor))
+            self._queue.load(Standing(closed.item, self._queue.list.cursor))
         else:
             self._lead()
 

@@ -88,7 +88,7 @@ async def labels_blind(workspace: Workspace, who: str, items: Sequence[int], ans
         await press("enter")
         for _ in items:
             assert isinstance(app.screen, ItemScreen)
-            shown = app.screen.reviewing.shown
+            shown = app.screen.item_reviewer.displayed
             assert shown.item not in done
             done.add(shown.item)
             part = shown.detail.run.benchmark == "complexfuncbench"
@@ -97,7 +97,7 @@ async def labels_blind(workspace: Workspace, who: str, items: Sequence[int], ans
             key = answer(who, shown.item, app.screen.target)
             answers.setdefault((shown.item, app.screen.target), {})[who] = KEYS[key]
             await press(key)
-            if app.screen.reviewing.shown.item == shown.item:
+            if app.screen.item_reviewer.displayed.item == shown.item:
                 await press("right_square_bracket")
     assert done == set(items)
 

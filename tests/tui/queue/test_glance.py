@@ -19,6 +19,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
+from fcreview.tui.queue.loader import read_glance
 from fcreview.tui.queue.state import Standing
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
@@ -36,13 +37,13 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """The store opens when it is set."""
-    may, opens = threading.Event(), Session._opened
+    may, opens = threading.Event(), Session._open_store
 
     def waits(self: Session) -> Store:
         assert may.wait(20)
         return opens(self)
 
-    monkeypatch.setattr(Session, "_opened", waits)
+    monkeypatch.setattr(Session, "_open_store", waits)
     return may
 
 
@@ -196,12 +197,12 @@ async def test_what_is_damaged_is_left_alone(workspace, gate, settled):
     await left_at(workspace, settled)
     file, session = workspace.root / "first" / "alice.json", Session(workspace, "alice")
     kept = json.loads(file.read_bytes())
-    assert session.glance(View(), Standing()) is not None
+    assert read_glance(session, View(), Standing()) is not None
     for each in broken(kept):
         file.write_text(json.dumps(each))
-        assert session.glance(View(), Standing()) is None, each.keys()
+        assert read_glance(session, View(), Standing()) is None, each.keys()
     file.write_bytes(b"\xff{")
-    assert session.glance(View(), Standing()) is None
+    assert read_glance(session, View(), Standing()) is None
     session.close()
 
 

@@ -16,7 +16,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.review.judge import Asked, asked
+from fcreview.tui.review.judge import PendingQuestion, pending_question
 from fcreview.tui.session import Session
 from tests.store.factory import make_item, write_run
 
@@ -28,8 +28,8 @@ JUDGED = [
 ]
 
 
-def of(target: str, *verdicts: Verdict) -> Asked:
-    return asked(make_item(0, verdicts=list(verdicts)), target)
+def of(target: str, *verdicts: Verdict) -> PendingQuestion:
+    return pending_question(make_item(0, verdicts=list(verdicts)), target)
 
 
 def test_a_key_speaks_to_the_judges_criterion_before_the_rules() -> None:

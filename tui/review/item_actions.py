@@ -160,7 +160,7 @@ def headline(runs: Sequence[RunPrediction]) -> str:
     """`9 of 12 runs fail · 7 give the same`, without verdicts if they are hidden."""
     known = [verdict for each in runs if (verdict := automatic(each.row)) is not None]
     most = max(each.alike for each in runs)
-    same = f"{most} give the same" if most > 1 else "no two alike"
+    same = f"{most} give the same" if most > 1 else "all predictions differ"
     return f"{known.count(False)} of {count_of(len(known), 'run')} fail · {same}" if known else same
 
 

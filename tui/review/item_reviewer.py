@@ -168,7 +168,7 @@ class OverrideReasons:
     def unavailable(self) -> str:
         """Message for a key that selects no reason."""
         if self.override is None:
-            return "the verdict given last overrules none"
+            return "the last verdict overrides nothing"
         return f"reasons are {', '.join(f'{at} {visible(one)}' for at, one in enumerate(self._reasons, 1))}"
 
     def hints(self, *, scored: bool) -> list[tuple[str, str]]:
@@ -313,7 +313,7 @@ class ItemReviewer:
     async def _end_message(self) -> str:
         left = await self._prefetcher.left(self.displayed)
         if not left.count:
-            return "none left to review: fcreview export, fcreview report"
+            return "queue complete · next: fcreview export, fcreview report"
         key = self._key("item.next")
         return f"end of the queue, {left} left unreviewed{key and f': {key} goes there'}"
 
@@ -324,7 +324,7 @@ class ItemReviewer:
         """
         target, criterion = self.recorder.next_score(subject) or ("", "")
         if target and subject.item != self.displayed.item:
-            self._say("no score was given: another item came", "bad")
+            self._say("score not saved: another item was opened", "bad")
         elif target and is_elsewhere(target, self._view.reader) and self._view.text.go_to(target):
             self._view.say(asked_here(target, criterion))
         else:
@@ -381,7 +381,7 @@ class ItemReviewer:
 
         async def act() -> bool:
             if self.last_item is None:
-                self._say("no item was judged yet", "warn")
+                self._say("no item was reviewed yet", "warn")
             else:
                 ask(ReviewSubject(self.last_item, await self._prefetcher.detail(self.last_item)))
             return True
@@ -470,7 +470,7 @@ class ItemReviewer:
         item, remark = await self._prefetcher.neighbour(self.displayed, by), SILENT
         if item is None and by > 0 and (self._stale or self.displayed.detail.row.you is not None):
             item = (await self._prefetcher.left(self.displayed)).first
-            remark = Remark("from the end of the queue to the first item left unreviewed")
+            remark = Remark("end of queue · first unreviewed item")
         if item is None:
             self._say("this is the last item" if by > 0 else "this is the first item", "warn")
         else:

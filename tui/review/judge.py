@@ -186,7 +186,7 @@ class ReviewRecorder:
         value = question.value(verdict)
         if value is None:
             keys = " ".join(self._keys("item.labels"))
-            return Outcome(f"name the right labels{keys and ': ' + keys}", style="warn")
+            return Outcome(f"select the correct labels{keys and ': ' + keys}", style="warn")
 
         def describe() -> str:
             text = answered(value, question.criterion)
@@ -233,7 +233,7 @@ class ReviewRecorder:
 
     async def record_override_reason(self, subject: ReviewSubject, annotation: Said, reason: str) -> Outcome:
         """Record why an earlier verdict overrides an automatic one."""
-        return await self._save(subject, annotation, lambda: f"overruled: {visible(reason)}")
+        return await self._save(subject, annotation, lambda: f"override reason: {visible(reason)}")
 
     async def record_labels(self, subject: ReviewSubject, criterion: str, labels: list[str]) -> Outcome:
         """Record the correct labels of the response as a verdict on it, wherever the cursor is."""
@@ -325,19 +325,19 @@ def event_words(event: Event) -> str:
     parts += [f"{event.fault} is wrong"] if event.fault else []
     parts += [f"tags {visible(', '.join(event.tags))}"] if event.tags is not None else []
     parts += ["note"] if event.note is not None else []
-    parts += ["why it overrules"] if event.verdict is None and event.overrules else []
+    parts += ["override reason"] if event.verdict is None and event.overrules else []
     parts += ["golden fix"] if event.golden_fix is not None else []
     parts += [f"on {visible(words(event.target))}"] if event.target != ITEM else []
     return ", ".join(parts) or "review"
 
 
 def _override_text(event: Event) -> str:
-    """`, overrules judge gpt-4o`: the source of the automatic verdict that a part's verdict contradicts. Empty for the
+    """`, overrides judge gpt-4o`: the source of the automatic verdict that a part's verdict contradicts. Empty for the
     whole item, whose header shows the verdict of each source."""
     over = event.overrules
     if over is None or event.target == ITEM or event.verdict is None:
         return ""
-    return visible(", overrules " + " ".join(filter(None, (over.get("source"), over.get("by")))))
+    return visible(", overrides " + " ".join(filter(None, (over.get("source"), over.get("by")))))
 
 
 def _reason(error: Exception) -> str:

@@ -127,7 +127,7 @@ class GoldenScreen(ModalScreen[GoldenCorrection | None]):
             line, _ = line_of(text, self._checked.at)
             self._say(f"line {line + 1}: {visible(self._checked.problem)}", "warn")
         elif self._hidden:
-            self._say("valid · verdicts are recomputed after you have decided")
+            self._say("valid · verdicts are hidden until you submit")
         else:
             self._say("valid")
             try:
@@ -223,7 +223,7 @@ class GoldenScreen(ModalScreen[GoldenCorrection | None]):
 def ask_golden(view: ItemView, session: Session, subject: ReviewSubject) -> None:
     """Open the golden editor. A correction is recorded for the item that was on screen when the key was pressed."""
     if session.golden is None:
-        view.say(Remark("golden answers are not corrected here", "warn"))
+        view.say(Remark("the golden editor is not available here", "warn"))
         return
 
     def record(answer: GoldenCorrection | None) -> None:

@@ -148,7 +148,7 @@ async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubje
     """List the same item in other runs. The chosen run's item opens over this one; `]` and `[` go from run to run."""
     item = subject.item
     if view.reader.hidden:
-        view.say(Remark("other runs are shown when you have decided", "warn"))
+        view.say(Remark("other runs are hidden until you submit", "warn"))
         return
     try:
         runs = await session.ask(lambda store: read_runs(store, item))
@@ -158,7 +158,7 @@ async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubje
     if not view.in_front or view.item_reviewer.displayed.item != item:
         return  # another item was opened meanwhile
     if len(runs) < 2:
-        view.say(Remark("no other run here has this item", "warn"))
+        view.say(Remark("no other run has this item", "warn"))
         return
     items = View(f"item:{','.join(str(each.row.item) for each in runs)}", "dataset")
 
@@ -179,7 +179,7 @@ async def ask_labels(view: ItemView, session: Session, subject: ReviewSubject) -
     if not view.in_front or view.item_reviewer.displayed.item != subject.item:
         return  # another item was opened meanwhile
     if not criteria:
-        view.say(Remark("responses have no labels here", "warn"))
+        view.say(Remark("this benchmark has no response labels", "warn"))
         return
     criterion = criteria[0]
     choice = label_choices(subject.detail, session.annotator, criterion)

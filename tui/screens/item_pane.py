@@ -40,8 +40,8 @@ from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.item_text import ItemBody, ItemText
 
-DISARMED = Remark("verdicts are about the whole item again", "warn")
-NO_TARGET = Remark("there is nothing to judge by itself under the cursor", "warn")
+DISARMED = Remark("verdict target: whole item", "warn")
+NO_TARGET = Remark("no part under the cursor takes a verdict", "warn")
 
 
 class VerdictTarget:

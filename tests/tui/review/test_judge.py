@@ -106,7 +106,7 @@ async def test_undo_says_what_it_took_back_and_of_which_item(session: Session) -
 
 async def test_a_wrong_golden_answer_is_named_whatever_was_asked(session: Session, workspace: Workspace) -> None:
     argument = await recorder(session).record_verdict(await about(session, "simple_2", CITY), "golden")
-    assert argument.text == "saved: golden wrong, so hallucinated no, overrules judge"
+    assert argument.text == "saved: golden wrong, so hallucinated no, overrides judge"
     assert (last(workspace)["verdict"], last(workspace)["fault"]) == (False, "golden")
     response = await recorder(session).record_verdict(await about(session, "simple_2", "response"), "golden")
     assert response.text == "saved: golden wrong, so acts ask"

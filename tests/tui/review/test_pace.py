@@ -85,8 +85,8 @@ def test_before_anything_is_said_all_that_is_asked_is_named_in_60_columns() -> N
 
 
 def test_what_is_overruled_is_cut_before_what_was_said() -> None:
-    says = Remark("saved: equivalent fail, overrules official rule tier · turn 1 call 1")
+    says = Remark("saved: equivalent fail, overrides official rule tier · turn 1 call 1")
     shown = plain(
         status_line(says, PendingQuestion("turn:1/call:1", "equivalent"), 40, False, 80, {"item.target": "T"})
     )
-    assert shown.startswith(" saved: equivalent fail, overrules") and shown.endswith("T verdict on: turn 1 call 1")
+    assert shown.startswith(" saved: equivalent fail, overrides") and shown.endswith("T verdict on: turn 1 call 1")

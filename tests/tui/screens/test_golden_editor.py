@@ -139,5 +139,5 @@ async def test_an_editor_of_ones_own(sampled: Workspace, tmp_path: Path, monkeyp
 async def test_blind_nothing_is_rechecked_before_deciding(sampled: Workspace) -> None:
     async with correcting(sampled, blind=True) as (app, pilot):
         await typed(app, pilot, accepting(["Monday", "Wednesday"]))
-        assert says(app).strip() == "valid · verdicts are recomputed after you have decided"
+        assert says(app).strip() == "valid · verdicts are hidden until you submit"
         assert "pass" not in says(app) and "runs" not in says(app)

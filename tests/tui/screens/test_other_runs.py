@@ -103,7 +103,7 @@ async def test_blind_it_is_not_offered_before_deciding_and_without_verdicts_afte
 async def test_an_item_of_one_run_says_so(workspace: Workspace) -> None:
     async with opened(workspace) as (app, pilot):
         await pilot.press("m")
-        assert "no other run here has this item" in bar(app, "status")
+        assert "no other run has this item" in bar(app, "status")
 
 
 def test_a_name_that_is_cut_keeps_its_end() -> None:

@@ -149,7 +149,7 @@ async def test_what_has_no_target_of_its_own_is_not_armed_and_disarming_is_said(
         assert screen.target != "item"
         screen.text.reading.at = 0
         screen.text.action_scroll(0)
-        assert screen.target == "item" and "about the whole item again" in bar(app, "status")
+        assert screen.target == "item" and "verdict target: whole item" in bar(app, "status")
         await pilot.press("s")
         assert "nothing was searched yet: / searches" in bar(app, "status")
 

@@ -19,13 +19,12 @@ from fcreview.model.wording import count_of
 from fcreview.tui.item_view.blocks import Options
 from fcreview.tui.item_view.document import document
 from fcreview.tui.queue.loader import QueueNavigator
-from fcreview.tui.review.judge import About, Judging, Outcome
+from fcreview.tui.review.judge import Outcome, ReviewRecorder, ReviewSubject
+from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import Opened
-    from fcreview.model.review import Event, Said
-    from fcreview.store.reviews.reviewer import Reviewer
     from fcreview.store.rows import ItemDetail, View
     from fcreview.store.store import Store
 
@@ -49,19 +48,6 @@ HELP = (
 )
 
 
-class Straight:
-    """The reviewer as `Judging` asks it: there is no loop that draws, so that nothing has to wait elsewhere."""
-
-    def __init__(self, reviewer: Reviewer) -> None:
-        self.annotator, self._reviewer = reviewer.annotator, reviewer
-
-    async def review(self, item: int, said: Said) -> Event:
-        return self._reviewer.review(item, said)
-
-    async def undo(self) -> Event | None:
-        return self._reviewer.undo()
-
-
 def review_lines(session: Opened, view: View, *, blind: bool) -> None:
     """Until the queue, the input or the patience ends. CommandError if a review could not be saved."""
     from fcreview.store.reviews.reviewer import Reviewer
@@ -72,15 +58,19 @@ def review_lines(session: Opened, view: View, *, blind: bool) -> None:
         if view.file is not None:
             store.take_queue(view.file)
         reviewer = Reviewer(store, session.journal())
-        reviewer.queue = view.file
-        done = Loop(store, view, Straight(reviewer)).run()
+        reviews = Session(None, session.annotator, store, reviewer, blind=blind)
+        reviews.queue = view.file
+        try:
+            done = Loop(store, view, reviews).run()
+        finally:
+            reviews.close()
     emit(f"{count_of(done, 'review')} saved")
 
 
 class Loop:
-    def __init__(self, store: Store, view: View, reviews: Straight) -> None:
+    def __init__(self, store: Store, view: View, reviews: Session) -> None:
         self._store, self._view, self._reviews = store, view, reviews
-        self._judging = Judging(reviews, lambda _: "", judged=view.queue == "judged")
+        self._recorder = ReviewRecorder(reviews, lambda _: "", judged=view.queue == "judged")
         self._walk: QueueNavigator | None = None
         self._saved = 0
 
@@ -117,19 +107,19 @@ class Loop:
 
     def _heard(self, letter: str, rest: str) -> bool:
         """Whether there is more to ask."""
-        about = self._about
+        about = self._subject
         if letter == "q":
             return False
         if letter in VERDICTS and not rest:
-            return self._judged(self._run(self._judging.verdict(about, VERDICTS[letter])))
+            return self._judged(self._run(self._recorder.record_verdict(about, VERDICTS[letter])))
         if letter in "012" and letter and not rest:
-            return self._judged(self._run(self._judging.score(about, int(letter))))
+            return self._judged(self._run(self._recorder.record_score(about, int(letter))))
         if letter == "n" and rest:
-            self._run(self._judging.note(about, rest))
+            self._run(self._recorder.record_note(about, rest))
         elif letter == "w" and rest:
             self._fault(about, rest)
         elif letter == "z":
-            self._run(self._judging.undo())
+            self._run(self._recorder.undo())
         elif letter == "t":
             self._show(about.item, full=True)
         elif letter in ("s", "b"):
@@ -146,17 +136,17 @@ class Loop:
         return self._walk
 
     @property
-    def _about(self) -> About:
-        return About(self._here.item, self._store.detail(self._here.item))
+    def _subject(self) -> ReviewSubject:
+        return ReviewSubject(self._here.item, self._store.detail(self._here.item))
 
-    def _fault(self, about: About, who: str) -> None:
+    def _fault(self, about: ReviewSubject, who: str) -> None:
         from fcreview.model.review import FAULTS
 
         fault = next((each for each in FAULTS if each.startswith(who)), None)
         if fault is None:
             emit(f"who is one of {', '.join(FAULTS)}")
         else:
-            self._run(self._judging.fault(about, fault))
+            self._run(self._recorder.record_fault(about, fault))
 
     def _run(self, act: Coroutine[Any, Any, Outcome]) -> Outcome:
         outcome = asyncio.run(act)
@@ -167,7 +157,7 @@ class Loop:
         return outcome
 
     def _judged(self, outcome: Outcome) -> bool:
-        if not outcome.goes_on:
+        if not outcome.completes_item:
             return True
         following = self._here.next_unreviewed(self._store)
         if following is None:

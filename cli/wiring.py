@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fcreview.run_plan import RunPlan
     from fcreview.store.store import Store
     from fcreview.tui.exports import ReportServices
-    from fcreview.tui.review.golden_editor import Golden
+    from fcreview.tui.session import GoldenSupport
 
 Named = tuple[str, str, str, str, str]
 
@@ -46,9 +46,9 @@ def lend(place: Place) -> Benchmarks:
     )
 
 
-def lend_golden() -> Golden:
+def lend_golden() -> GoldenSupport:
     """For the screens. Importers are loaded when the first golden answer is looked at."""
-    from fcreview.tui.review.golden_editor import Golden
+    from fcreview.tui.session import GoldenSupport
 
     def draft(run: Run, item: Item) -> dict[str, Any] | None:
         from fcreview.importers.registry import golden_template
@@ -65,7 +65,7 @@ def lend_golden() -> Golden:
 
         return registry.regraded(run, item, fix, record)
 
-    return Golden(draft, problem, regraded)
+    return GoldenSupport(draft, problem, regraded)
 
 
 def lend_screens(session: Opened) -> ReportServices:

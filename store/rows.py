@@ -227,6 +227,8 @@ class ItemDetail:
     history: list[Event] = field(default_factory=list)
     siblings: list[Sibling] = field(default_factory=list)
     """The items of its group, itself among them, in the order of the dataset; empty without a group."""
+    presentation: int | None = None
+    """2 for the second showing of an item, else None; see `Event.presentation`."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,7 @@
-"""What keys asked for, done in their order: an act may wait for the disk while the next key is pressed already."""
+"""A queue that runs the actions of key presses one after the other.
+
+An action may still wait for the disk when the next key is pressed.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +9,37 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-Act = Callable[[], Awaitable[bool]]
-"""False: it failed, and said so."""
+QueuedAction = Callable[[], Awaitable[bool]]
+"""Returns False if it failed and has shown an error."""
 
 
-class InOrder:
-    """One act after another. Whoever adds the first one runs them; an act that fails takes those behind it with it,
-    since they were meant for what did not happen."""
+class ActionQueue:
+    """Runs actions in the order in which they were added. When one fails, the actions behind it are dropped, because
+    the user pressed their keys expecting it to succeed."""
 
     def __init__(self) -> None:
-        self._waiting: deque[Act] = deque()
+        self._waiting: deque[QueuedAction] = deque()
         self._idle = asyncio.Event()
         self._idle.set()
         self._failed = False
         self.added = 0
-        """Acts since the start: who waits can tell whether another one came."""
+        """Number of actions added since the start. A caller compares two values to detect a new action."""
 
     @property
     def idle(self) -> bool:
-        """Nothing is done, and nothing waits."""
+        """True while no action runs or waits."""
         return self._idle.is_set()
 
-    def add(self, act: Act) -> bool:
-        """Whether `run` has to be called now."""
-        self._waiting.append(act)
+    def add(self, action: QueuedAction) -> bool:
+        """Append an action. Returns True if the queue was idle, so that the caller has to call `run`."""
+        self._waiting.append(action)
         self.added += 1
         idle = self._idle.is_set()
         self._idle.clear()
         return idle
 
     async def run(self) -> int:
-        """Until nothing waits; how many acts a failed one took with it."""
+        """Run actions until none waits. Returns the number of actions dropped because an earlier one failed."""
         dropped = 0
         try:
             while self._waiting:
@@ -49,13 +52,13 @@ class InOrder:
         return dropped
 
     def clear(self) -> int:
-        """Drops what waits; how many acts."""
+        """Drop the waiting actions. Returns how many there were."""
         dropped = len(self._waiting)
         self._waiting.clear()
         return dropped
 
     async def finished(self) -> bool:
-        """When nothing waits any more: whether all went well since this was asked for."""
+        """Wait until the queue is idle. Returns True if no action failed since this was called."""
         self._failed = False
         await self._idle.wait()
         return not self._failed

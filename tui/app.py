@@ -252,11 +252,14 @@ class FcreviewApp(App[int]):
     def on_key(self, event: events.Key) -> None:
         """Ring the bell for keys pressed while a screen opens. Lists explain keys that do nothing (`no_key`)."""
         self.pressed = event.time
+        opening, tell = getattr(self.screen, "opening", False), getattr(self.screen, "no_key", None)
+        if not opening and tell is None:
+            return
         bound = self.screen.active_bindings.get(event.key)
-        if getattr(self.screen, "opening", False):
+        if opening:
             if bound is None:
                 self.bell()
-        elif (bound is None or not bound.enabled) and (tell := getattr(self.screen, "no_key", None)):
+        elif tell is not None and (bound is None or not bound.enabled):
             tell(event.key)
 
     async def action_quit(self) -> None:

@@ -25,7 +25,7 @@ from fcreview.store.filters.tokens import Term, words
 from fcreview.store.rows import ItemDetail, News, View, item_of, presentation_of, presented
 from fcreview.tui.queue.loader import QueueNavigator, QueueRequest, load_rows
 from fcreview.tui.queue.state import CursorPosition
-from fcreview.tui.review.prefetch import GONE, Shown
+from fcreview.tui.review.prefetch import GONE, DisplayedItem
 from fcreview.tui.review.status import SILENT, Remark
 from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
@@ -150,19 +150,19 @@ def reload_queue(queue: QueueScreen, runs: tuple[int, ...], before: Store, now: 
 
 def reload_item(pane: ItemPane, view: View, before: Store, now: Store) -> ShowReload:
     """Read the pane's item from the new store; it keeps its cursor and folds. An item that is gone stays on screen."""
-    reviewing = pane.reviewing
-    old = reviewing.shown
+    reviewer = pane.item_reviewer
+    old = reviewer.displayed
     view = replace(view, where=renumber_filter(view.where, before, now), items=find_items(view.items, before, now))
     item = find_item(old.detail.row, now)
     detail = old.detail if item is None else now.detail(item)
-    new = Shown(detail, _navigator(old.walk, view, GONE if item is None else item, before, now))
-    last = None if reviewing.last is None else before.row(reviewing.last)
+    new = DisplayedItem(detail, _navigator(old.walk, view, GONE if item is None else item, before, now))
+    last = None if reviewer.last_item is None else before.row(reviewer.last_item)
     last_item = None if last is None else find_item(last, now)
 
     def show(message: str) -> None:
         changes = _describe_changes(old.detail, new)
         remark = Remark(changes, "warn") if changes else Remark(message, "dim") if message else None
-        reviewing.take_in(new, last_item)
+        reviewer.change_store(new, last_item)
         pane.text.take_in(detail, remark)
         pane.refresh_bindings()
 
@@ -181,10 +181,10 @@ def _navigator(old: QueueNavigator, view: View, item: int, before: Store, now: S
     return QueueNavigator(view, item, count, None, count if place is None else place)
 
 
-def _describe_changes(before: ItemDetail, shown: Shown) -> str:
+def _describe_changes(before: ItemDetail, shown: DisplayedItem) -> str:
     """Differences between the old and the new item. Verdicts are compared only as far as they are visible."""
     now = shown.detail
-    if shown.gone:
+    if shown.item == GONE:
         return "this item is no longer in the results and cannot be reviewed"
     parts = []
     if before.item.prediction_hash != now.item.prediction_hash:
@@ -239,14 +239,14 @@ class LiveReload:
 
     async def _reload(self, result: ReloadResult) -> None:
         await self._until_ready()
-        store = await asyncio.to_thread(self._session.another)
+        store = await asyncio.to_thread(self._session.open_current_store)
         try:
             for view in self._views(result):  # ordering a large view takes longer than a key press may wait
                 await asyncio.to_thread(store.count, view)
             while not await self._swap(result, store):
                 await self._until_ready()
         finally:
-            if not self._session.uses(store):
+            if not self._session.uses_store(store):
                 store.close()
 
     async def _swap(self, result: ReloadResult, store: Store) -> bool:
@@ -266,7 +266,7 @@ class LiveReload:
         shows = await self._session.ask(prepare)
         if self._snapshot() != snapshot:
             return False
-        self._session.swap(store)
+        self._session.swap_store(store)
         summary = visible(result.summary)
         speaker = shows[0 if len(self._app.screen_stack) == 1 else -1]
         for show in shows:
@@ -293,22 +293,22 @@ class LiveReload:
 
     def _views(self, result: ReloadResult) -> list[View]:
         """Views of the list and of each item, with the runs of the new store and the item numbers of the old one."""
-        views = [self._queue.state.view, *(pane.reviewing.shown.walk.view for pane in self._items)]
+        views = [self._queue.state.view, *(pane.item_reviewer.displayed.walk.view for pane in self._items)]
         scope, runs = self._queue.state.scope, self._runs(result)
         return [replace(view, runs=runs) if view.runs == scope else view for view in views]
 
     def _snapshot(self) -> tuple[object, ...] | None:
         """Everything that a reload reads from the screens, to detect a key press meanwhile. None while a key press is
         handled, rows or an item are being read, or something other than items lies over the queue."""
-        screens, items, acts = self._app.screen_stack, self._items, self._session.acts
-        if not all(isinstance(screen, ItemScreen) for screen in screens[1:]) or not acts.idle:
+        screens, items, actions = self._app.screen_stack, self._items, self._session.actions
+        if not all(isinstance(screen, ItemScreen) for screen in screens[1:]) or not actions.idle:
             return None
         queue = self._queue
         if not queue.pane.is_settled or not all(map(is_settled, items)):
             return None
         rows, levels = queue.list, len(queue.position.levels)
-        shown = [id(pane.reviewing.shown) for pane in items]
-        return list(map(id, screens)), acts.added, queue.state.settings, levels, rows.age, rows.cursor, shown
+        shown = [id(pane.item_reviewer.displayed) for pane in items]
+        return list(map(id, screens)), actions.added, queue.state.settings, levels, rows.age, rows.cursor, shown
 
     async def _until_ready(self) -> None:
         while self._snapshot() is None:
@@ -331,4 +331,4 @@ class LiveReload:
 
 def is_settled(pane: ItemPane) -> bool:
     """Whether the pane shows its item and reads no other. A pane beside the list may have been left and is reloaded."""
-    return pane.reviewing.settled and not (pane.opening and isinstance(pane.screen, ItemScreen))
+    return pane.item_reviewer.is_settled and not (pane.opening and isinstance(pane.screen, ItemScreen))

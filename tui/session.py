@@ -1,6 +1,6 @@
-"""What the screens share: store and reviewer, both in one thread of their own, where one thing is done at a time.
+"""The session that all screens share: the store and the reviewer, used in one thread of their own, one call at a time.
 
-Words of one's own for what is said of items, as the configuration file gives them. Without Textual.
+Contains no Textual code.
 """
 
 from __future__ import annotations
@@ -16,37 +16,52 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.errors import FcreviewError
 from fcreview.store.workspace import Own
-from fcreview.tui.action_queue import InOrder
+from fcreview.tui.action_queue import ActionQueue
 from fcreview.tui.queue.state import FilterHistory, QueuePosition, load_position, save_position
 
 if TYPE_CHECKING:
+    from fcreview.model.item import Item, Run
     from fcreview.model.review import Event, ItemKey, Said
     from fcreview.store.reviews.reviewer import Reviewer
+    from fcreview.store.rows import ItemDetail
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
     from fcreview.tui.exports import ReportServices
     from fcreview.tui.queue.state import QueueState
-    from fcreview.tui.review.golden_editor import Golden
 
 
 REASONS = ("too strict", "misread", "other")
-"""Why an automatic verdict is overruled, where the configuration names nothing else."""
+"""Reasons for an override, unless the configuration file has others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
+    """The annotator's own tags and reasons, from the configuration file."""
+
     tags: tuple[str, ...] = ()
-    """Offered first, with the digits from 1."""
+    """Listed first in the tag prompt, with the digits from 1."""
     reasons: tuple[str, ...] = REASONS
 
 
+@dataclass(frozen=True, slots=True)
+class GoldenSupport:
+    """Functions of the importers for the golden editor. The caller passes them in: screens import no importer."""
+
+    draft: Callable[[Run, Item], dict[str, Any] | None]
+    """Return the golden answer in the benchmark's form; see `Importer.draft`."""
+    problem: Callable[[Run, Item, dict[str, Any]], str | None]
+    """Return what is wrong with a golden answer; see `Importer.golden_problem`."""
+    recheck: Callable[[Run, Item, dict[str, Any], Any], bool | None]
+    """Recompute the verdict with another golden answer, given the item's record."""
+
+
 T = TypeVar("T")
-AGAIN = 0.05
-"""Seconds between attempts to break off a question."""
+INTERRUPT_INTERVAL = 0.05
+"""Seconds between attempts to interrupt a query."""
 
 
 class SessionError(FcreviewError):
-    """The store or the journal cannot be opened; one line."""
+    """Raised when the store or the journal cannot be opened. The message is one line."""
 
 
 def remove_page_cache(workspace: Workspace) -> None:
@@ -55,7 +70,7 @@ def remove_page_cache(workspace: Workspace) -> None:
 
 
 class Session:
-    """Opens workspace and journal with the first question. A store and reviewer that are given are used as they are."""
+    """Opens the store with the first query and the journal with the first review, unless the caller passes them in."""
 
     def __init__(
         self,
@@ -65,174 +80,188 @@ class Session:
         reviewer: Reviewer | None = None,
         *,
         blind: bool = False,
-        golden: Golden | None = None,
+        golden: GoldenSupport | None = None,
         services: ReportServices | None = None,
     ) -> None:
         self.annotator = annotator
         self.golden = golden
-        """What the benchmarks know of golden answers; None: they are not corrected here."""
+        """Support for the golden editor; None disables it."""
         self.vocabulary = Vocabulary()
-        """Words of one's own, before the first item is shown."""
+        """The annotator's own words. Set before the first item is shown."""
         self.services = services
-        """Reports and the benchmarks' own files. None: the screens have no report and no export of such files."""
-        self.acts = InOrder()
-        """What was asked for on a screen that reviews: nobody leaves before it is done."""
+        """Makes reports and exports for the command palette. None disables those that need the benchmarks' files."""
+        self.actions = ActionQueue()
+        """Actions of the review screens. The program ends only after them."""
         self.blind = blind
-        """What others said of an item is hidden until this annotator gave a verdict."""
+        """Hide other verdicts on an item until this annotator submits one."""
         self.queue: str | None = None
-        """The queue file that items are found in: reviews name it."""
+        """Name of the open queue file, or None. Reviews record it."""
         self._workspace = workspace or (store.workspace if store is not None else None)
         self._store = store
-        self._lent = store is not None
+        self._borrowed = store is not None
+        """The caller passed the store in and closes it."""
         self._own = Own(self.folder, annotator)
         self.typed = FilterHistory(self._own, blind=blind)
-        """Filters and searches of this and earlier sessions."""
+        """Filters and searches of this and earlier sessions, of this annotator."""
         self._reviewer = reviewer
         self._reviewed: dict[str, ItemKey] = {}
-        """Items by the reviews of this session that were not undone."""
+        """Items by the events of this session's reviews, without undone ones."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self.leaving = False
-        """Nothing is asked any more; what is said is still written."""
+        """True once the program is ending: queries are refused, reviews are still written."""
         self._gate = threading.Lock()
-        self._answering: Callable[[Store], Any] | None = None
-        """The question that the thread is at, which may be broken off; a review never is. Guarded by the gate."""
-        self._breaking: set[asyncio.Task[None]] = set()
-        """Kept while they run."""
+        self._running: Callable[[Store], Any] | None = None
+        """The query that is running and may be interrupted. A review is never interrupted. Guarded by `_gate`."""
+        self._interrupts: set[asyncio.Task[None]] = set()
+        """Running tasks that interrupt queries."""
 
     @property
     def folder(self) -> Path | None:
-        """The workspace's own."""
+        """The workspace's folder `.fcreview`."""
         return self._workspace.root if self._workspace is not None else None
 
     def position(self, state: QueueState) -> QueuePosition | None:
-        """Where this annotator left the queue; None where that was another one."""
+        """Position at which this annotator left the queue, or None if they left another queue."""
         return load_position(self._own, state)
 
     def keep_position(self, state: QueueState, left: QueuePosition) -> None:
+        """Remember the position at which this annotator left the queue."""
         save_position(self._own, state, left)
 
     @property
     def reviewed(self) -> int:
-        """Items reviewed since the start."""
+        """Number of items reviewed since the start."""
         return len(set(self._reviewed.values()))
 
     def begin(self) -> None:
-        """Opens the store while the first frames are drawn. What goes wrong is told by the first `ask`."""
-        self._thread.submit(self._opened)
+        """Open the store while the first frames are drawn. The first `ask` raises what goes wrong."""
+        self._thread.submit(self._open_store)
 
-    async def ask(self, question: Callable[[Store], T], *, leavable: bool = False) -> T:
-        """The store's answer. SessionError if it cannot be opened; cancelled when the program is being left.
-        `leavable`: it only reads, and is broken off when nobody waits for it any more."""
-        asked = self._thread.submit(self._answer, question)
+    async def ask(self, query: Callable[[Store], T], *, interruptible: bool = False) -> T:
+        """Run a query in the store's thread.
+
+        `interruptible`: the query only reads and is interrupted when its caller is cancelled.
+
+        Raises:
+            SessionError: the store cannot be opened.
+            CancelledError: the program is ending.
+        """
+        future = self._thread.submit(self._answer, query)
         try:
-            return await asyncio.wrap_future(asked)
+            return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            if leavable and not self.leaving:
-                breaking = asyncio.ensure_future(self._until_broken_off(asked, question))
-                self._breaking.add(breaking)
-                breaking.add_done_callback(self._breaking.discard)
+            if interruptible and not self.leaving:
+                interrupting = asyncio.ensure_future(self._interrupt_until_done(future, query))
+                self._interrupts.add(interrupting)
+                interrupting.add_done_callback(self._interrupts.discard)
             raise
         except Exception:
             if self.leaving:
                 raise asyncio.CancelledError from None
             raise
 
-    def another(self) -> Store:
-        """The store as it is on disk now, beside the one in use: for `swap`, or to be closed. For a thread."""
+    def open_current_store(self) -> Store:
+        """Open the store as it is on disk now, beside the one in use. Call it in a thread.
+
+        The caller passes the store to `swap_store` or closes it.
+        """
         from fcreview.store.store import Store
 
-        return Store.open(self._opened().workspace, self.annotator, blind=self.blind)
+        return Store.open(self._open_store().workspace, self.annotator, blind=self.blind)
 
-    def swap(self, store: Store) -> None:
-        """From now on this store is asked, and reviews are of its items. Not while something is said or asked."""
-        before, lent, self._store, self._lent = self._store, self._lent, store, False
+    def swap_store(self, store: Store) -> None:
+        """Use this store for queries and reviews from now on. Not to be called while one is running."""
+        before, borrowed, self._store, self._borrowed = self._store, self._borrowed, store, False
         if self._reviewer is not None:
-            self._reviewer = self._reviewer.on(store)
-        if before is not None and not lent:
+            self._reviewer = self._reviewer.with_store(store)
+        if before is not None and not borrowed:
             self._thread.submit(before.close)
 
-    def uses(self, store: Store) -> bool:
+    def uses_store(self, store: Store) -> bool:
         return self._store is store
 
     async def ready(self) -> None:
-        """SessionError if there is no journal to write to."""
-        await self._kept(self._reviewing)
+        """Open the journal. SessionError if that fails."""
+        await self._uninterrupted(self._open_reviewer)
 
-    async def review(self, item: int, said: Said) -> Event:
-        """Says something of an item; it is on disk when this returns. Raises what the journal raises."""
+    async def review(self, item: int, annotation: Said, detail: ItemDetail | None = None) -> Event:
+        """Write a review of an item. It is on disk when this returns.
+
+        `detail`: the item as the annotator saw it; see `Reviewer.review`, which also lists the exceptions.
+        """
         queue = self.queue
 
         def write() -> Event:
-            reviewer = self._reviewing()
+            reviewer = self._open_reviewer()
             reviewer.queue = queue
-            event = reviewer.review(item, said)
+            event = reviewer.review(item, annotation, detail)
             self._reviewed[event.event] = event.key
             return event
 
-        return await self._kept(write)
+        return await self._uninterrupted(write)
 
     async def undo(self) -> Event | None:
-        """Takes back this annotator's latest review that still stands; None if there is none."""
+        """Retract this annotator's latest review and return it, or None if there is none."""
 
         def write() -> Event | None:
-            event = self._reviewing().undo()
+            event = self._open_reviewer().undo()
             if event is not None:
                 self._reviewed.pop(event.event, None)
             return event
 
-        return await self._kept(write)
+        return await self._uninterrupted(write)
 
     async def leave(self) -> bool:
-        """Waits for what was asked for on a screen that reviews: whether all went well, and nobody has to be told
-        before the program ends. Questions are not waited for: they are broken off."""
+        """Wait for the queued actions and interrupt queries. Returns False if an action failed, so that the user has to
+        see its message before the program ends."""
         self.leaving = True
-        done = asyncio.ensure_future(self.acts.finished())
+        done = asyncio.ensure_future(self.actions.finished())
         while not done.done():
-            self._break_off()
-            await asyncio.wait([done], timeout=AGAIN)
+            self._interrupt()
+            await asyncio.wait([done], timeout=INTERRUPT_INTERVAL)
         self.leaving = done.result()
         return self.leaving
 
     def close(self) -> None:
-        """What was said is still saved; questions are broken off."""
+        """Write the remaining reviews, interrupt queries and close the store."""
         self.leaving = True
         last = self._thread.submit(lambda: None)
         while not last.done():
-            self._break_off()
-            wait([last], AGAIN)
+            self._interrupt()
+            wait([last], INTERRUPT_INTERVAL)
         self._thread.shutdown()
-        if self._store is not None and not self._lent:
+        if self._store is not None and not self._borrowed:
             self._store.close()
             self._store = None
 
-    async def _kept(self, work: Callable[[], T]) -> T:
-        """Done to its end, also when nobody waits for it any more."""
+    async def _uninterrupted(self, work: Callable[[], T]) -> T:
+        """Run the work to its end, even if the caller is cancelled."""
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work)))
 
-    async def _until_broken_off(self, asked: Future[Any], question: Callable[[Store], Any]) -> None:
-        """Between two statements there is nothing to break off: again and again."""
-        while not asked.done() and not self.leaving:
-            self._break_off(question)
-            await asyncio.sleep(AGAIN)
+    async def _interrupt_until_done(self, future: Future[Any], query: Callable[[Store], Any]) -> None:
+        """Interrupt repeatedly, because an interrupt between two SQL statements has no effect."""
+        while not future.done() and not self.leaving:
+            self._interrupt(query)
+            await asyncio.sleep(INTERRUPT_INTERVAL)
 
-    def _break_off(self, only: Callable[[Store], Any] | None = None) -> None:
+    def _interrupt(self, only: Callable[[Store], Any] | None = None) -> None:
         with self._gate:
-            wanted = self._answering is not None and only in (None, self._answering)
+            wanted = self._running is not None and only in (None, self._running)
             if wanted and self._store is not None:
                 self._store.interrupt()
 
-    def _answer(self, question: Callable[[Store], T]) -> T:
+    def _answer(self, query: Callable[[Store], T]) -> T:
         with self._gate:
             if self.leaving:
-                raise SessionError("nothing is asked any more")
-            self._answering = question
+                raise SessionError("the session is closed")
+            self._running = query
         try:
-            return question(self._opened())
+            return query(self._open_store())
         finally:
             with self._gate:
-                self._answering = None
+                self._running = None
 
-    def _opened(self) -> Store:
+    def _open_store(self) -> Store:
         if self._store is None:
             from fcreview.store.store import Store, StoreError
 
@@ -245,13 +274,13 @@ class Session:
                 raise SessionError(str(error)) from error
         return self._store
 
-    def _reviewing(self) -> Reviewer:
-        """Made when first needed: reading needs no journal of one's own."""
+    def _open_reviewer(self) -> Reviewer:
+        """The reviewer. Its journal is opened when first needed, because a reader needs none."""
         if self._reviewer is None:
             from fcreview.store.reviews.journal import Journal
             from fcreview.store.reviews.reviewer import Reviewer
 
-            store = self._opened()
+            store = self._open_store()
             try:
                 self._reviewer = Reviewer(store, Journal(store.workspace, self.annotator))
             except (FcreviewError, OSError) as error:

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fcreview.model.address import RESPONSE, call_of, part_of, turn_address
-from fcreview.model.item import Source
-from fcreview.model.review import CORRECT, UNSURE
+from fcreview.model.item import Item, Source
+from fcreview.model.review import CORRECT, OWN, UNSURE, Said
 
 EQUIVALENT = "equivalent"
 ABSTENTIONS: dict[str, Any] = {"unsure": UNSURE}
@@ -295,3 +295,30 @@ def alike(one: Any, other: Any) -> bool:
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):
         return isinstance(one, bool) is isinstance(other, bool) and one == other
     return type(one) is type(other) and bool(one == other)
+
+
+AutomaticVerdicts = Mapping[str, Mapping[str, Any]]
+"""{source: {by, value}} of one target and criterion."""
+
+
+def first_contradicted(automatic: AutomaticVerdicts, verdict: Any) -> dict[str, Any] | None:
+    """{source, by, value} of the automatic verdict that counts (the first of `SCORING` that has a value), if the
+    annotator's verdict contradicts it. None if it agrees, is "unsure", or there is no automatic verdict."""
+    if not decides(verdict):
+        return None
+    for source in SCORING:
+        own = automatic.get(source)
+        if own is not None and own["value"] is not None:
+            return None if alike(verdict, own["value"]) else {"source": source, **own}
+    return None
+
+
+def contradicted_verdict(item: Item, annotation: Said) -> dict[str, Any] | None:
+    """The automatic verdict of the item that the annotation contradicts; see `first_contradicted`."""
+    found: dict[str, dict[str, Any]] = {}
+    if (annotation.target, annotation.criterion) == OWN:
+        found = {source: {"by": None, "value": getattr(item, source)} for source in SCORING}
+    for each in item.verdicts:
+        if (each.target, each.criterion) == (annotation.target, annotation.criterion):
+            found[each.source] = {"by": each.by, "value": each.value}
+    return first_contradicted(found, annotation.verdict)

@@ -70,7 +70,7 @@ MAX_LOADED_ITEMS = 10_000
 """Cases in memory. No published dataset has as many."""
 LOADED_ITEMS_OF_LARGE_DATASET = 500
 """Cases in memory of a larger one: runs go through it in its order, so that more would be used again no sooner."""
-_NONE = -1
+_NO_POSITION = -1
 ReloadItem = Callable[[str, Record, Record | None], DatasetItem]
 """Makes a case again of the places of its question and its answer, whose values were let go. KeyError if the files
 hold it no longer."""
@@ -80,67 +80,71 @@ class DatasetItems(Mapping[str, DatasetItem]):
     """In dataset order."""
 
     def __init__(self, remake: ReloadItem | None = None) -> None:
-        self._remake = remake
-        self._order: dict[str, int] = {}
-        self._places = array("q")
+        self._reload_item = remake
+        self._numbers: dict[str, int] = {}
+        self._positions = array("q")
         """Line, offset and length of question and answer, of each in its order."""
-        self._kept: OrderedDict[str, DatasetItem] = OrderedDict()
+        self._loaded: OrderedDict[str, DatasetItem] = OrderedDict()
 
     def add(self, case: DatasetItem, question: Record | None = None, answer: Record | None = None) -> None:
         """Without a place it is kept for good."""
         self.add_unloaded(case.id, question, answer)
-        self._kept[case.id] = case
+        self._loaded[case.id] = case
 
     def add_unloaded(self, name: str, question: Record | None, answer: Record | None) -> None:
         """A case that is made when it is asked for."""
-        self._order[name] = len(self._order)
+        self._numbers[name] = len(self._numbers)
         for place in (question, answer):
-            self._places.extend((place.line, place.offset, place.length) if place else (_NONE, _NONE, _NONE))
-        if len(self._order) > MAX_LOADED_ITEMS:
-            self._make_room()
+            self._positions.extend(
+                (place.line, place.offset, place.length) if place else (_NO_POSITION, _NO_POSITION, _NO_POSITION)
+            )
+        if len(self._numbers) > MAX_LOADED_ITEMS:
+            self._evict()
 
     def __getitem__(self, name: str) -> DatasetItem:
-        case = self._kept.get(name)
+        case = self._loaded.get(name)
         if case is None:
-            case = self._kept[name] = self._made(name, with_answer=True)
-            self._make_room()
+            case = self._loaded[name] = self._reload(name, with_answer=True)
+            self._evict()
         return case
 
     def read_question(self, name: str) -> list[list[dict[str, Any]]] | None:
         """A case's question; None if there is no such case. Nothing else is made for it."""
-        case = self._kept.get(name)
+        case = self._loaded.get(name)
         try:
-            return (case or self._made(name, with_answer=False)).turns
+            return (case or self._reload(name, with_answer=False)).turns
         except KeyError:
             return None
 
-    def _made(self, name: str, *, with_answer: bool) -> DatasetItem:
-        number = self._order[name]
-        question, answer = (self._place(6 * number + start) for start in (0, 3))
-        if self._remake is None or question is None:
+    def _reload(self, name: str, *, with_answer: bool) -> DatasetItem:
+        number = self._numbers[name]
+        question, answer = (self._record_position(6 * number + start) for start in (0, 3))
+        if self._reload_item is None or question is None:
             raise KeyError(name)
-        return self._remake(name, question, answer if with_answer else None)
+        return self._reload_item(name, question, answer if with_answer else None)
 
-    def _make_room(self) -> None:
+    def _evict(self) -> None:
         """Lets go what came first."""
-        while self._remake is not None and len(self._kept) > min(LOADED_ITEMS_OF_LARGE_DATASET, MAX_LOADED_ITEMS):
-            self._kept.popitem(last=False)
+        while self._reload_item is not None and len(self._loaded) > min(
+            LOADED_ITEMS_OF_LARGE_DATASET, MAX_LOADED_ITEMS
+        ):
+            self._loaded.popitem(last=False)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._order)
+        return iter(self._numbers)
 
     def __len__(self) -> int:
-        return len(self._order)
+        return len(self._numbers)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._order
+        return name in self._numbers
 
-    def _place(self, start: int) -> Record | None:
-        line, offset, length = self._places[start : start + 3]
-        return None if line == _NONE else Record(line, offset, length, None)
+    def _record_position(self, start: int) -> Record | None:
+        line, offset, length = self._positions[start : start + 3]
+        return None if line == _NO_POSITION else Record(line, offset, length, None)
 
 
-_NUMBER = re.compile(r"[_ ]\d+\Z")
+_REPEAT_SUFFIX = re.compile(r"[_ ]\d+\Z")
 
 
 def parse_golden_calls(answer: Any, category: str, generation: str, functions: Sequence[dict[str, Any]]) -> list[Call]:  # noqa: ARG001
@@ -153,21 +157,25 @@ def parse_golden_calls(answer: Any, category: str, generation: str, functions: S
         return []
     if isinstance(answer, dict):
         names = names_of(functions)
-        parsed = [_from_answer(strip_repeat_suffix(name, names), values) for name, values in answer.items()]
+        parsed = [_golden_call(strip_repeat_suffix(name, names), values) for name, values in answer.items()]
     elif isinstance(answer, list) and answer and all(isinstance(part, list) for part in answer):
-        return [call for turn, texts in enumerate(answer) for call in _numbered(_from_texts(texts, functions), turn)]
+        return [
+            call
+            for turn, texts in enumerate(answer)
+            for call in _number_calls(_golden_calls_from_texts(texts, functions), turn)
+        ]
     elif isinstance(answer, str):
-        parsed = _from_texts([answer], functions)
+        parsed = _golden_calls_from_texts([answer], functions)
     elif isinstance(answer, list):
         parsed = [
-            _from_answer(name, values) for part in answer if isinstance(part, dict) for name, values in part.items()
-        ] or _from_texts(answer, functions)
+            _golden_call(name, values) for part in answer if isinstance(part, dict) for name, values in part.items()
+        ] or _golden_calls_from_texts(answer, functions)
     else:
         return []
-    return _numbered(parsed, 0)
+    return _number_calls(parsed, 0)
 
 
-def _numbered(calls: list[Call], turn: int) -> list[Call]:
+def _number_calls(calls: list[Call], turn: int) -> list[Call]:
     for index, call in enumerate(calls):
         call.turn, call.index = turn, index
     return calls
@@ -178,18 +186,18 @@ def strip_repeat_suffix(name: str, names: set[Any]) -> str:
     declared function."""
     if name in names:
         return name
-    stripped = _NUMBER.sub("", name)
+    stripped = _REPEAT_SUFFIX.sub("", name)
     return stripped if stripped in names else name
 
 
-def _from_answer(name: str, values: Any) -> Call:
+def _golden_call(name: str, values: Any) -> Call:
     if not isinstance(values, dict):
         raw = json.dumps({name: values}, ensure_ascii=False, default=str)
         return Call("golden", str(name), None, raw=raw, decode_error="the golden answer has no arguments object")
     return Call("golden", str(name), {key: parse_accepted_values(alternatives) for key, alternatives in values.items()})
 
 
-def _from_texts(texts: list[Any], functions: Sequence[dict[str, Any]]) -> list[Call]:
+def _golden_calls_from_texts(texts: list[Any], functions: Sequence[dict[str, Any]]) -> list[Call]:
     calls = []
     for text in texts:
         found = parse_call_text(text, functions) if isinstance(text, str) else None
@@ -206,21 +214,21 @@ def parse_accepted_values(alternatives: Any) -> Accept:
     """A list of acceptable values, where `""` says that the argument may be left out; objects are lists of
     alternatives again."""
     if isinstance(alternatives, dict):  # V1 has objects directly in objects
-        return Accept([_alternative(alternatives)])
+        return Accept([_parse_accepted_value(alternatives)])
     if not isinstance(alternatives, list):
         return Accept([alternatives])
-    return Accept([_alternative(value) for value in alternatives if value != ""], "" in alternatives)
+    return Accept([_parse_accepted_value(value) for value in alternatives if value != ""], "" in alternatives)
 
 
-def _alternative(value: Any) -> Any:
+def _parse_accepted_value(value: Any) -> Any:
     if isinstance(value, dict):
         return Fields({key: parse_accepted_values(field) for key, field in value.items()})
     if isinstance(value, list):
-        return [_alternative(element) if isinstance(element, (dict, list)) else element for element in value]
+        return [_parse_accepted_value(element) if isinstance(element, (dict, list)) else element for element in value]
     return value
 
 
-_DOCUMENTS = {
+_FUNCTION_DOC_FILES = {
     "TwitterAPI": "posting_api", "TravelAPI": "travel_booking", "TradingBot": "trading_bot",
     "VehicleControlAPI": "vehicle_control", "GorillaFileSystem": "gorilla_file_system", "MessageAPI": "message_api",
     "TicketAPI": "ticket_api", "MathAPI": "math_api", "WebSearchAPI": "web_search",
@@ -228,7 +236,7 @@ _DOCUMENTS = {
 """API class -> its file in `multi_turn_func_doc/`; MemoryAPI's is named by the backend."""
 
 _BAD = (ValueError, TypeError, AttributeError, RecursionError)
-_OWN_FIELDS = frozenset({"id", "question", "function", "ground_truth"})
+_FIELDS_WITH_ATTRIBUTES = frozenset({"id", "question", "function", "ground_truth"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,30 +266,30 @@ class Dataset:
 
 def load_dataset(source: DatasetFiles, generation: str, category: str) -> Dataset:
     """The dataset of a category; read once while its files do not change."""
-    return _load(source, generation, category, tuple(_stamp(path) for path in source.paths))
+    return _load_cached(source, generation, category, tuple(_file_stamp(path) for path in source.paths))
 
 
 @lru_cache(maxsize=64)
-def _load(source: DatasetFiles, generation: str, category: str, stamps: tuple[Any, ...]) -> Dataset:  # noqa: ARG001
-    return _Loader(source, generation, category).load()
+def _load_cached(source: DatasetFiles, generation: str, category: str, stamps: tuple[Any, ...]) -> Dataset:  # noqa: ARG001
+    return _DatasetLoader(source, generation, category).load()
 
 
-class _Loader:
+class _DatasetLoader:
     """Reads one category's dataset; makes cases again that were let go."""
 
     def __init__(self, source: DatasetFiles, generation: str, category: str) -> None:
-        self._source, self._generation, self._category = source, generation, category
-        self._dataset = Dataset(DatasetItems(self._reread))
-        self._uninterpretable: set[str] = set()
+        self._files, self._version, self._category = source, generation, category
+        self._dataset = Dataset(DatasetItems(self._reload_item))
+        self._reported_ids: set[str] = set()
 
     def load(self) -> Dataset:
-        dataset, source = self._dataset, self._source
-        answers, by_id = _answers(source.answers, dataset.issues)
-        for place, record in enumerate(_records(source.questions, dataset.issues)):
+        dataset, source = self._dataset, self._files
+        answers, by_id = _read_answers(source.answers, dataset.issues)
+        for place, record in enumerate(_read_objects(source.questions, dataset.issues)):
             stated = record.value.get("id")
             item = stated if isinstance(stated, str) else f"{self._category}_{place}"
             given = by_id.get(item, ())
-            name, number = self._name(item)
+            name, number = self._unique_id(item)
             answer = answers[given[min(number, len(given) - 1)]] if given else None
             if answer is None and not by_id and place < len(answers):
                 answer = answers[place]
@@ -289,12 +297,12 @@ class _Loader:
                 dataset.items.add_unloaded(name, record, answer)
                 continue
             try:
-                dataset.items.add(self._case(name, record, answer), record, answer)
+                dataset.items.add(self._make_item(name, record, answer), record, answer)
             except _BAD as error:
-                self._report(name, error)
+                self._report_malformed(name, error)
         return dataset
 
-    def _name(self, item: str) -> tuple[str, int]:
+    def _unique_id(self, item: str) -> tuple[str, int]:
         """Name of a record's case, and how many earlier records have its id."""
         if item not in self._dataset.items:
             return item, 0
@@ -302,40 +310,42 @@ class _Loader:
         name, number = repeated_id(item, len(names)), len(names)
         names.append(name)
         what = f"{item} stands in the dataset twice: the later record is called {name}"
-        self._dataset.issues.append(ImportIssue(str(self._source.questions), None, what, item=name))
+        self._dataset.issues.append(ImportIssue(str(self._files.questions), None, what, item=name))
         return name, number
 
-    def _case(self, name: str, question: Record, answer: Record | None) -> DatasetItem:
-        documents = _class_documents(self._source.function_docs, question.value.get("involved_classes"), self._category)
+    def _make_item(self, name: str, question: Record, answer: Record | None) -> DatasetItem:
+        documents = _class_function_docs(
+            self._files.function_docs, question.value.get("involved_classes"), self._category
+        )
         given = answer.value if answer else None
-        return make_dataset_item(name, self._category, self._generation, question.value, given, documents)
+        return make_dataset_item(name, self._category, self._version, question.value, given, documents)
 
-    def _reread(self, name: str, question: Record, answer: Record | None) -> DatasetItem:
+    def _reload_item(self, name: str, question: Record, answer: Record | None) -> DatasetItem:
         """Raises KeyError for records that have become unreadable."""
-        question.value = reread(self._source.questions, question)
-        if answer is not None and self._source.answers is not None:
-            answer.value = reread(self._source.answers, answer)
+        question.value = reread(self._files.questions, question)
+        if answer is not None and self._files.answers is not None:
+            answer.value = reread(self._files.answers, answer)
         if not isinstance(question.value, dict) or (answer is not None and not isinstance(answer.value, dict)):
             raise KeyError(name)
         try:
-            return self._case(name, question, answer)
+            return self._make_item(name, question, answer)
         except _BAD as error:
-            self._report(name, error)
+            self._report_malformed(name, error)
             raise KeyError(name) from error
 
-    def _report(self, name: str, error: Exception) -> None:
-        if name not in self._uninterpretable:
-            self._uninterpretable.add(name)
+    def _report_malformed(self, name: str, error: Exception) -> None:
+        if name not in self._reported_ids:
+            self._reported_ids.add(name)
             what = f"{name} of the dataset could not be interpreted: {type(error).__name__}: {error}"
-            where = str(self._source.questions)
+            where = str(self._files.questions)
             self._dataset.issues.append(ImportIssue(where, None, what, item=name, severity="error"))
 
 
-def _answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[Record], dict[str, tuple[int, ...]]]:
+def _read_answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[Record], dict[str, tuple[int, ...]]]:
     """The answers' records, and the places in the list of those with an id. Values beyond the first are let go."""
     answers: list[Record] = []
     by_id: dict[str, tuple[int, ...]] = {}
-    for one in _records(path, issues) if path is not None else ():
+    for one in _read_objects(path, issues) if path is not None else ():
         item = one.value.get("id")
         if isinstance(item, str):
             by_id[item] = (*by_id.get(item, ()), len(answers))
@@ -345,7 +355,7 @@ def _answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[Record]
     return answers, by_id
 
 
-def _stamp(path: Path) -> tuple[str, int, int]:
+def _file_stamp(path: Path) -> tuple[str, int, int]:
     try:
         status = path.stat()
     except OSError:
@@ -353,7 +363,7 @@ def _stamp(path: Path) -> tuple[str, int, int]:
     return str(path), status.st_mtime_ns, status.st_size
 
 
-def _records(path: Path, issues: list[ImportIssue]) -> Iterator[Record]:
+def _read_objects(path: Path, issues: list[ImportIssue]) -> Iterator[Record]:
     """Those that are objects."""
     for record in records(path):
         if isinstance(record, ImportIssue):
@@ -379,14 +389,14 @@ def make_dataset_item(
     if documents is None:
         documents = [functions] if isinstance(functions, dict) else functions if isinstance(functions, list) else []
         documents = Repeated(document for document in documents if isinstance(document, dict))
-    extra = {key: value for key, value in record.items() if key not in _OWN_FIELDS}
+    extra = {key: value for key, value in record.items() if key not in _FIELDS_WITH_ATTRIBUTES}
     truth: Any = record.get("ground_truth")
     if answer is not None:
-        truth = answer["ground_truth"] if "ground_truth" in answer else _bare(answer)
+        truth = answer["ground_truth"] if "ground_truth" in answer else _unkeyed_ground_truth(answer)
         if truth is None or "ground_truth" in answer:
-            extra.update((key, value) for key, value in answer.items() if key not in _OWN_FIELDS)
+            extra.update((key, value) for key, value in answer.items() if key not in _FIELDS_WITH_ATTRIBUTES)
     turns = parse_turns(record.get("question"))
-    case = DatasetItem(item, category, turns, documents, truth, question=_asked(turns), extra=extra)
+    case = DatasetItem(item, category, turns, documents, truth, question=_question_line(turns), extra=extra)
     if not category.startswith(("memory", "web_search")):
         case.golden_calls = Repeated(parse_golden_calls(truth, category, generation, documents))
     if truth is not None:
@@ -400,7 +410,7 @@ def repeated_id(item: str, number: int) -> str:
     return item if number == 0 else f"{item}#{number + 1}"
 
 
-def _bare(answer: dict[str, Any]) -> dict[str, Any] | None:
+def _unkeyed_ground_truth(answer: dict[str, Any]) -> dict[str, Any] | None:
     """The golden answer of V1 before 2024-07-24: the record itself, `{function: {parameter: [values]}}`; None if it is
     no such record."""
     calls = {name: values for name, values in answer.items() if name not in ("id", "idx")}
@@ -458,7 +468,7 @@ def json_text(value: Any) -> str:
         return orjson.dumps(json_safe(value)).decode()
 
 
-def _asked(turns: list[list[dict[str, Any]]]) -> str:
+def _question_line(turns: list[list[dict[str, Any]]]) -> str:
     """The first turn's last user message."""
     for turn in turns:
         for part in reversed(turn):
@@ -467,12 +477,12 @@ def _asked(turns: list[list[dict[str, Any]]]) -> str:
     return ""
 
 
-def _class_documents(folder: Path | None, classes: Any, category: str) -> list[dict[str, Any]] | None:
+def _class_function_docs(folder: Path | None, classes: Any, category: str) -> list[dict[str, Any]] | None:
     if not isinstance(classes, list):
         return None
     if folder is None:
         return []
-    names = tuple(_DOCUMENTS.get(str(name), category if name == "MemoryAPI" else "") for name in classes)
+    names = tuple(_FUNCTION_DOC_FILES.get(str(name), category if name == "MemoryAPI" else "") for name in classes)
     return load_function_docs(folder, names)
 
 

@@ -24,7 +24,7 @@ from typing import Any
 from fcreview.importers.bfcl import dataset, filenames
 from fcreview.importers.bfcl import filenames as names
 from fcreview.importers.bfcl.dataset import Dataset, DatasetFiles
-from fcreview.importers.bfcl.filenames import FileKind, ClassifiedFile
+from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind
 from fcreview.importers.bfcl.joining import is_same_answer, is_same_question
 from fcreview.importers.common.discovery import SKIPPED, is_text
 from fcreview.importers.common.jsonl import Record, head, records
@@ -41,7 +41,7 @@ DATASET_SUBFOLDERS = (
 MAX_COMPARED_ENTRIES = 40
 """Score entries compared with each dataset that fits."""
 
-_FORMAT_STEMS = (
+_FORMAT_SENSITIVITY_CATEGORIES = (
     "simple_python",
     "simple_java",
     "simple_javascript",
@@ -71,16 +71,18 @@ def attach_dataset(plan: RunPlan, asked: Sequence[Path], opened: Sequence[Path],
     `opened` are folders with question files at the paths that were opened.
     """
     categories: FilesByCategory = plan.private
-    wanted = {category: _stems(category) for category in categories}
+    wanted = {category: _question_categories(category) for category in categories}
     stems = list(dict.fromkeys(stem for parts in wanted.values() for stem in parts))
     generation = plan.run.generation
-    fitting = _fitting(asked, generation, stems, peek)
+    fitting = _folders_with_questions(asked, generation, stems, peek)
     if not fitting:
         if asked:
             what = f"no BFCL {generation} dataset for this run in the data folders given"
             plan.issues.append(ImportIssue(str(asked[0]), None, what))
-        fitting = _fitting([*opened, *_around(plan), *_installed()], generation, stems, peek)
-    fitting = _ranked(_distinct(fitting, generation, stems), plan)
+        fitting = _folders_with_questions(
+            [*opened, *_folders_near_run(plan), *_installed_data_folders()], generation, stems, peek
+        )
+    fitting = _rank_datasets(_drop_duplicate_datasets(fitting, generation, stems), plan)
     sources: dict[str, DatasetFiles] = {}
     for stem in stems:
         for folder in fitting:
@@ -95,10 +97,10 @@ def attach_dataset(plan: RunPlan, asked: Sequence[Path], opened: Sequence[Path],
     if any(category.startswith(("multi_turn", "memory", "web_search")) for category in wanted):
         plan.data += [path for folder in documents if folder for path in sorted(folder.glob("*.json"))]
     plan.run.dataset = str(fitting[0]) if fitting else None
-    _report(plan, wanted, sources)
+    _report_missing_datasets(plan, wanted, sources)
 
 
-def _report(plan: RunPlan, wanted: dict[str, list[str]], sources: dict[str, DatasetFiles]) -> None:
+def _report_missing_datasets(plan: RunPlan, wanted: dict[str, list[str]], sources: dict[str, DatasetFiles]) -> None:
     missing = [category for category, parts in wanted.items() if not any(stem in sources for stem in parts)]
     if not missing:
         return
@@ -111,8 +113,12 @@ def _report(plan: RunPlan, wanted: dict[str, list[str]], sources: dict[str, Data
     plan.issues.append(ImportIssue(plan.run.path, None, what))
 
 
-def _stems(category: str) -> list[str]:
-    return list(_FORMAT_STEMS) if category == "format_sensitivity" else [filenames.question_category(category)]
+def _question_categories(category: str) -> list[str]:
+    return (
+        list(_FORMAT_SENSITIVITY_CATEGORIES)
+        if category == "format_sensitivity"
+        else [filenames.question_category(category)]
+    )
 
 
 def find_dataset_files(folder: Path, generation: str, stem: str) -> DatasetFiles | None:
@@ -132,7 +138,7 @@ def is_question_file(path: Path, peek: Any) -> bool:
     return isinstance(first, dict) and "question" in first and "result" not in first
 
 
-def _fitting(folders: Sequence[Path], generation: str, stems: list[str], peek: Any) -> list[Path]:
+def _folders_with_questions(folders: Sequence[Path], generation: str, stems: list[str], peek: Any) -> list[Path]:
     found: dict[Path, None] = {}
     for folder in folders:
         sources = (find_dataset_files(folder, generation, stem) for stem in stems)
@@ -160,7 +166,7 @@ def walk_folders(root: Path, depth: int = 4) -> Iterator[Path]:
                 yield from walk_folders(root / name, depth - 1)
 
 
-def _around(plan: RunPlan) -> Iterator[Path]:
+def _folders_near_run(plan: RunPlan) -> Iterator[Path]:
     """Beside and above the run, nearest first."""
     first = (plan.results or plan.scores)[0]
     folder = filenames.model_folder(first)
@@ -170,7 +176,7 @@ def _around(plan: RunPlan) -> Iterator[Path]:
 
 
 @lru_cache(maxsize=1)
-def _installed() -> list[Path]:
+def _installed_data_folders() -> list[Path]:
     """The data of the installed package `bfcl_eval`, which is not imported."""
     try:
         spec = importlib.util.find_spec("bfcl_eval")
@@ -180,24 +186,24 @@ def _installed() -> list[Path]:
     return [Path(place) / "data" for place in places]
 
 
-def _distinct(folders: list[Path], generation: str, stems: list[str]) -> list[Path]:
+def _drop_duplicate_datasets(folders: list[Path], generation: str, stems: list[str]) -> list[Path]:
     """Without the folders whose files for this run are the same as those of an earlier one."""
     if len(folders) < 2:
         return folders
     seen: dict[tuple[Any, ...], Path] = {}
     for folder in folders:
         sources = [find_dataset_files(folder, generation, stem) for stem in stems]
-        key = tuple(tuple(_hash(path) for path in source.paths) if source else None for source in sources)
+        key = tuple(tuple(_file_hash(path) for path in source.paths) if source else None for source in sources)
         seen.setdefault(key, folder)
     return list(seen.values())
 
 
-def _hash(path: Path) -> bytes:
-    return _hash_of(path, path.stat().st_mtime_ns, path.stat().st_size)
+def _file_hash(path: Path) -> bytes:
+    return _cached_file_hash(path, path.stat().st_mtime_ns, path.stat().st_size)
 
 
 @lru_cache(maxsize=1024)
-def _hash_of(path: Path, mtime: int, size: int) -> bytes:  # noqa: ARG001
+def _cached_file_hash(path: Path, mtime: int, size: int) -> bytes:  # noqa: ARG001
     with open_file(path) as file:
         digest = blake2b(digest_size=16)
         while part := file.read(1 << 20):
@@ -205,11 +211,11 @@ def _hash_of(path: Path, mtime: int, size: int) -> bytes:  # noqa: ARG001
     return digest.digest()
 
 
-def _ranked(folders: list[Path], plan: RunPlan) -> list[Path]:
+def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
     """The datasets, best match with the questions embedded in the scores first; a choice is reported."""
     if len(folders) < 2:
         return folders
-    matches = {folder: _matches(folder, plan) for folder in folders}
+    matches = {folder: _count_matches(folder, plan) for folder in folders}
     ranked = sorted(folders, key=lambda folder: -matches[folder][0])
     checked = matches[ranked[0]][1]
     clear = matches[ranked[0]][0] > matches[ranked[1]][0]
@@ -220,7 +226,7 @@ def _ranked(folders: list[Path], plan: RunPlan) -> list[Path]:
     return ranked
 
 
-def _matches(folder: Path, plan: RunPlan) -> tuple[int, int]:
+def _count_matches(folder: Path, plan: RunPlan) -> tuple[int, int]:
     """(equal, compared) over questions and golden answers embedded in the first failing entries of each score file."""
     equal = compared = 0
     generation = plan.run.generation
@@ -234,11 +240,11 @@ def _matches(folder: Path, plan: RunPlan) -> tuple[int, int]:
                 prompt = entry.get("prompt") if isinstance(entry, dict) else None
                 if isinstance(prompt, dict) and "question" in prompt:
                     compared += 1
-                    equal += _has(data, entry, prompt, category)
+                    equal += _contains_entry(data, entry, prompt, category)
     return equal, compared
 
 
-def _has(data: Dataset, entry: dict[str, Any], prompt: dict[str, Any], category: str) -> bool:
+def _contains_entry(data: Dataset, entry: dict[str, Any], prompt: dict[str, Any], category: str) -> bool:
     """Whether the dataset has the question with this golden answer: at its id, or, where it states none (July 2024),
     anywhere."""
     stated = prompt.get("id")
@@ -277,7 +283,7 @@ def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
         found.claimed.add(path)
         if named.kind == "ignored":
             if named.ignored_reason:
-                place = (_ignored_folder(path), named.ignored_reason)
+                place = (_folder_of_notice(path), named.ignored_reason)
                 ignored[place] = ignored.get(place, 0) + 1
         elif named.kind in ("result", "score"):
             group = results if named.kind == "result" else scores
@@ -290,14 +296,14 @@ def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
             ImportIssue(str(folder), None, f"not read: {count} {files_word}, {reason}", severity="notice")
         )
     asked = [folder for root in data for folder in walk_folders(root)]
-    for plan in _plans(results, scores, peek):
+    for plan in _pair_files(results, scores, peek):
         attach_dataset(plan, asked, list(questions), peek)
         found.claimed.update(plan.results, plan.scores)
         found.plans.append(plan)
     return found
 
 
-def _ignored_folder(path: Path) -> Path:
+def _folder_of_notice(path: Path) -> Path:
     """One notice for a whole tree of memory snapshots, else one a folder."""
     for folder in path.parents:
         if folder.name == "memory_snapshot":
@@ -305,50 +311,59 @@ def _ignored_folder(path: Path) -> Path:
     return path.parent
 
 
-def _plans(results: FilesByRun, scores: FilesByRun, peek: Any) -> Iterator[RunPlan]:
+def _pair_files(results: FilesByRun, scores: FilesByRun, peek: Any) -> Iterator[RunPlan]:
     used: set[Path] = set()
     for (folder, generation), given in results.items():
-        counterpart, issues = _counterpart(folder, generation, "score", given, peek)
-        whole = {named.path for named in given} >= {n.path for n in _role_files(folder, generation, "result", peek)}
+        counterpart, issues = _find_counterpart(folder, generation, "score", given, peek)
+        whole = {named.path for named in given} >= {n.path for n in _files_of_kind(folder, generation, "result", peek)}
         if not whole:
             categories = {named.category for named in given}
             counterpart = [named for named in counterpart if named.category in categories]
         used.update(named.path for named in counterpart)
-        yield _plan(folder if whole else _common(given), folder, generation, given, counterpart, issues)
+        yield _make_plan(folder if whole else _common_path(given), folder, generation, given, counterpart, issues)
     for (folder, generation), given in scores.items():
         if {named.path for named in given} <= used:
             continue
-        counterpart, issues = _counterpart(folder, generation, "result", given, peek)
-        on_disk = _role_files(folder, generation, "score", peek)
+        counterpart, issues = _find_counterpart(folder, generation, "result", given, peek)
+        on_disk = _files_of_kind(folder, generation, "score", peek)
         whole = {named.path for named in given} >= {named.path for named in on_disk}
         if not whole:
             categories = {named.category for named in given}
             counterpart = [named for named in counterpart if named.category in categories]
         if counterpart and (names.model_folder(counterpart[0].path), generation) in results:
-            yield from _left_over(folder, generation, given, used)
+            yield from _plan_unpaired_scores(folder, generation, given, used)
             continue
         model = names.model_folder(counterpart[0].path) if counterpart else folder
-        place = model if whole else _common(counterpart or given)
-        yield _plan(place, model, generation, counterpart, given, issues)
+        place = model if whole else _common_path(counterpart or given)
+        yield _make_plan(place, model, generation, counterpart, given, issues)
 
 
-def _left_over(folder: Path, generation: str, given: list[ClassifiedFile], used: set[Path]) -> Iterator[RunPlan]:
+def _plan_unpaired_scores(
+    folder: Path, generation: str, given: list[ClassifiedFile], used: set[Path]
+) -> Iterator[RunPlan]:
     """Scores of a model whose results were paired with other scores."""
     rest = [named for named in given if named.path not in used]
     issue = ImportIssue(str(folder), None, "these scores were not joined: the results beside them have other scores")
     if len(rest) == len(given):
-        yield _plan(folder, folder, generation, [], rest, [issue])
+        yield _make_plan(folder, folder, generation, [], rest, [issue])
 
 
-def _common(given: Sequence[ClassifiedFile]) -> Path:
+def _common_path(given: Sequence[ClassifiedFile]) -> Path:
     return given[0].path if len(given) == 1 else Path(os.path.commonpath([named.path for named in given]))
 
 
-def _plan(
-    place: Path, folder: Path, generation: str, results: list[ClassifiedFile], scores: list[ClassifiedFile], issues: list[ImportIssue]
+def _make_plan(
+    place: Path,
+    folder: Path,
+    generation: str,
+    results: list[ClassifiedFile],
+    scores: list[ClassifiedFile],
+    issues: list[ImportIssue],
 ) -> RunPlan:
     categories: FilesByCategory = {}
-    for named in sorted([*results, *scores], key=lambda named: names.CATEGORY_ORDER.get(named.category, len(names.CATEGORY_ORDER))):
+    for named in sorted(
+        [*results, *scores], key=lambda named: names.CATEGORY_ORDER.get(named.category, len(names.CATEGORY_ORDER))
+    ):
         parts = categories.setdefault(named.category, CategoryFiles())
         (parts.results if named.kind == "result" else parts.scores).append(named.path)
     run = Run(BENCHMARK, generation, "en", names.model_name(folder), str(place))
@@ -364,14 +379,14 @@ def _plan(
     return plan
 
 
-def _counterpart(
+def _find_counterpart(
     folder: Path, generation: str, role: FileKind, given: Sequence[ClassifiedFile], peek: Any
 ) -> tuple[list[ClassifiedFile], list[ImportIssue]]:
     """The files of the other role that belong to a model folder: the best named folder that shares a category."""
     categories = {named.category for named in given}
     fits: list[tuple[tuple[int, int], Path, list[ClassifiedFile]]] = []
-    for rank, candidate in _candidates(folder, role):
-        there = _role_files(candidate, generation, role, peek)
+    for rank, candidate in _candidate_folders(folder, role):
+        there = _files_of_kind(candidate, generation, role, peek)
         shared = len(categories & {named.category for named in there})
         if shared:
             fits.append(((rank, shared), candidate, there))
@@ -387,50 +402,52 @@ def _counterpart(
     return best[0][2], issues
 
 
-def _candidates(folder: Path, role: FileKind) -> Iterator[tuple[int, Path]]:
+def _candidate_folders(folder: Path, role: FileKind) -> Iterator[tuple[int, Path]]:
     """(rank, folder) of places where the other role's files of a model may lie; a higher rank is surer."""
     yield 5, folder
     if names.is_outer_folder(folder):
-        for sibling in _folders(folder.parent):
+        for sibling in _subfolders(folder.parent):
             if sibling != folder and names.is_outer_folder(sibling) and role in sibling.name.lower():
-                yield 4 if _swapped(folder.name, sibling.name, role) else 3, sibling
-    for inner in _folders(folder):
+                yield 4 if _is_counterpart_name(folder.name, sibling.name, role) else 3, sibling
+    for inner in _subfolders(folder):
         if names.is_outer_folder(inner) and role in inner.name.lower():
             yield 4, inner
             yield 4, inner / folder.name
     outer = folder.parent
     if names.is_outer_folder(outer) and outer.name.lower().count(role) == 0:
         yield 2, outer.parent  # RUN/score/MODEL with RUN/*.json
-    for sibling in _folders(outer.parent):
+    for sibling in _subfolders(outer.parent):
         if sibling != outer:
-            rank = 4 if _swapped(outer.name, sibling.name, role) else 3 if role in sibling.name.lower() else 1
+            rank = (
+                4 if _is_counterpart_name(outer.name, sibling.name, role) else 3 if role in sibling.name.lower() else 1
+            )
             yield rank, sibling / folder.name
 
 
-def _swapped(name: str, sibling: str, role: FileKind) -> bool:
+def _is_counterpart_name(name: str, sibling: str, role: FileKind) -> bool:
     """`result-BFCL` and `score-BFCL`."""
     other = "score" if role == "result" else "result"
     return name.lower().replace(other, role) == sibling.lower()
 
 
-def _folders(folder: Path) -> list[Path]:
+def _subfolders(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
-            found = sorted(entry.name for entry in entries if _counts(entry) and entry.is_dir())
+            found = sorted(entry.name for entry in entries if _is_visible(entry) and entry.is_dir())
     except OSError:
         return []
     return [folder / name for name in found[:MAX_SUBFOLDERS]]
 
 
-def _counts(entry: os.DirEntry[str]) -> bool:
+def _is_visible(entry: os.DirEntry[str]) -> bool:
     return not entry.name.startswith(".") and is_text(entry.name)
 
 
-def _role_files(folder: Path, generation: str, role: FileKind, peek: Any, depth: int = 0) -> list[ClassifiedFile]:
+def _files_of_kind(folder: Path, generation: str, role: FileKind, peek: Any, depth: int = 0) -> list[ClassifiedFile]:
     """The result or score files of a model folder, V4's group folders included."""
     try:
         with os.scandir(folder) as entries:
-            listed = sorted((entry.name, entry.is_dir()) for entry in entries if _counts(entry))
+            listed = sorted((entry.name, entry.is_dir()) for entry in entries if _is_visible(entry))
     except OSError:
         return []
     found = []
@@ -438,7 +455,7 @@ def _role_files(folder: Path, generation: str, role: FileKind, peek: Any, depth:
         path = folder / name
         if is_folder:
             if name in names.GROUP_FOLDERS and depth < 4:
-                found += _role_files(path, generation, role, peek, depth + 1)
+                found += _files_of_kind(path, generation, role, peek, depth + 1)
         elif path.suffix in _SUFFIXES:
             named = names.classify_file(path, peek)
             if named is not None and named.kind == role and named.version == generation:

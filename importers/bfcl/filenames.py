@@ -19,13 +19,13 @@ GROUP_FOLDERS = frozenset(
 )
 """Folders between a V4 model folder and its files."""
 
-_VERSIONED = re.compile(r"BFCL_v(\d+)_(.+?)(_result|_score)?\.jsonl?")
-_V1 = re.compile(r"gorilla_openfunctions_v1_test_(.+?)(_result|_score)?\.jsonl?")
-_PLAIN = re.compile(r"([a-z][a-z_]*?)(_score|_result)?\.jsonl?")
-_OUTER = re.compile(r"(?:.*[-_.])?(?:results?|scores?)(?:[-_.].*)?", re.IGNORECASE)
-_NAMELESS = re.compile(r"(?:results?|scores?)(?:[-_.]bfcl.*)?", re.IGNORECASE)
+_VERSIONED_NAME = re.compile(r"BFCL_v(\d+)_(.+?)(_result|_score)?\.jsonl?")
+_V1_NAME = re.compile(r"gorilla_openfunctions_v1_test_(.+?)(_result|_score)?\.jsonl?")
+_UNVERSIONED_NAME = re.compile(r"([a-z][a-z_]*?)(_score|_result)?\.jsonl?")
+_OUTER_FOLDER = re.compile(r"(?:.*[-_.])?(?:results?|scores?)(?:[-_.].*)?", re.IGNORECASE)
+_FOLDER_WITHOUT_MODEL = re.compile(r"(?:results?|scores?)(?:[-_.]bfcl.*)?", re.IGNORECASE)
 _DATE = re.compile(r"20\d\d-\d\d-\d\d")
-_ID = re.compile(r"(.+)_(\d+)((?:-.*)?)", re.DOTALL)
+_ITEM_ID = re.compile(r"(.+)_(\d+)((?:-.*)?)", re.DOTALL)
 
 VERSIONS = ("V1", "V2", "V3", "V4")
 """Those whose rules are known; files of later ones are read as V4's."""
@@ -87,39 +87,39 @@ class ClassifiedFile:
 def classify_file(path: Path, peek: Any) -> ClassifiedFile | None:
     """What a file is, or None if it is not of BFCL. `peek(path)`, its first record, is asked only where needed."""
     name = path.name
-    ignored = _ignored(path)
+    ignored = _ignored_reason(path)
     if ignored is not None:
         return ClassifiedFile(path, "ignored", "", "", ignored)
-    if (match := _VERSIONED.fullmatch(name)) and match[2] in CONFETTI_CATEGORIES:
+    if (match := _VERSIONED_NAME.fullmatch(name)) and match[2] in CONFETTI_CATEGORIES:
         return None
-    if match := _VERSIONED.fullmatch(name):
+    if match := _VERSIONED_NAME.fullmatch(name):
         generation, category, suffix = f"V{int(match[1])}", match[2], match[3]
         if suffix:
             return ClassifiedFile(path, "result" if suffix == "_result" else "score", generation, category)
-        kind = _kind(peek(path)) or ("answer" if path.parent.name == "possible_answer" else "question")
+        kind = _kind_of_record(peek(path)) or ("answer" if path.parent.name == "possible_answer" else "question")
         return ClassifiedFile(path, kind, generation, category)
-    if match := _V1.fullmatch(name):
+    if match := _V1_NAME.fullmatch(name):
         if match[2]:
             return ClassifiedFile(path, "result" if match[2] == "_result" else "score", "V1", match[1])
         answer = path.parent.name == "possible_answer"
-        return ClassifiedFile(path, "answer" if answer else _kind(peek(path)) or "question", "V1", match[1])
-    if (match := _PLAIN.fullmatch(name)) and not name.startswith("data_"):  # those are of ACEBench
-        return _plain(path, match[1], match[2], peek)
+        return ClassifiedFile(path, "answer" if answer else _kind_of_record(peek(path)) or "question", "V1", match[1])
+    if (match := _UNVERSIONED_NAME.fullmatch(name)) and not name.startswith("data_"):  # those are of ACEBench
+        return _classify_unversioned(path, match[1], match[2], peek)
     return None
 
 
-def _plain(path: Path, category: str, suffix: str | None, peek: Any) -> ClassifiedFile | None:
+def _classify_unversioned(path: Path, category: str, suffix: str | None, peek: Any) -> ClassifiedFile | None:
     """V1's `CATEGORY_score.json`, and results whose names lost their version."""
     if suffix == "_score":
         first = peek(path)
-        if category in V1_CATEGORIES or _kind(first) == "score":
-            return ClassifiedFile(path, "score", "V1", category, is_certain=_kind(first) == "score")
+        if category in V1_CATEGORIES or _kind_of_record(first) == "score":
+            return ClassifiedFile(path, "score", "V1", category, is_certain=_kind_of_record(first) == "score")
         return None
     generation = "V1" if category in V1_CATEGORIES else "V4" if category in V4_CATEGORIES else None
     if generation is None:
         return None
     first = peek(path)
-    if _kind(first) != "result":
+    if _kind_of_record(first) != "result":
         return None
     stated = first.get("id")
     if isinstance(stated, str) and not stated.startswith(category):
@@ -127,7 +127,7 @@ def _plain(path: Path, category: str, suffix: str | None, peek: Any) -> Classifi
     return ClassifiedFile(path, "result", generation, category, is_certain=False)
 
 
-def _kind(first: Any) -> FileKind | None:
+def _kind_of_record(first: Any) -> FileKind | None:
     """The kind that a first record's keys state."""
     if not isinstance(first, dict):
         return None
@@ -140,7 +140,7 @@ def _kind(first: Any) -> FileKind | None:
     return "answer" if "ground_truth" in first else None
 
 
-def _ignored(path: Path) -> str | None:
+def _ignored_reason(path: Path) -> str | None:
     """Why a file that belongs to BFCL is not read: memory dumps, unscored phases, leaderboards, V1's raw dump."""
     name, folders = path.name, path.parts[-6:-1]
     if "memory_snapshot" in folders and path.suffix == ".json":
@@ -177,17 +177,17 @@ def is_early_v1_file(path: Path) -> bool:
 
 def is_outer_folder(folder: Path) -> bool:
     """Whether a folder is named like the outer folders `result`, `score`, `result-BFCL`, `my_scores` ..."""
-    return _OUTER.fullmatch(folder.name) is not None
+    return _OUTER_FOLDER.fullmatch(folder.name) is not None
 
 
 def model_name(folder: Path) -> str:
     """The model of a model folder; where files lie in `RUN/result/` itself, the run's name."""
-    return folder.parent.name if _NAMELESS.fullmatch(folder.name) and folder.parent.name else folder.name
+    return folder.parent.name if _FOLDER_WITHOUT_MODEL.fullmatch(folder.name) and folder.parent.name else folder.name
 
 
 def split_item_id(item: str) -> tuple[str, int | None, str]:
     """`live_simple_19-3-15` -> (`live_simple`, 19, `-3-15`); the number is None if the id has none."""
-    match = _ID.fullmatch(item)
+    match = _ITEM_ID.fullmatch(item)
     return (match[1], int(match[2][:18]), match[3]) if match else (item, None, "")
 
 

@@ -50,18 +50,20 @@ class GoldenCorrector:
         key = f"errata:{self._errata.digest}:{name}"
         made = case.expected_calls_cache.get(key)
         if made is None:
-            made = case.expected_calls_cache[key] = self._made(case, found.entry, rules)
+            made = case.expected_calls_cache[key] = self._corrected_item(case, found.entry, rules)
         return CorrectedItem(made, case, found.erratum)
 
     def report_absent_items(self, known: Container[str]) -> None:
         """Entries for items that the dataset, of which `known` are the ids, does not have."""
         self._corrections.tell_absent(known)
 
-    def _made(self, case: DatasetItem, entry: Entry | None, rules: tuple[Rule, ...]) -> DatasetItem:
+    def _corrected_item(self, case: DatasetItem, entry: Entry | None, rules: tuple[Rule, ...]) -> DatasetItem:
         """Its hash stays that of the dataset's own answer: reviews of the item, by which the answer was mended, are no
         more stale than before."""
-        made = replace(case, rules=rules, prepared={}, judged={}, replies={})
+        made = replace(case, equivalence_rules=rules, expected_calls_cache={}, evaluation_cache={}, reply_cache={})
         if entry is not None:
             made.ground_truth = entry.new
-            made.golden_calls = Repeated(parse_golden_calls(entry.new, case.category, self._run.generation, case.functions))
+            made.golden_calls = Repeated(
+                parse_golden_calls(entry.new, case.category, self._run.generation, case.functions)
+            )
         return made

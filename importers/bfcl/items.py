@@ -9,7 +9,14 @@ from operator import attrgetter
 from typing import Any
 
 from fcreview.importers.bfcl import filenames, scores, trajectory
-from fcreview.importers.bfcl.checker.evaluate import NOT_RECOMPUTED_NOTES, Evaluation, EvaluationSettings, EvaluatedReply, decode_step, evaluate_reply
+from fcreview.importers.bfcl.checker.evaluate import (
+    NOT_RECOMPUTED_NOTES,
+    EvaluatedReply,
+    Evaluation,
+    EvaluationSettings,
+    decode_step,
+    evaluate_reply,
+)
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.decoders.base import Decoder
 from fcreview.importers.bfcl.decoders.registry import BY_NAME
@@ -31,7 +38,7 @@ KNOWN_FIELDS = frozenset(
      "traceback"}
 )  # fmt: skip
 SHAREABLE_FIELDS = KNOWN_FIELDS - {"traceback", "inference_log"}
-_fields = attrgetter(*(one.name for one in fields(Item)))
+_item_values = attrgetter(*(one.name for one in fields(Item)))
 
 
 @dataclass(slots=True)
@@ -82,36 +89,36 @@ class ItemInputs:
 def build_item(context: CategoryContext, known: ItemInputs, record: dict[str, Any]) -> Item:
     """The item with its messages, calls, pairs and verdicts."""
     if context.kind != "single":
-        item = _begun(context, known, record)
+        item = _start_item(context, known, record)
         item.prediction_hash = answer_hash(record.get("result"))
-        _turns(item, context, record, known)
+        _fill_multi_turn(item, context, record, known)
         return item
-    reading = _reading(context, known)
+    reading = _evaluation_settings(context, known)
     reply = evaluate_reply(known.corrected.item, record, known.opening_messages, reading)
     alike = known.id, context.score_file_name, known.official
     found = reply.items.get(alike)
-    repeats = reply.is_cached and known.official is not False and _is_usual(known, record)
+    repeats = reply.is_cached and known.official is not False and _is_shareable(known, record)
     if found is not None and repeats:
         if found.common is None:  # most replies are never seen again: nothing is kept for the first time
             found.common = Common()
-        item = Item(*_fields(found))
+        item = Item(*_item_values(found))
         item.issues = []
-        _place(item, known, record)
+        _set_run_fields(item, known, record)
         return item
-    item = _begun(context, known, record)
-    _single(item, record, known, reading, reply)
+    item = _start_item(context, known, record)
+    _fill_single_turn(item, record, known, reading, reply)
     if repeats:
         reply.items[alike] = item
     return item
 
 
-def _is_usual(known: ItemInputs, record: dict[str, Any]) -> bool:
+def _is_shareable(known: ItemInputs, record: dict[str, Any]) -> bool:
     """Whether an item has nothing of its own but numbers."""
     mended = known.corrected.original is not None or known.corrected.erratum is not None
     return not mended and record.keys() <= SHAREABLE_FIELDS and type(record.get("latency")) is not list
 
 
-def _begun(context: CategoryContext, known: ItemInputs, record: dict[str, Any]) -> Item:
+def _start_item(context: CategoryContext, known: ItemInputs, record: dict[str, Any]) -> Item:
     case, official = known.corrected.item, known.official
     item = Item(
         known.id,
@@ -124,10 +131,10 @@ def _begun(context: CategoryContext, known: ItemInputs, record: dict[str, Any]) 
         extra=Extra(erratum=known.corrected.erratum, more=dict(case.extra)),
         golden_hash=case.golden_hash,
     )
-    _place(item, known, record)
+    _set_run_fields(item, known, record)
     item.extra.more[DECODER_FIELD] = context.decoder.name
     latency = record.get("latency")
-    if isinstance(latency, list) and (steps := _steps(latency)):
+    if isinstance(latency, list) and (steps := _step_latencies(latency)):
         item.seconds = steps
     if not record.keys() <= KNOWN_FIELDS:
         for key in record.keys() - KNOWN_FIELDS:
@@ -138,21 +145,23 @@ def _begun(context: CategoryContext, known: ItemInputs, record: dict[str, Any]) 
     if "traceback" in record:
         item.extra.more["traceback"] = record["traceback"]
     if official is not None:
-        item.verdicts.append(Verdict("official", True, by=context.score_file_name) if official else _failed(item, known, context))
+        item.verdicts.append(
+            Verdict("official", True, by=context.score_file_name) if official else _failed_verdict(item, known, context)
+        )
     return item
 
 
-def _place(item: Item, known: ItemInputs, record: dict[str, Any]) -> None:
+def _set_run_fields(item: Item, known: ItemInputs, record: dict[str, Any]) -> None:
     """What an item has of its own, whatever the model said: the fields `OWN`."""
     tokens_in, tokens_out = record.get("input_token_count"), record.get("output_token_count")
     latency, stands = record.get("latency"), known.position
-    item.tokens_in = tokens_in if type(tokens_in) is int else _whole(tokens_in)
-    item.tokens_out = tokens_out if type(tokens_out) is int else _whole(tokens_out)
-    item.latency = latency if type(latency) is float else _total(latency)
+    item.tokens_in = tokens_in if type(tokens_in) is int else _sum_integers(tokens_in)
+    item.tokens_out = tokens_out if type(tokens_out) is int else _sum_integers(tokens_out)
+    item.latency = latency if type(latency) is float else _sum_numbers(latency)
     item.file, item.line, item.offset, item.length = known.file, stands.line, stands.offset, stands.length
 
 
-def _failed(item: Item, known: ItemInputs, context: CategoryContext) -> Verdict:
+def _failed_verdict(item: Item, known: ItemInputs, context: CategoryContext) -> Verdict:
     """The official verdict of a failing entry, in the evaluator's words; of several, the first is the cause."""
     entry = known.score_entry
     if entry is None:
@@ -161,19 +170,23 @@ def _failed(item: Item, known: ItemInputs, context: CategoryContext) -> Verdict:
     if entry.length:
         item.extra.score_record = RecordPlace(context.score_file_path, entry.line, entry.offset, entry.length)
     told = [scores.rationale(entry.record)]
-    told += [f"then {scores.error_type(one.record)}: {scores.rationale(one.record) or ''}" for one in known.further_entries]
+    told += [
+        f"then {scores.error_type(one.record)}: {scores.rationale(one.record) or ''}" for one in known.further_entries
+    ]
     rationale = "\n".join(filter(None, told)) or None
     return Verdict("official", False, "item", "correct", item.error_type, rationale, context.score_file_name)
 
 
-def _reading(context: CategoryContext, known: ItemInputs) -> EvaluationSettings:
+def _evaluation_settings(context: CategoryContext, known: ItemInputs) -> EvaluationSettings:
     category, config = context.category, None
     if category == "format_sensitivity" and (parts := filenames.split_format_sensitivity_id(known.id)):
         config, category = parts[1], filenames.split_item_id(parts[2])[0]
     return EvaluationSettings(context.rules_version, category, context.decoder, config)
 
 
-def _single(item: Item, record: dict[str, Any], known: ItemInputs, reading: EvaluationSettings, reply: EvaluatedReply) -> None:
+def _fill_single_turn(
+    item: Item, record: dict[str, Any], known: ItemInputs, reading: EvaluationSettings, reply: EvaluatedReply
+) -> None:
     found, by = reply.evaluation, CHECKER
     if reading.config is not None and (parts := filenames.split_format_sensitivity_id(item.id)):
         item.setting = parts[1]
@@ -191,10 +204,10 @@ def _single(item: Item, record: dict[str, Any], known: ItemInputs, reading: Eval
         rationale = "\n".join(found.messages) or None
         item.verdicts.append(Verdict("rule", found.valid, "item", "correct", found.error_type, rationale, by))
     if item.official is False or found.valid is False or (item.official is None and found.valid is None):
-        _difference(item, item.pairs, found)
+        _set_first_difference(item, item.pairs, found)
 
 
-def _difference(item: Item, pairs: list[Pair], found: Evaluation | None) -> None:
+def _set_first_difference(item: Item, pairs: list[Pair], found: Evaluation | None) -> None:
     """Where the first failure lies: as the checker says, else by the pairs.
 
     An output that is no calls at all fails as a whole, at no function: all of these are one cluster.
@@ -219,7 +232,7 @@ def _difference(item: Item, pairs: list[Pair], found: Evaluation | None) -> None
     item.first_difference = text[:300] if text else None
 
 
-def _turns(item: Item, context: CategoryContext, record: dict[str, Any], known: ItemInputs) -> None:
+def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any], known: ItemInputs) -> None:
     """A multi-turn or agentic item: its verdicts are imported only."""
     case, entry = known.corrected.item, known.score_entry
     decode = partial(decode_step, decoder=context.decoder, rules_version=context.rules_version)
@@ -234,7 +247,15 @@ def _turns(item: Item, context: CategoryContext, record: dict[str, Any], known: 
         if item.official is not None:
             told = item.verdicts[0]
             item.verdicts.append(
-                Verdict("official", item.official, "response", "correct", told.error_type, told.rationale, context.score_file_name)
+                Verdict(
+                    "official",
+                    item.official,
+                    "response",
+                    "correct",
+                    told.error_type,
+                    told.rationale,
+                    context.score_file_name,
+                )
             )
     else:
         pairs = item.pairs = align_turns(case.golden_calls, found.calls, COMPARISON_RULES)
@@ -244,14 +265,22 @@ def _turns(item: Item, context: CategoryContext, record: dict[str, Any], known: 
         if failing is not None:
             told = item.verdicts[0]
             item.verdicts.append(
-                Verdict("official", False, turn_address(failing), "correct", told.error_type, told.rationale, context.score_file_name)
+                Verdict(
+                    "official",
+                    False,
+                    turn_address(failing),
+                    "correct",
+                    told.error_type,
+                    told.rationale,
+                    context.score_file_name,
+                )
             )
             pairs = [pair for pair in pairs if pair.turn == failing]
         elif item.error_type in WHOLE_ITEM_ERRORS:
             pairs = []  # the run broke off: no call is to blame
-        _difference(item, pairs, None)
+        _set_first_difference(item, pairs, None)
     elif item.official is None:
-        _difference(item, pairs, None)
+        _set_first_difference(item, pairs, None)
 
 
 def make_degraded_item(context: CategoryContext, known: ItemInputs, why: str) -> Item:
@@ -267,19 +296,19 @@ def make_degraded_item(context: CategoryContext, known: ItemInputs, why: str) ->
     return item
 
 
-def _total(value: Any) -> float | None:
+def _sum_numbers(value: Any) -> float | None:
     """Sum of numbers in lists of lists; None if there is none."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, (int, float)):
         return float(value) if abs(value) < 1e300 else None
     if isinstance(value, list):
-        parts = [part for part in map(_total, value) if part is not None]
+        parts = [part for part in map(_sum_numbers, value) if part is not None]
         return sum(parts) if parts else None
     return None
 
 
-def _steps(value: list[Any]) -> list[float] | None:
+def _step_latencies(value: list[Any]) -> list[float] | None:
     """Numbers of lists of numbers, one list a turn; None for any other form, which the leaderboard does not count."""
     if not all(isinstance(turn, list) for turn in value):
         return None
@@ -287,8 +316,8 @@ def _steps(value: list[Any]) -> list[float] | None:
     return [float(one) for one in numbers if abs(one) < 1e300]
 
 
-def _whole(value: Any) -> int | None:
-    total = _total(value)
+def _sum_integers(value: Any) -> int | None:
+    total = _sum_numbers(value)
     return int(total) if total is not None and abs(total) < 1e15 else None
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import Any
 
-from fcreview.importers.bfcl.dataset import DatasetItem, Dataset, json_text, parse_turns, repeated_id, content_text
+from fcreview.importers.bfcl.dataset import Dataset, DatasetItem, content_text, json_text, parse_turns, repeated_id
 
 API_KEY = re.compile(r"\[redacted\]|<?\b(?:YOUR|MY|INSERT|THE)?[-_ ]?(?:RAPID|X)?[-_ ]?API[-_ ]?KEY\b>?", re.IGNORECASE)
 """What stands for a key that is not published: it differs between versions of a dataset, and says nothing."""
@@ -28,7 +28,7 @@ def is_same_question(turns: list[list[dict[str, Any]]], question: Any) -> bool:
     asked = parse_turns(question)
     if asked == turns:
         return True
-    ours, theirs = _said(turns), _said(asked)
+    ours, theirs = _last_user_messages(turns), _last_user_messages(asked)
     return len(ours) == len(theirs) and all(
         not a or a == b or mask_api_keys(a) == mask_api_keys(b) for a, b in zip(ours, theirs, strict=True)
     )
@@ -53,7 +53,7 @@ def mask_api_keys(text: str) -> str:
     return API_KEY.sub("KEY", text) if "key" in text.lower() or "[redacted]" in text else text
 
 
-def _said(turns: list[list[dict[str, Any]]]) -> list[str]:
+def _last_user_messages(turns: list[list[dict[str, Any]]]) -> list[str]:
     found = []
     for turn in turns:
         texts = [content_text(part.get("content")) for part in turn if part.get("role") == "user"]
@@ -74,13 +74,13 @@ def match_replies(replies: Sequence[Any], cases: Sequence[DatasetItem]) -> list[
     texts = [json_text(reply) for reply in replies]
 
     def answered(order: tuple[int, ...]) -> int:
-        return sum(_names(texts[place], cases[order[place]]) for place in places)
+        return sum(_mentions_function(texts[place], cases[order[place]]) for place in places)
 
     best: tuple[int, ...] = max(permutations(places), key=answered)  # of equal ones the first: as they stand
     return list(best)
 
 
-def _names(text: str, case: DatasetItem) -> bool:
+def _mentions_function(text: str, case: DatasetItem) -> bool:
     """Whether a reply names a function of the case."""
     names = [document.get("name") for document in case.functions]
     return any(isinstance(name, str) and (name in text or name.replace(".", "_") in text) for name in names)
@@ -96,7 +96,7 @@ def split_repeated_id(item: str, replies: Sequence[Any], data: Dataset, *, all_s
         return [repeated_id(item, n) for n in range(len(replies))] if all_scored and not data.items else None
     if len(replies) == 1:
         text = json_text(replies[0])
-        return [next((name for name in names if _names(text, data.items[name])), names[0])]
+        return [next((name for name in names if _mentions_function(text, data.items[name])), names[0])]
     if len(names) != len(replies):
         return None
     return [names[place] for place in match_replies(replies, [data.items[name] for name in names])]

@@ -67,7 +67,9 @@ def format_sensitivity_metrics(rows: Sequence[Scored]) -> list[Figure]:
     n, of = sum(line.n or 0 for line in lines), sum(line.of or 0 for line in lines)
     for line in lines:
         line.digits = 2
-    top = [Figure(FORMAT_SENSITIVITY_TABLE, name, value, "percent", n=n, of=of, digits=2) for name, value in spread.items()]
+    top = [
+        Figure(FORMAT_SENSITIVITY_TABLE, name, value, "percent", n=n, of=of, digits=2) for name, value in spread.items()
+    ]
     return top + lines
 
 
@@ -179,7 +181,9 @@ def category_rate(rates: RatesByCategory, category: str) -> MeanRate:
     return MeanRate(rate.passed / rate.n_verdicts if rate.n_verdicts else None, rate.n_verdicts, rate.n_items)
 
 
-def weighted_rate(rates: RatesByCategory, categories: Sequence[str], sizes: Mapping[str, int] | None = None) -> MeanRate:
+def weighted_rate(
+    rates: RatesByCategory, categories: Sequence[str], sizes: Mapping[str, int] | None = None
+) -> MeanRate:
     """Passes of all categories out of all their items. With `sizes`, one that was not run counts as that many items
     failed."""
     run = [rates[category] for category in categories if category in rates]
@@ -239,7 +243,9 @@ def unweighted_group(
     name: str, parts: Sequence[CategoryGroup], _: RatesByCategory | None = None, *, absent_is_0: bool = False
 ) -> CategoryGroup:
     under = mean_rate([part.rate for part in parts], absent_is_0=absent_is_0)
-    return CategoryGroup(name, under, parts, counted_as_zero_note(under) if absent_is_0 else omitted_note(under.missing))
+    return CategoryGroup(
+        name, under, parts, counted_as_zero_note(under) if absent_is_0 else omitted_note(under.missing)
+    )
 
 
 def weighted_group(name: str, parts: Sequence[CategoryGroup], rates: RatesByCategory) -> CategoryGroup:
@@ -273,48 +279,54 @@ def overall_v2(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> Overa
     by_name = {group.name: group for group in groups}
     ast = by_name["ast"].parts
     pairs = zip(ast, category_groups(rates, LIVE_AST_CATEGORIES), strict=True)
-    combined = [_only(f"combined_{one.name}", [one.rate, live.rate]) for one, live in pairs]
-    irrelevance, relevance = _irrelevance(rates), category_group(rates, "live_relevance")
+    combined = [_mean_without_parts(f"combined_{one.name}", [one.rate, live.rate]) for one, live in pairs]
+    irrelevance, relevance = _irrelevance_group(rates), category_group(rates, "live_relevance")
     columns = [*combined, *by_name["executable"].parts, irrelevance, relevance]
-    more = [unweighted_group("combined_ast", combined), non_live_group(by_name), _live_ast(rates), irrelevance]
-    return _overall(columns), more
+    more = [unweighted_group("combined_ast", combined), non_live_group(by_name), _live_ast_group(rates), irrelevance]
+    return _overall_of_columns(columns), more
 
 
 def overall_v3(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
     by_name = {group.name: group for group in groups}
     first = non_live_group(by_name)
-    overall = _overall([first, by_name["live"], by_name["multi_turn"]])
-    return overall, [first, _live_ast(rates), _irrelevance(rates)]
+    overall = _overall_of_columns([first, by_name["live"], by_name["multi_turn"]])
+    return overall, [first, _live_ast_group(rates), _irrelevance_group(rates)]
 
 
 def non_live_group(groups: dict[str, CategoryGroup]) -> CategoryGroup:
     """The mean of the columns of `data_non_live.csv`; without the executable ones where none of them was run."""
     run = groups["executable"].parts if groups["executable"].rate.n_items else ()
-    return _only("non_live", [part.rate for part in (*groups["ast"].parts, *run, *groups["irrelevance"].parts)])
+    return _mean_without_parts(
+        "non_live", [part.rate for part in (*groups["ast"].parts, *run, *groups["irrelevance"].parts)]
+    )
 
 
-def _live_ast(rates: RatesByCategory) -> CategoryGroup:
+def _live_ast_group(rates: RatesByCategory) -> CategoryGroup:
     """`AST Summary` of `data_live.csv`, by items."""
     under = weighted_rate(rates, LIVE_AST_CATEGORIES)
     return CategoryGroup("live_ast", under, note=omitted_note(under.missing))
 
 
-def _irrelevance(rates: RatesByCategory) -> CategoryGroup:
+def _irrelevance_group(rates: RatesByCategory) -> CategoryGroup:
     """`Irrelevance Detection` of the overall table."""
-    return _only("irrelevance_detection", [part.rate for part in category_groups(rates, ("irrelevance", "live_irrelevance"))])
+    return _mean_without_parts(
+        "irrelevance_detection", [part.rate for part in category_groups(rates, ("irrelevance", "live_irrelevance"))]
+    )
 
 
-def _only(name: str, parts: Sequence[MeanRate]) -> CategoryGroup:
+def _mean_without_parts(name: str, parts: Sequence[MeanRate]) -> CategoryGroup:
     """A mean whose parts stand elsewhere."""
     under = mean_rate(parts)
     return CategoryGroup(name, under, note=omitted_note(under.missing))
 
 
-def _overall(columns: Sequence[CategoryGroup]) -> CategoryGroup:
+def _overall_of_columns(columns: Sequence[CategoryGroup]) -> CategoryGroup:
     """Given only where every column is whole: one over a part would be compared with whole ones."""
     under = mean_rate([column.rate for column in columns])
     if under.missing:
-        return CategoryGroup("overall", MeanRate(None, under.n_verdicts, under.n_items, under.missing), note=omitted_note(under.missing))
+        return CategoryGroup(
+            "overall", MeanRate(None, under.n_verdicts, under.n_items, under.missing), note=omitted_note(under.missing)
+        )
     return CategoryGroup("overall", under, note="the leaderboard's")
 
 
@@ -329,38 +341,46 @@ _MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param
 
 def accuracy_table(generation: str, rates: RatesByCategory) -> Sequence[Figure]:
     """The overall line, groups, their parts and categories; then the categories that no group has."""
-    return _table(generation, tuple(rates.items()))
+    return _cached_accuracy_table(generation, tuple(rates.items()))
 
 
 @lru_cache(maxsize=2)
-def _table(generation: str, of_categories: tuple[tuple[str, CategoryRate], ...]) -> Sequence[Figure]:
+def _cached_accuracy_table(generation: str, of_categories: tuple[tuple[str, CategoryRate], ...]) -> Sequence[Figure]:
     """Sources that count the same, as the corrected one does until somebody reviews, ask one after the other."""
     rates = dict(of_categories)
     if generation in ("V1", "V2", "V3"):
-        groups = _before(generation, rates)
-        overall = [_all_items(generation, rates, groups)]
+        groups = _groups_before_v4(generation, rates)
+        overall = [_all_items_group(generation, rates, groups)]
         if generation != "V1":
             first, more = (overall_v2 if generation == "V2" else overall_v3)(rates, groups)
             overall.insert(0, first)
             groups += more
     else:
-        groups = _v4(rates)
-        overall = [_tables_overall(groups)]
+        groups = _groups_v4(rates)
+        overall = [_overall_v4(groups)]
     grouped = {category for group in groups for category in group.categories()}
     rest = [category_group(rates, name) for name in rates if name not in grouped and name not in UNGROUPED_CATEGORIES]
     whole = [line for group in overall for line in group.metrics(0)]
     return (*whole, *(line for group in (*groups, *rest) for line in group.metrics(1)))
 
 
-def _v4(rates: RatesByCategory) -> list[CategoryGroup]:
+def _groups_v4(rates: RatesByCategory) -> list[CategoryGroup]:
     """A group in which nothing was run is printed as 0, parts of groups as N/A."""
     simple = hide_if_incomplete(unweighted_group("simple", category_groups(rates, _SIMPLE), absent_is_0=True))
     others = category_groups(rates, ("multiple", "parallel", "parallel_multiple"))
-    live = CategoryGroup("live", weighted_rate(rates, tuple(V4_LIVE_SIZES), V4_LIVE_SIZES), category_groups(rates, tuple(V4_LIVE_SIZES)))
+    live = CategoryGroup(
+        "live", weighted_rate(rates, tuple(V4_LIVE_SIZES), V4_LIVE_SIZES), category_groups(rates, tuple(V4_LIVE_SIZES))
+    )
     live.note = counted_as_zero_note(live.rate)
-    irrelevance = unweighted_group("irrelevance", category_groups(rates, ("irrelevance", "live_irrelevance")), absent_is_0=True)
-    web_search = unweighted_group("web_search", category_groups(rates, ("web_search_base", "web_search_no_snippet")), absent_is_0=True)
-    memory = unweighted_group("memory", category_groups(rates, ("memory_kv", "memory_vector", "memory_rec_sum")), absent_is_0=True)
+    irrelevance = unweighted_group(
+        "irrelevance", category_groups(rates, ("irrelevance", "live_irrelevance")), absent_is_0=True
+    )
+    web_search = unweighted_group(
+        "web_search", category_groups(rates, ("web_search_base", "web_search_no_snippet")), absent_is_0=True
+    )
+    memory = unweighted_group(
+        "memory", category_groups(rates, ("memory_kv", "memory_vector", "memory_rec_sum")), absent_is_0=True
+    )
     return [
         unweighted_group("non_live", [simple, *others], absent_is_0=True),
         live,
@@ -370,16 +390,18 @@ def _v4(rates: RatesByCategory) -> list[CategoryGroup]:
     ]
 
 
-def _tables_overall(groups: Sequence[CategoryGroup]) -> CategoryGroup:
+def _overall_v4(groups: Sequence[CategoryGroup]) -> CategoryGroup:
     means = [group.rate for group in groups]
     under = mean_rate(means, absent_is_0=True)
     value = None
     if under.n_items and under.value is not None:
         value = sum(V4_WEIGHTS[group.name] * (group.rate.value or 0.0) for group in groups)
-    return CategoryGroup("overall", MeanRate(value, under.n_verdicts, under.n_items, under.missing), note=counted_as_zero_note(under))
+    return CategoryGroup(
+        "overall", MeanRate(value, under.n_verdicts, under.n_items, under.missing), note=counted_as_zero_note(under)
+    )
 
 
-def _before(generation: str, rates: RatesByCategory) -> list[CategoryGroup]:
+def _groups_before_v4(generation: str, rates: RatesByCategory) -> list[CategoryGroup]:
     """V1 weighs the languages of simple calls, and REST among executable ones, by their items; V2 and V3 do not."""
     first = generation == "V1"
     ast, run = "_function" if first else "", "executable_" if first else "exec_"
@@ -402,7 +424,7 @@ def _before(generation: str, rates: RatesByCategory) -> list[CategoryGroup]:
     return groups
 
 
-def _all_items(generation: str, rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> CategoryGroup:
+def _all_items_group(generation: str, rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> CategoryGroup:
     under = pooled_rate(rates, [category for group in groups for category in group.categories()])
     missing = [category for group in groups for category in group.rate.missing]
     official = "the leaderboard's overall" if generation == "V1" else ""
@@ -426,7 +448,7 @@ class StepTimes:
 def cost_and_latency_metrics(rows: Sequence[Scored], run: Run) -> list[Figure]:
     """Dollars and seconds; what the files do not say is left out. Verdicts do not matter here."""
     used = [row for row in rows if row.category not in UNGROUPED_CATEGORIES[1:]]
-    spent = _spent(tuple(row.seconds for row in used))
+    spent = _step_times(tuple(row.seconds for row in used))
     tokens_in, tokens_out = sum(row.tokens_in or 0 for row in used), sum(row.tokens_out or 0 for row in used)
     lines = [
         Figure(COST_TABLE, "input tokens", tokens_in, "count"),
@@ -434,7 +456,7 @@ def cost_and_latency_metrics(rows: Sequence[Scored], run: Run) -> list[Figure]:
     ]
     found = [line for line in lines if line.value]
     if run.generation not in ("V1", "V2", "V3"):
-        found += _cost(run.model, tokens_in, tokens_out, spent)
+        found += _cost_metrics(run.model, tokens_in, tokens_out, spent)
     if spent is None:
         return found
     values = (("mean", spent.mean), ("standard deviation", spent.deviation), ("95th percentile", spent.p95))
@@ -447,7 +469,7 @@ def cost_and_latency_metrics(rows: Sequence[Scored], run: Run) -> list[Figure]:
 
 
 @lru_cache(maxsize=1)
-def _spent(of_rows: tuple[tuple[float, ...], ...]) -> StepTimes | None:
+def _step_times(of_rows: tuple[tuple[float, ...], ...]) -> StepTimes | None:
     """None if no step took any time. Every source asks for the same, in turn. `statistics.stdev` counts in fractions
     and takes twenty times as long."""
     seconds = sorted(filter(None, chain.from_iterable(of_rows)))
@@ -459,7 +481,7 @@ def _spent(of_rows: tuple[tuple[float, ...], ...]) -> StepTimes | None:
     return StepTimes(steps, total, mean, deviation, percentile(seconds, 95))
 
 
-def _cost(model: str, tokens_in: int, tokens_out: int, spent: StepTimes | None) -> list[Figure]:
+def _cost_metrics(model: str, tokens_in: int, tokens_out: int, spent: StepTimes | None) -> list[Figure]:
     """By the program's price of tokens; of models it has no price for, by the time of the machine."""
     of = token_price(model)
     if of is not None:

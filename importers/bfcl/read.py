@@ -16,12 +16,12 @@ from typing import Any
 
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.bfcl import dataset, filenames, items, results, scores
-from fcreview.importers.bfcl.dataset import DatasetItem, Dataset, json_text
+from fcreview.importers.bfcl.dataset import Dataset, DatasetItem, json_text
 from fcreview.importers.bfcl.decoders.base import Decoder
-from fcreview.importers.bfcl.decoders.detect import select_decoder, select_category_decoder
-from fcreview.importers.bfcl.discovery import FilesByCategory, CategoryFiles
+from fcreview.importers.bfcl.decoders.detect import select_category_decoder, select_decoder
+from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.golden_corrections import GoldenCorrector
-from fcreview.importers.bfcl.joining import is_same_answer, is_same_question, is_same_reply, find_scored_item
+from fcreview.importers.bfcl.joining import find_scored_item, is_same_answer, is_same_question, is_same_reply
 from fcreview.importers.common.jsonl import Record, excerpt, head
 from fcreview.model.item import ImportIssue, Item, Message
 from fcreview.run_plan import RunPlan
@@ -56,7 +56,12 @@ def embedded_question(entry: scores.ScoreEntry) -> Any:
 
 
 def choose_dataset_item(
-    category: JoinedCategory, name: str, entry: scores.ScoreEntry | None, file: str, line: int | None, issues: list[ImportIssue]
+    category: JoinedCategory,
+    name: str,
+    entry: scores.ScoreEntry | None,
+    file: str,
+    line: int | None,
+    issues: list[ImportIssue],
 ) -> tuple[DatasetItem, list[Message]]:
     """The case of an item: the dataset's, unless the score entry shows that another one was scored."""
     context = category.context
@@ -69,27 +74,31 @@ def choose_dataset_item(
             return case, case.opening_messages
         question = embedded_question(entry)
         if question is not None and not is_same_question(case.turns, question):
-            issues.append(_joined_elsewhere(category, entry, name, "question"))
-        elif "possible_answer" in entry.record and not is_same_answer(case.ground_truth, entry.record["possible_answer"]):
-            issues.append(_joined_elsewhere(category, entry, name, "golden answer"))
+            issues.append(_scored_differently_issue(category, entry, name, "question"))
+        elif "possible_answer" in entry.record and not is_same_answer(
+            case.ground_truth, entry.record["possible_answer"]
+        ):
+            issues.append(_scored_differently_issue(category, entry, name, "golden answer"))
         else:
             return case, case.opening_messages
     elif category.dataset.items and category.matches_dataset:
         issues.append(ImportIssue(file, line, f"{key} is not in the dataset", item=name))
-    made = _embedded(category, key, entry, case)
+    made = _embedded_item(category, key, entry, case)
     return made, made.opening_messages
 
 
-def _joined_elsewhere(category: JoinedCategory, entry: scores.ScoreEntry, name: str, what: str) -> ImportIssue:
+def _scored_differently_issue(category: JoinedCategory, entry: scores.ScoreEntry, name: str, what: str) -> ImportIssue:
     told = f"the {what} that was scored is not the dataset's; the scored one is shown"
     return ImportIssue(str(category.scores.path if category.scores else ""), entry.line, told, item=name)
 
 
-def _embedded(category: JoinedCategory, key: str, entry: scores.ScoreEntry | None, case: DatasetItem | None) -> DatasetItem:
+def _embedded_item(
+    category: JoinedCategory, key: str, entry: scores.ScoreEntry | None, case: DatasetItem | None
+) -> DatasetItem:
     """A case of what the score entry repeats; an empty one if there is nothing."""
     context = category.context
     if entry is None:
-        return DatasetItem(key, _case_category(context.category, key))
+        return DatasetItem(key, _original_category(context.category, key))
     prompt = entry.record.get("prompt")
     record = prompt if isinstance(prompt, dict) else {"question": prompt} if isinstance(prompt, list) else {}
     answer = {"ground_truth": entry.record["possible_answer"]} if "possible_answer" in entry.record else None
@@ -100,13 +109,13 @@ def _embedded(category: JoinedCategory, key: str, entry: scores.ScoreEntry | Non
         documents = []
     try:
         return dataset.make_dataset_item(
-            key, _case_category(context.category, key), context.version, record, answer, documents
+            key, _original_category(context.category, key), context.version, record, answer, documents
         )
     except MALFORMED_DATA:
         return DatasetItem(key, context.category)
 
 
-def _case_category(category: str, key: str) -> str:
+def _original_category(category: str, key: str) -> str:
     return filenames.split_item_id(key)[0] if category == "format_sensitivity" else category
 
 
@@ -121,7 +130,7 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     yield from issues
     for name, parts in categories.items():
         mending = GoldenCorrector(plan.errata, plan.run, name)
-        yield from _category(plan, mending, parts, decoder)
+        yield from _read_category(plan, mending, parts, decoder)
         yield from mending.issues
 
 
@@ -129,20 +138,22 @@ def join_category(plan: RunPlan, name: str, parts: CategoryFiles, decoder: Decod
     """A category's results, scores and dataset, joined. Sets its official metrics on the way."""
     if decoder is None:
         decoder, _ = select_decoder(plan)
-    data = _dataset(plan.run.generation, name, parts.dataset_files)
+    data = _load_category_dataset(plan.run.generation, name, parts.dataset_files)
     found = results.load_results(parts.results, name, data, _scored_count(parts.scores))
-    scored = _scores(parts.scores, name, found, data)
+    scored = _load_score_file(parts.scores, name, found, data)
     if scored is not None:
         plan.run.official_metrics[name] = scored.header
     decoder = select_category_decoder(name, decoder, found, scored, (parts.results or parts.scores)[0])
     context = items.CategoryContext(plan.run.generation, name, plan.run.model, decoder)
     category = JoinedCategory(context, data, found, scored, False)
     category.has_derived_ids = name.startswith(("memory", "web_search", "format_sensitivity"))
-    _check(category)
+    _check_counts(category)
     return category
 
 
-def _category(plan: RunPlan, mending: GoldenCorrector, parts: CategoryFiles, decoder: Decoder) -> Iterator[Item | ImportIssue]:
+def _read_category(
+    plan: RunPlan, mending: GoldenCorrector, parts: CategoryFiles, decoder: Decoder
+) -> Iterator[Item | ImportIssue]:
     category = join_category(plan, mending.category, parts, decoder)
     found, scored = category.results, category.scores
     told = len(category.dataset.issues)
@@ -153,9 +164,9 @@ def _category(plan: RunPlan, mending: GoldenCorrector, parts: CategoryFiles, dec
     yield from category.issues
     failing = scored.failing if scored is not None else {}
     for item in found.records:
-        yield _item(category, item, failing.get(item), mending)
+        yield _read_item(category, item, failing.get(item), mending)
     if scored is not None:
-        yield from _without_result(
+        yield from _read_items_without_result(
             category, mending, [entry for item, entry in failing.items() if item not in found.records]
         )
     yield from category.dataset.issues[told:]
@@ -167,7 +178,7 @@ def _category(plan: RunPlan, mending: GoldenCorrector, parts: CategoryFiles, dec
         yield ImportIssue(file, line, what, severity="notice")
 
 
-def _dataset(generation: str, category: str, sources: list[dataset.DatasetFiles]) -> Dataset:
+def _load_category_dataset(generation: str, category: str, sources: list[dataset.DatasetFiles]) -> Dataset:
     if category != "format_sensitivity":
         return dataset.load_dataset(sources[0], generation, category) if sources else Dataset()
     prefix = f"BFCL_{generation.lower()}_"
@@ -183,11 +194,13 @@ def _scored_count(paths: list[Path]) -> int | None:
     return total if isinstance(total, int) else None
 
 
-def _scores(paths: list[Path], category: str, found: results.Results, data: Dataset) -> scores.ScoreFile | None:
+def _load_score_file(
+    paths: list[Path], category: str, found: results.Results, data: Dataset
+) -> scores.ScoreFile | None:
     if not paths:
         return None
-    names = partial(_by_position, list(found.records) or list(data.items))
-    which = partial(_which, found=found, data=data)
+    names = partial(_ids_by_position, list(found.records) or list(data.items))
+    which = partial(_select_repeated_item, found=found, data=data)
     scored = scores.load_score_file(paths[0], category, names, keep_log=not found.records, which=which)
     for other in paths[1:]:
         what = f"a second score file of {category}; only {paths[0]} is read"
@@ -195,16 +208,18 @@ def _scores(paths: list[Path], category: str, found: results.Results, data: Data
     return scored
 
 
-def _which(item: str, entry: dict[str, Any], *, found: results.Results, data: Dataset) -> str:
+def _select_repeated_item(item: str, entry: dict[str, Any], *, found: results.Results, data: Dataset) -> str:
     """The item that a score entry is about, where several have its id."""
     names = found.repeated_ids.get(item) or ([] if found.records else data.repeated_ids.get(item, []))
     if not names:
         return item
-    replies = {name: value.get("result") for name in names if name in found.records and (value := found.read_record(name))}
+    replies = {
+        name: value.get("result") for name in names if name in found.records and (value := found.read_record(name))
+    }
     return find_scored_item(names, entry, data, replies)
 
 
-def _by_position(names: list[str]) -> dict[int, str]:
+def _ids_by_position(names: list[str]) -> dict[int, str]:
     """0-based dataset position -> item id, as the ids state it; of several with one id, the first."""
     found: dict[int, str] = {}
     for item in names:
@@ -214,7 +229,7 @@ def _by_position(names: list[str]) -> dict[int, str]:
     return found
 
 
-def _check(category: JoinedCategory) -> None:
+def _check_counts(category: JoinedCategory) -> None:
     """What can be said of items that no score entry names, and whether the dataset is the one that was scored."""
     scored, found = category.scores, category.results.records
     if scored is None:
@@ -240,10 +255,10 @@ def _check(category: JoinedCategory) -> None:
             what = f"{total} items of {name} were scored, but only {known} results can be read"
             category.issues.append(ImportIssue(str(scored.path), 1, what))
     if category.dataset.items:
-        _compare_questions(category, scored)
+        _check_questions(category, scored)
 
 
-def _compare_questions(category: JoinedCategory, scored: scores.ScoreFile) -> None:
+def _check_questions(category: JoinedCategory, scored: scores.ScoreFile) -> None:
     """One question that differs is one entry's matter; only where most do, the dataset is another one."""
     compared = different = 0
     for item, entry in scored.failing.items():
@@ -261,7 +276,7 @@ def _compare_questions(category: JoinedCategory, scored: scores.ScoreFile) -> No
         category.issues.append(ImportIssue(str(scored.path), None, what, severity="error"))
 
 
-def _item(category: JoinedCategory, name: str, entry: scores.ScoreEntry | None, mending: GoldenCorrector) -> Item:
+def _read_item(category: JoinedCategory, name: str, entry: scores.ScoreEntry | None, mending: GoldenCorrector) -> Item:
     path, record = category.results.records[name]
     issues: list[ImportIssue] = []
     case, opening = choose_dataset_item(category, name, entry, str(path), record.line, issues)
@@ -273,7 +288,7 @@ def _item(category: JoinedCategory, name: str, entry: scores.ScoreEntry | None, 
     known = items.ItemInputs(name, mended, opening, official, entry, str(path), record)
     if entry is not None and category.scores is not None:
         known.further_entries = category.scores.further_entries.get(name, [])
-        issues += _other_reply(category.scores, entry, value)
+        issues += _reply_issues(category.scores, entry, value)
     try:
         if value is None:
             raise ValueError("the file changed while it was read")
@@ -290,7 +305,9 @@ def _item(category: JoinedCategory, name: str, entry: scores.ScoreEntry | None, 
     return item
 
 
-def _other_reply(scored: scores.ScoreFile, entry: scores.ScoreEntry, value: dict[str, Any] | None) -> Iterator[ImportIssue]:
+def _reply_issues(
+    scored: scores.ScoreFile, entry: scores.ScoreEntry, value: dict[str, Any] | None
+) -> Iterator[ImportIssue]:
     """Whether the score entry quotes another reply than the result file has: it is not about this one then."""
     for key in ("model_result_raw", "model_result"):
         if key in entry.record and value is not None and "result" in value:
@@ -303,7 +320,9 @@ def _other_reply(scored: scores.ScoreFile, entry: scores.ScoreEntry, value: dict
             return
 
 
-def _without_result(category: JoinedCategory, mending: GoldenCorrector, entries: list[scores.ScoreEntry]) -> Iterator[Item | ImportIssue]:
+def _read_items_without_result(
+    category: JoinedCategory, mending: GoldenCorrector, entries: list[scores.ScoreEntry]
+) -> Iterator[Item | ImportIssue]:
     """Items of failing entries whose results are missing: the score file repeats what the model said."""
     scored = category.scores
     if scored is None or not entries:
@@ -320,7 +339,7 @@ def _without_result(category: JoinedCategory, mending: GoldenCorrector, entries:
         place = Record(entry.line, entry.offset, entry.length, None)
         known = items.ItemInputs(name, mended, opening, False, entry, str(scored.path), place)
         try:
-            item = items.build_item(category.context, known, _as_result(entry))
+            item = items.build_item(category.context, known, _result_from_entry(entry))
         except MALFORMED_DATA as error:
             why = f"the score entry could not be interpreted: {type(error).__name__}: {error}"
             item = items.make_degraded_item(category.context, known, why)
@@ -328,7 +347,7 @@ def _without_result(category: JoinedCategory, mending: GoldenCorrector, entries:
         yield item
 
 
-def _as_result(entry: scores.ScoreEntry) -> dict[str, Any]:
+def _result_from_entry(entry: scores.ScoreEntry) -> dict[str, Any]:
     """What a score entry repeats of the result record. Old entries hold Python's text of it, which stays text."""
     record = entry.record
     result = record.get("model_result_raw", record.get("model_result"))

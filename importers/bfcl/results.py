@@ -41,8 +41,8 @@ def load_results(paths: list[Path], category: str, data: Dataset | None = None, 
     results = Results(category)
     several: dict[str, tuple[tuple[Path, Record], ...]] = {}
     for path in paths:
-        read = _file(path, results)
-        base = _first_number([stated for stated, _ in read])
+        read = _read_file(path, results)
+        base = _first_index([stated for stated, _ in read])
         for place, (stated, record) in enumerate(read):
             item = _item_id(stated, place, base, category)
             several[item] = (*several.get(item, ()), (path, record))
@@ -52,12 +52,12 @@ def load_results(paths: list[Path], category: str, data: Dataset | None = None, 
         if len(there) == 1 and (data is None or item not in data.repeated_ids):
             results.records[item] = there[0]
         else:
-            _add(results, item, there, data or Dataset(), all_scored=all_scored)
-    _sort(results)
+            _add_repeated(results, item, there, data or Dataset(), all_scored=all_scored)
+    _sort_records(results)
     return results
 
 
-def _file(path: Path, results: Results) -> list[tuple[Any, Record]]:
+def _read_file(path: Path, results: Results) -> list[tuple[Any, Record]]:
     """(stated id, record) of every usable line."""
     keep = not is_large(path)
     read: list[tuple[Any, Record]] = []
@@ -86,7 +86,7 @@ def _file(path: Path, results: Results) -> list[tuple[Any, Record]]:
     return read
 
 
-def _first_number(stated: list[Any]) -> int:
+def _first_index(stated: list[Any]) -> int:
     """0, or 1 where whole-number ids are clearly counted from 1."""
     numbers = [number for number in stated if isinstance(number, int)]
     return 1 if numbers and min(numbers) == 1 and max(numbers) == len(numbers) else 0
@@ -100,8 +100,10 @@ def _item_id(stated: Any, place: int, base: int, category: str) -> str:
     return f"{category}_{place}"
 
 
-def _add(results: Results, item: str, there: Sequence[tuple[Path, Record]], data: Dataset, *, all_scored: bool) -> None:
-    names = split_repeated_id(item, [_reply(*place) for place in there], data, all_scored=all_scored)
+def _add_repeated(
+    results: Results, item: str, there: Sequence[tuple[Path, Record]], data: Dataset, *, all_scored: bool
+) -> None:
+    names = split_repeated_id(item, [_read_reply(*place) for place in there], data, all_scored=all_scored)
     if names is not None:
         results.repeated_ids[item] = names
         results.records.update(sorted(zip(names, there, strict=True), key=lambda pair: pair[0]))
@@ -114,12 +116,12 @@ def _add(results: Results, item: str, there: Sequence[tuple[Path, Record]], data
     results.records[item] = there[-1]
 
 
-def _reply(path: Path, record: Record) -> Any:
+def _read_reply(path: Path, record: Record) -> Any:
     value = record.value if record.value is not None else reread(path, record)
     return value.get("result") if isinstance(value, dict) else None
 
 
-def _sort(results: Results) -> None:
+def _sort_records(results: Results) -> None:
     """By the ids' numbers, which count in dataset order; ids without a number follow."""
     numbers = [filenames.item_number(item) for item in results.records]
     known = [number if number is not None else 1 << 62 for number in numbers]

@@ -105,7 +105,7 @@ def load_score_file(
     for record in records(path):
         if isinstance(record, ImportIssue):
             scores.issues.append(record)
-            _recover(scores, record, category, known)  # has no question to tell items apart by
+            _recover_entry(scores, record, category, known)  # has no question to tell items apart by
             continue
         value = record.value
         if not isinstance(value, dict):
@@ -117,14 +117,16 @@ def load_score_file(
         else:
             started = True
             entry = ScoreEntry(value.get("id", ""), record.line, record.offset, record.length, tidy(value))
-            _add(scores, entry, item_id_of_entry(entry, category, known), which)
+            _add_entry(scores, entry, item_id_of_entry(entry, category, known), which)
             if large:
                 entry.loaded_record, entry.reload = None, again
-    _check(scores)
+    _check_header(scores)
     return scores
 
 
-def _add(scores: ScoreFile, entry: ScoreEntry, item: str | None, which: SelectItem = lambda item, _: item) -> None:
+def _add_entry(
+    scores: ScoreFile, entry: ScoreEntry, item: str | None, which: SelectItem = lambda item, _: item
+) -> None:
     if item is None:
         what = "a score entry without an id: cannot be joined"
         scores.issues.append(
@@ -157,16 +159,16 @@ def item_id_of_entry(entry: ScoreEntry, category: str, names: IdsByPosition) -> 
     return names().get(position, f"{category}_{position}")
 
 
-def _recover(scores: ScoreFile, issue: ImportIssue, category: str, names: IdsByPosition) -> None:
+def _recover_entry(scores: ScoreFile, issue: ImportIssue, category: str, names: IdsByPosition) -> None:
     """A broken entry still says which item failed, if its beginning can be read."""
     match = _STATED_ID.match(issue.raw or "")
     if match and issue.severity == "error" and issue.line is not None:
         stated: str | int = match[1] if match[1] is not None else int(match[2])
         entry = ScoreEntry(stated, issue.line, 0, 0, {"id": stated})
-        _add(scores, entry, item_id_of_entry(entry, category, names))
+        _add_entry(scores, entry, item_id_of_entry(entry, category, names))
 
 
-def _check(scores: ScoreFile) -> None:
+def _check_header(scores: ScoreFile) -> None:
     path = str(scores.path)
     if scores.n_failures is None:
         what = "no header with correct_count and total_count: which items passed is unknown"
@@ -192,16 +194,16 @@ def rationale(record: dict[str, Any]) -> str | None:
     if isinstance(error, dict):
         error = error.get("error_message")
     lines: list[str] = []
-    _collect(error, lines)
+    _collect_lines(error, lines)
     return "\n".join(lines) or None
 
 
-def _collect(error: Any, lines: list[str]) -> None:
+def _collect_lines(error: Any, lines: list[str]) -> None:
     if isinstance(error, str):
         lines.append(error)
     elif isinstance(error, list):
         for part in error:
-            _collect(part, lines)
+            _collect_lines(part, lines)
     elif isinstance(error, dict):
         for name, detail in error.items():
             if isinstance(detail, dict):
@@ -230,7 +232,7 @@ def add_turn_details(record: dict[str, Any], into: Extra) -> None:
         into.failing_turn = int(match[1][:6])
     elif isinstance(executed, list) and executed and "mismatch" in (error_type(record) or ""):
         into.failing_turn = len(executed) - 1
-    _differences(details.get("differences"), into)
+    _add_state_differences(details.get("differences"), into)
     if details.get("missing_items"):
         into.more["missing_responses"] = details["missing_items"]
     if isinstance(executed, list):
@@ -239,7 +241,7 @@ def add_turn_details(record: dict[str, Any], into: Extra) -> None:
         into.more["golden_outputs_of_turn"] = outputs
 
 
-def _differences(found: Any, into: Extra) -> None:
+def _add_state_differences(found: Any, into: Extra) -> None:
     """`{attribute: {"model": value, "ground_truth": value}}`; what has another form is kept as it is."""
     if isinstance(found, dict):
         sides = {"model", "ground_truth"}

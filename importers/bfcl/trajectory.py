@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.bfcl.dataset import json_text, message_role, content_text
+from fcreview.importers.bfcl.dataset import content_text, json_text, message_role
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.model.item import Call, Message
 
@@ -40,7 +40,7 @@ def build_trajectory(
         found = _from_log(log, decode, functions)
     else:
         found = _from_result(result, opening, decode)
-    _reasoning(record.get("reasoning_content"), found)
+    _add_reasoning(record.get("reasoning_content"), found)
     return found
 
 
@@ -57,7 +57,7 @@ def _from_log(log: list[Any], decode: DecodeStep, functions: list[dict[str, Any]
             turn += 1
             found.messages += before
             before = []
-            step = _turn(part, turn, found, decode, functions)
+            step = _add_turn(part, turn, found, decode, functions)
             found.n_steps += step + 1
     found.messages += before
     found.n_turns = turn + 1
@@ -78,7 +78,9 @@ def _changed_states(part: list[Any], states: dict[str, str], turn: int, step: in
     return messages
 
 
-def _turn(part: dict[str, Any], turn: int, found: Trajectory, decode: DecodeStep, functions: list[dict[str, Any]]) -> int:
+def _add_turn(
+    part: dict[str, Any], turn: int, found: Trajectory, decode: DecodeStep, functions: list[dict[str, Any]]
+) -> int:
     """Adds one turn; returns the number of its last step, -1 if it has none."""
     messages = found.messages
     for query in part.get("begin_of_turn_query") or ():
@@ -88,9 +90,9 @@ def _turn(part: dict[str, Any], turn: int, found: Trajectory, decode: DecodeStep
     while isinstance(entries := part.get(f"step_{step + 1}"), list):
         step += 1
         known = [entry for entry in entries if isinstance(entry, dict)]
-        raw, calls = _step(known, messages, (turn, step, index), functions)
+        raw, calls = _add_step(known, messages, (turn, step, index), functions)
         if not calls and raw and not any("model_response_decoded" in each or "error" in each for each in known):
-            calls = _decoded_calls(decode(raw), raw, turn, step, index)
+            calls = _predicted_calls(decode(raw), raw, turn, step, index)
         if not calls and raw:
             found.final_answer = content_text(raw)
         index += len(calls)
@@ -98,7 +100,7 @@ def _turn(part: dict[str, Any], turn: int, found: Trajectory, decode: DecodeStep
     return step
 
 
-def _step(
+def _add_step(
     entries: list[dict[str, Any]], messages: list[Message], place: tuple[int, int, int], functions: list[dict[str, Any]]
 ) -> tuple[Any, list[Call]]:
     """Add a step's messages. Returns the assistant's raw reply and the calls that were run.
@@ -114,7 +116,7 @@ def _step(
         role = entry.get("role")
         if role == "assistant":
             raw = entry.get("content")
-            messages += _said(raw, turn, step)
+            messages += _assistant_messages(raw, turn, step)
             if entry.get("reasoning_content"):
                 messages.append(Message(turn, step, "assistant", content_text(entry["reasoning_content"]), "reasoning"))
         elif role == "tool":
@@ -124,7 +126,7 @@ def _step(
         elif role == "handler_log":
             decoded = entry.get("model_response_decoded")
             if isinstance(decoded, list) and decoded and not calls:
-                calls = _step_calls(raw, decoded, turn, step, index, functions)
+                calls = _logged_calls(raw, decoded, turn, step, index, functions)
             error = entry.get("error")
             text = content_text(entry.get("content")) + (f" ({error})" if error else "")
             messages.append(Message(turn, step, "log", text))
@@ -133,7 +135,7 @@ def _step(
     return raw, calls
 
 
-def _said(raw: Any, turn: int, step: int) -> list[Message]:
+def _assistant_messages(raw: Any, turn: int, step: int) -> list[Message]:
     """The texts of an assistant's reply; native calls are shown as calls."""
     if isinstance(raw, str):
         return [Message(turn, step, "assistant", raw)] if raw else []
@@ -142,11 +144,11 @@ def _said(raw: Any, turn: int, step: int) -> list[Message]:
     return []
 
 
-def _step_calls(
+def _logged_calls(
     raw: Any, decoded: list[Any], turn: int, step: int, index: int, functions: list[dict[str, Any]]
 ) -> list[Call]:
     """The calls that were run in a step: `model_response_decoded`, taken from the native reply if that is the same."""
-    native = _native(raw) if len(decoded) == (len(raw) if isinstance(raw, list) else -1) else None
+    native = _parse_native_calls(raw) if len(decoded) == (len(raw) if isinstance(raw, list) else -1) else None
     if native is not None:
         return [Call("predicted", name, arguments, turn, step, index + n) for n, (name, arguments) in enumerate(native)]
     calls = []
@@ -159,7 +161,7 @@ def _step_calls(
     return calls
 
 
-def _native(raw: list[Any]) -> list[tuple[str, dict[str, Any]]] | None:
+def _parse_native_calls(raw: list[Any]) -> list[tuple[str, dict[str, Any]]] | None:
     """`[{name: "json text" or object}]` as calls, or None if it is anything else."""
     found = []
     for part in raw:
@@ -177,7 +179,7 @@ def _native(raw: list[Any]) -> list[tuple[str, dict[str, Any]]] | None:
     return found
 
 
-def _decoded_calls(
+def _predicted_calls(
     decoded: list[tuple[str, dict[str, Any] | None]] | None, raw: Any, turn: int, step: int, index: int
 ) -> list[Call]:
     text = raw if isinstance(raw, str) else None
@@ -194,7 +196,10 @@ def _from_result(result: Any, opening: Sequence[Message], decode: DecodeStep) ->
     found = Trajectory()
     turns = result if isinstance(result, list) else None
     if turns is None:
-        found.messages = [*opening, *_said(result if isinstance(result, str) else json_text(result), 0, 0)]
+        found.messages = [
+            *opening,
+            *_assistant_messages(result if isinstance(result, str) else json_text(result), 0, 0),
+        ]
         found.n_turns = found.n_steps = 1 if result else 0
         return found
     by_turn: dict[int, list[Message]] = {}
@@ -206,9 +211,9 @@ def _from_result(result: Any, opening: Sequence[Message], decode: DecodeStep) ->
         index = 0
         for step, raw in enumerate(steps if isinstance(steps, list) else [steps]):
             found.n_steps += 1
-            found.messages += _said(raw, turn, step)
-            native = _native(raw) if isinstance(raw, list) and raw else None
-            calls = _decoded_calls(native if native is not None else decode(raw), raw, turn, step, index)  # type: ignore[arg-type]
+            found.messages += _assistant_messages(raw, turn, step)
+            native = _parse_native_calls(raw) if isinstance(raw, list) and raw else None
+            calls = _predicted_calls(native if native is not None else decode(raw), raw, turn, step, index)  # type: ignore[arg-type]
             if not calls and raw:
                 found.final_answer = content_text(raw)
             index += len(calls)
@@ -218,7 +223,7 @@ def _from_result(result: Any, opening: Sequence[Message], decode: DecodeStep) ->
     return found
 
 
-def _reasoning(content: Any, found: Trajectory) -> None:
+def _add_reasoning(content: Any, found: Trajectory) -> None:
     """`reasoning_content` as `[turn][step]`, where the log did not hold it already."""
     if not isinstance(content, list) or any(message.name == "reasoning" for message in found.messages):
         return

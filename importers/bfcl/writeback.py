@@ -24,7 +24,7 @@ from typing import Any
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.checker.evaluate import evaluate
-from fcreview.importers.bfcl.dataset import DatasetItem, strip_repeat_suffix, repeated_id
+from fcreview.importers.bfcl.dataset import DatasetItem, repeated_id, strip_repeat_suffix
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.bfcl.discovery import FilesByCategory
 from fcreview.importers.bfcl.read import JoinedCategory, join_category
@@ -63,7 +63,7 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: Scored) -> 
     context = category.context
     result = (category.results.read_record(row.id) if row.id in category.results.records else None) or {}
     found: dict[str, Any] = {
-        "id": _id(category, row.id, plan.run.generation),
+        "id": _score_entry_id(category, row.id, plan.run.generation),
         "model_name": plan.run.model,
         "test_category": context.category,
         "valid": False,
@@ -73,7 +73,7 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: Scored) -> 
     else:
         found["error"] = {"error_message": [WORDS], "error_type": row.error_type}
     key = filenames.to_dataset_id(row.id, context.category) if category.has_derived_ids else row.id
-    question, golden = _dataset(plan, category, key)
+    question, golden = _scored_question(plan, category, key)
     if question is not None:
         found["prompt"] = question
     irrelevance = "relevance" in context.category
@@ -85,7 +85,7 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: Scored) -> 
     return redact(found) if context.category == "rest" else found
 
 
-def _id(category: JoinedCategory, item: str, generation: str) -> str | int:
+def _score_entry_id(category: JoinedCategory, item: str, generation: str) -> str | int:
     """As the other entries of the file have it: a text, or the position from 1 in the dataset."""
     known = [each.id for each in (category.scores.failing if category.scores else {}).values()]
     counted = isinstance(known[0], int) if known else generation in ("V1", "V2")
@@ -95,7 +95,7 @@ def _id(category: JoinedCategory, item: str, generation: str) -> str | int:
     return next((stated for stated, names in category.results.repeated_ids.items() if item in names), item)
 
 
-def _dataset(plan: RunPlan, category: JoinedCategory, key: str) -> tuple[dict[str, Any] | None, Any]:
+def _scored_question(plan: RunPlan, category: JoinedCategory, key: str) -> tuple[dict[str, Any] | None, Any]:
     """(question record, golden answer), if the dataset is the one that was scored."""
     case = category.dataset.items.get(key) if category.matches_dataset else None
     if case is None:
@@ -103,7 +103,7 @@ def _dataset(plan: RunPlan, category: JoinedCategory, key: str) -> tuple[dict[st
     parts = plan.private[category.context.category]
     stem = filenames.split_item_id(key)[0]
     for source in parts.sources:
-        question = _questions(source.questions, stem).get(key)
+        question = _read_questions(source.questions, stem).get(key)
         if question is not None:
             if "involved_classes" in question:
                 question = {name: value for name, value in question.items() if name != "function"}
@@ -112,7 +112,7 @@ def _dataset(plan: RunPlan, category: JoinedCategory, key: str) -> tuple[dict[st
 
 
 @lru_cache(maxsize=4)
-def _questions(path: Path, stem: str) -> dict[str, dict[str, Any]]:
+def _read_questions(path: Path, stem: str) -> dict[str, dict[str, Any]]:
     """By id; where the records have none, by place."""
     found: dict[str, dict[str, Any]] = {}
     seen: dict[str, int] = {}
@@ -139,13 +139,13 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:
     if category.startswith(("memory", "web_search")):
         return None if is_text_list(truth) and truth else f"{GROUND_TRUTH} is a list of accepted texts"
     if category.startswith("multi_turn"):
-        return _turns(truth, item)
+        return _turns_problem(truth, item)
     if category.startswith("exec"):
-        return _calls(truth, item) if is_text_list(truth) else f"{GROUND_TRUTH} is a list of calls as text"
-    return _accepting(truth, item, old=run.generation == "V1")
+        return _call_texts_problem(truth, item) if is_text_list(truth) else f"{GROUND_TRUTH} is a list of calls as text"
+    return _accepted_values_problem(truth, item, old=run.generation == "V1")
 
 
-def _accepting(truth: Any, item: Item, *, old: bool) -> str | None:
+def _accepted_values_problem(truth: Any, item: Item, *, old: bool) -> str | None:
     """`[{"f": {"a": [1, 2]}}]`; in V1 `{"f_1": {"a": [1, 2]}}`."""
     if old:
         names = names_of(item.functions)
@@ -167,15 +167,15 @@ def _accepting(truth: Any, item: Item, *, old: bool) -> str | None:
     return None
 
 
-def _turns(truth: Any, item: Item) -> str | None:
+def _turns_problem(truth: Any, item: Item) -> str | None:
     if not isinstance(truth, list) or not all(map(is_text_list, truth)):
         return f"{GROUND_TRUTH} is a list of calls as text for each turn"
     if item.n_turns and len(truth) != item.n_turns:
         return f"{item.id} has {item.n_turns} turns, {GROUND_TRUTH} {len(truth)}"
-    return next((wrong for turn in truth if (wrong := _calls(turn, item))), None)
+    return next((wrong for turn in truth if (wrong := _call_texts_problem(turn, item))), None)
 
 
-def _calls(texts: list[str], item: Item) -> str | None:
+def _call_texts_problem(texts: list[str], item: Item) -> str | None:
     for text in texts:
         call = parse_call_text(text, item.functions)
         wrong = f"not a call: {text}" if call is None else wrong_call(*call, item.functions)
@@ -229,18 +229,20 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
             yield NoPlace(f"passes of {name}, whose score file's count does not fit its entries or results", right)
         path = parts.scores[0]
         raw = read_file(path)
-        edits = _edits(plan, category, said)
-        edits.replaced[first_line(raw)] = _header(category.scores.header, said)
+        edits = _make_edits(plan, category, said)
+        edits.replaced[first_line(raw)] = _corrected_header(category.scores.header, said)
         yield Rewritten(path, edited(raw, edits))
 
 
 def summaries(plan: RunPlan) -> list[Path]:
     """The leaderboard tables beside the model folders."""
     folders = dict.fromkeys(filenames.model_folder(path).parent for path in plan.scores)
-    return [path for folder in folders for path in sorted(folder.glob("data*.csv")) if LEADERBOARD_FILE.fullmatch(path.name)]
+    return [
+        path for folder in folders for path in sorted(folder.glob("data*.csv")) if LEADERBOARD_FILE.fullmatch(path.name)
+    ]
 
 
-def _edits(plan: RunPlan, category: JoinedCategory, said: Sequence[Scored]) -> Edits:
+def _make_edits(plan: RunPlan, category: JoinedCategory, said: Sequence[Scored]) -> Edits:
     failing = category.scores.failing if category.scores else {}
     order = in_order(list(category.results.records) or list(category.dataset.items))
     edits = Edits(places={each.line: order[name] for name, each in failing.items() if name in order})
@@ -254,14 +256,14 @@ def _edits(plan: RunPlan, category: JoinedCategory, said: Sequence[Scored]) -> E
     return edits
 
 
-def _header(header: dict[str, Any], moved: Sequence[Scored]) -> dict[str, Any]:
+def _corrected_header(header: dict[str, Any], moved: Sequence[Scored]) -> dict[str, Any]:
     """Format sensitivity has a count for each configuration and their spread besides."""
     found = counted(header, sum(1 if own(row) else -1 for row in moved))
     for row in moved:
         config = row.setting
         if config is not None and isinstance(found.get(config), dict):
             found[config] = counted(found[config], 1 if own(row) else -1)
-    before, after = _spread(header), _spread(found)
+    before, after = _accuracy_spread(header), _accuracy_spread(found)
     for name in before.keys() & header.keys():
         stated = header[name]
         if isinstance(stated, (int, float)) and abs(stated - before[name]) < 0.01:
@@ -271,7 +273,7 @@ def _header(header: dict[str, Any], moved: Sequence[Scored]) -> dict[str, Any]:
     return found
 
 
-def _spread(header: dict[str, Any]) -> dict[str, float]:
+def _accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
     """In points of a percentage, see `figures.formats`."""
     values = [100 * each["accuracy"] for each in header.values() if isinstance(each, dict) and "accuracy" in each]
     if not values:

@@ -140,7 +140,9 @@ TYPES = {"object": "dict", "number": "float"}
 
 
 def make_case(name: str, functions: list[dict[str, Any]], answer: Any) -> DatasetItem:
-    return DatasetItem(name, "multiple", functions=[adapt_document(one) for one in functions], ground_truth=adapt_answer(answer))
+    return DatasetItem(
+        name, "multiple", functions=[adapt_document(one) for one in functions], ground_truth=adapt_answer(answer)
+    )
 
 
 def check(result: Any, case: DatasetItem) -> Evaluation:

@@ -17,7 +17,7 @@ from fcreview.model.decision import Question
 from fcreview.model.json_value import parse_json
 from fcreview.model.metric import SOURCES, WITH_ERRATA, FigureSource, Scored
 from fcreview.model.review import CORRECT, OWN, Said
-from fcreview.model.verdict import SCORING, DecidedBy, alike, automatic, decides, effective
+from fcreview.model.verdict import SCORING, DecidedBy, alike, automatic, decides, effective, first_contradicted
 from fcreview.stats.run_comparison import ItemPlace, Outcome, VerdictSource
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.verdict_sql import EFFECTIVE_VERDICT
@@ -98,17 +98,9 @@ def find_overrides(connection: DuckDBPyConnection, asked: Sequence[tuple[int, Sa
             value = parse_json(each["value"])
             about = found.setdefault((item, each["target"], each["criterion"]), {})
             about[each["source"]] = {"by": each["by"], "value": value}
-    return [_contradicted(found.get((item, said.target, said.criterion), {}), said) for item, said in asked]
-
-
-def _contradicted(automatic: dict[str, dict[str, Any]], said: Said) -> dict[str, Any] | None:
-    if not decides(said.verdict):
-        return None
-    for source in SCORING:
-        own = automatic.get(source)
-        if own is not None and own["value"] is not None:
-            return None if alike(said.verdict, own["value"]) else {"source": source, **own}
-    return None
+    return [
+        first_contradicted(found.get((item, said.target, said.criterion), {}), said.verdict) for item, said in asked
+    ]
 
 
 def fetch_judge_verdicts(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:

@@ -35,6 +35,7 @@ def restrict_detail_to_repetition(detail: ItemDetail, reviews: ReviewTables) -> 
     presentation = presentation_of(detail.row.item)
     if presentation == 1:
         return detail
+    detail.presentation = presentation
     me, item = reviews.annotator or "", detail.item
     mine = reviews.events.opinions_by(detail.key, me, item.prediction_hash, item.golden_hash, presentation)
     detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator != me] + mine

@@ -1,29 +1,31 @@
-"""One annotator reviewing: an act is on disk before it shows, and shows at once everywhere."""
+"""Writes the reviews of one annotator. A review is on disk before any query returns it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from fcreview.model.verdict import contradicted_verdict
 from fcreview.store.rows import item_of, presentation_of
 
 if TYPE_CHECKING:
     from fcreview.model.review import Event, Said
     from fcreview.store.reviews.journal import Journal
+    from fcreview.store.rows import ItemDetail
     from fcreview.store.store import Store
 
 
 class Reviewer:
-    """Writes an annotator's acts to their journal and keeps the store's review tables in step."""
+    """Appends an annotator's reviews to their journal and updates the store's review tables."""
 
     def __init__(self, store: Store, journal: Journal) -> None:
         self._store = store
         self._journal = journal
         self.queue: str | None = None
-        """The queue file that items are found in: reviews name it."""
+        """Name of the open queue file, or None. Reviews record it."""
 
-    def on(self, store: Store) -> Reviewer:
-        """The same annotator on another store of the same workspace."""
+    def with_store(self, store: Store) -> Reviewer:
+        """Return a reviewer with the same journal for another store of the workspace."""
         reviewer = Reviewer(store, self._journal)
         reviewer.queue = self.queue
         return reviewer
@@ -32,36 +34,55 @@ class Reviewer:
     def annotator(self) -> str:
         return self._journal.annotator
 
-    def review(self, item: int, annotation: Said) -> Event:
-        """Says something of an item of the store (`QueueRow.item`). It is blind in blind mode, until the annotator has
-        decided on the item: then what others found is shown. When it comes a second time that is hidden again, and
-        what is said is blind until they have decided there.
+    def review(self, item: int, annotation: Said, detail: ItemDetail | None = None) -> Event:
+        """Write a review of an item (`QueueRow.item`). The event is on disk when this returns.
 
-        A verdict that contradicts the benchmark's own on this target and criterion names it, if it was in sight.
-        When this returns, the event is on disk. JournalError if it could not be saved, KeyError if there is no such
-        item.
+        The review counts as blind in blind mode until the annotator has decided on the item, and again until they have
+        decided on its repetition. A verdict that contradicts an automatic one that was visible records it.
+
+        `detail`: the item as the annotator saw it, read from this store. Without it, in blind mode, and if its number
+        is not `item` (because the item is gone), the store is queried for the key, hashes and automatic verdicts.
+
+        Raises:
+            JournalError: the review could not be saved.
+            KeyError: the store has no such item.
         """
+        if detail is None or detail.row.item != item or self._store.blind:
+            circumstances, annotation = self._query_circumstances(item, annotation)
+        else:
+            circumstances = {
+                "key": detail.key,
+                "prediction_hash": detail.item.prediction_hash,
+                "golden_hash": detail.item.golden_hash,
+                "blind": False,
+                "presentation": detail.presentation,
+            }
+            if annotation.verdict is not None and annotation.overrules is None:
+                annotation = replace(annotation, overrules=contradicted_verdict(detail.item, annotation))
+        event = self._journal.append(annotation=annotation, queue=self.queue, **circumstances)
+        with self._store.lock:
+            self._store.reviews.add([event])
+        return event
+
+    def _query_circumstances(self, item: int, annotation: Said) -> tuple[dict[str, Any], Said]:
+        """The circumstances of a review for `Journal.append`, and the annotation with what it overrides."""
         with self._store.lock:
             reviews, number, presentation = self._store.reviews, item_of(item), presentation_of(item)
             key, prediction_hash, golden_hash = reviews.key_and_hashes(number)
             blind = self._store.blind and not reviews.has_seen_verdicts(number, self.annotator, presentation)
             if not blind and annotation.verdict is not None and annotation.overrules is None:
                 annotation = replace(annotation, overrules=self._store.overruled([(number, annotation)])[0])
-        event = self._journal.append(
-            key,
-            annotation,
-            prediction_hash=prediction_hash,
-            golden_hash=golden_hash,
-            blind=blind,
-            queue=self.queue,
-            presentation=presentation if presentation > 1 else None,
-        )
-        with self._store.lock:
-            self._store.reviews.add([event])
-        return event
+        circumstances = {
+            "key": key,
+            "prediction_hash": prediction_hash,
+            "golden_hash": golden_hash,
+            "blind": blind,
+            "presentation": presentation if presentation > 1 else None,
+        }
+        return circumstances, annotation
 
     def undo(self) -> Event | None:
-        """Takes back this annotator's latest act that still stands, of whichever session; returns it, or None."""
+        """Retract this annotator's latest review, of any session, and return it. None if there is none."""
         with self._store.lock:
             self._store.reviews.refresh()
             event = self._store.reviews.last_act(self.annotator)

@@ -18,7 +18,7 @@ from tests.commands import PROGRAM, in_this_process
 from tests.faults.processes import times
 from tests.faults.pty_program import OnTerminal
 
-SAVED = re.compile(r"saved: (pass|fail)[^·]* · (?!none left)(\S+)")
+SAVED = re.compile(r"saved: (pass|fail)[^·]* · (?!queue complete)(\S+)")
 CODES = re.compile(rb"\x1b(\[[0-9;?<>=$]*[a-zA-Z]|\].*?(\x07|\x1b\\)|[()].)")
 
 

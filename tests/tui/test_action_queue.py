@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from fcreview.tui.action_queue import Act, InOrder
+from fcreview.tui.action_queue import ActionQueue, QueuedAction
 
 
-def act(done: list[str], name: str, result: bool = True, gate: asyncio.Event | None = None) -> Act:
+def act(done: list[str], name: str, result: bool = True, gate: asyncio.Event | None = None) -> QueuedAction:
     async def run() -> bool:
         if gate is not None:
             await gate.wait()
@@ -18,7 +18,7 @@ def act(done: list[str], name: str, result: bool = True, gate: asyncio.Event | N
 
 
 async def test_one_after_another_and_whoever_comes_meanwhile_waits() -> None:
-    acts, done, gate = InOrder(), [], asyncio.Event()
+    acts, done, gate = ActionQueue(), [], asyncio.Event()
     assert acts.add(act(done, "a", gate=gate))
     running = asyncio.create_task(acts.run())
     await asyncio.sleep(0)
@@ -34,7 +34,7 @@ async def test_one_after_another_and_whoever_comes_meanwhile_waits() -> None:
 
 
 async def test_a_failure_takes_what_waits_with_it_and_is_told() -> None:
-    acts, done, gate = InOrder(), [], asyncio.Event()
+    acts, done, gate = ActionQueue(), [], asyncio.Event()
     acts.add(act(done, "a", False, gate))
     acts.add(act(done, "b"))
     acts.add(act(done, "c"))
@@ -48,7 +48,7 @@ async def test_a_failure_takes_what_waits_with_it_and_is_told() -> None:
 
 
 async def test_an_act_that_is_cut_off_leaves_nothing_behind() -> None:
-    acts, done = InOrder(), []
+    acts, done = ActionQueue(), []
     acts.add(act(done, "a", gate=asyncio.Event()))
     acts.add(act(done, "b"))
     running = asyncio.create_task(acts.run())

@@ -8,7 +8,7 @@ import pytest
 
 from fcreview.tui.actions import ACTIONS, TOGETHER
 from fcreview.tui.keymap import NO_KEY, KeymapError, first_keys, in_force, key_name, keymap
-from fcreview.tui.review.judge import Asked
+from fcreview.tui.review.judge import PendingQuestion
 from fcreview.tui.review.status import status_line
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.text.lines import plain
@@ -76,9 +76,9 @@ def test_keys_are_shown_as_people_write_them() -> None:
 
 def test_hints_name_the_keys_in_force() -> None:
     keys = first_keys(frozenset(in_force({"item.next": ">", "item.target": "X", "item.down": "p"}).items()))
-    line = plain(status_line(("", ""), Asked(), 100, False, 100, keys))
+    line = plain(status_line(("", ""), PendingQuestion(), 100, False, 100, keys))
     assert line.startswith(" > [ items · p k move · ") and "X verdict on: item" in line
-    assert plain(status_line(("", ""), Asked(), 100, False, 160, first_keys())).startswith(
+    assert plain(status_line(("", ""), PendingQuestion(), 100, False, 160, first_keys())).startswith(
         " ] [ items · j k move · enter open · . difference · t dialogue · d document · R records · / search · q queue"
     )
 

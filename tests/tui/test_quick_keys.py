@@ -18,7 +18,7 @@ from textual.worker import WorkerCancelled
 from fcreview.model.review import Event, Said
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.reviews.reviewer import Reviewer
-from fcreview.store.rows import View
+from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
@@ -41,11 +41,11 @@ class SlowReviewer(Reviewer):
         self.free = threading.Event()
         self.refused: list[bool] = []
 
-    def review(self, item: int, said: Said) -> Event:
+    def review(self, item: int, annotation: Said, detail: ItemDetail | None = None) -> Event:
         assert self.free.wait(20)
-        if said.verdict is not None and said.verdict in self.refused:
+        if annotation.verdict is not None and annotation.verdict in self.refused:
             raise JournalError("the disk is full")
-        return super().review(item, said)
+        return super().review(item, annotation, detail)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ async def slow_app(workspace: Workspace) -> AsyncIterator[Slow]:
         reviewer = SlowReviewer(store, workspace)
         app = FcreviewApp(Session(None, "alice", store, reviewer), View(queue="dataset"), "simple_0")
         async with app.run_test(size=(80, 24)) as pilot:
-            await until(lambda: isinstance(app.screen, ItemScreen) and app.screen.reviewing.begun)
+            await until(lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item)
             await app.workers.wait_for_complete()
             try:
                 yield Slow(pilot, app, reviewer)
@@ -239,7 +239,7 @@ async def test_keys_before_the_item_is_there_say_nothing_of_it(workspace: Worksp
         asking = asyncio.create_task(slow.app.session.ask(lambda store: held.wait(20)))
         await slow.handled("enter", "f", "n")
         assert isinstance(slow.app.screen, ItemScreen)
-        assert not slow.app.screen.reviewing.begun
+        assert not slow.app.screen.item_reviewer.has_item
         held.set()
         await asking
         await slow.done()
@@ -263,7 +263,7 @@ async def test_a_key_in_the_instant_of_opening_is_dropped_with_a_bell(
         await until(lambda: isinstance(app.screen, QueueScreen) and bool(app.screen.list.total))
         await pilot.pause()
         press(app, "enter", key)
-        await until(lambda: isinstance(app.screen, ItemScreen) and app.screen.reviewing.begun)
+        await until(lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item)
         await pilot.pause()
         assert [type(screen) for screen in app.screen_stack[-2:]] == [QueueScreen, ItemScreen]
         assert not app.screen_stack[-2]._filter_line.display

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 
 from fcreview.matching.confusables import hidden_difference
 from fcreview.matching.first_difference import ArgumentRow, argument_rows
@@ -135,14 +135,10 @@ class Columns:
 
 def measure_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float = 0.25) -> Columns:
     """Divide `cells` between the columns. Names get at most `name_share` of the width; the values share the rest."""
-    name = max([width(row_label(row)) for row in rows] + [len("argument")])
-    name = min(name, max(int(cells * name_share), 8))
+    name = min(_widest("argument", map(row_label, rows)), max(int(cells * name_share), 8))
     rest = max(cells - name - 6, 16)
-    missing = [missing_value_labels(row) for row in rows]
-    golden = max([len("golden"), *(width(visible(row.golden or no[0])) for row, no in zip(rows, missing, strict=True))])
-    predicted = max(
-        [len("predicted"), *(width(visible(row.predicted or no[1])) for row, no in zip(rows, missing, strict=True))]
-    )
+    golden = _widest("golden", (visible(row.golden or missing_value_labels(row)[0]) for row in rows))
+    predicted = _widest("predicted", (visible(row.predicted or missing_value_labels(row)[1]) for row in rows))
     half = rest // 2
     if golden + predicted <= rest:  # Prefer fixed positions, so that columns do not move from item to item.
         left = half if golden <= half and predicted <= rest - half else (golden if golden > half else rest - predicted)
@@ -150,6 +146,10 @@ def measure_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float =
     else:
         left = golden if golden < half else (rest - predicted if predicted < half else half)
     return Columns(name, left, rest - left)
+
+
+def _widest(heading: str, texts: Iterable[str]) -> int:
+    return max(map(width, (heading, *texts)))
 
 
 def row_label(row: ArgumentRow) -> str:
@@ -214,27 +214,21 @@ def _side_by_side_lines(
     unimportant = row.state == "=" or (row.state == "-" and row.optional and not row.wanted)
     name_style, golden_style, predicted_style = ("dim",) * 3 if unimportant else ("", "golden", "predicted")
     no_golden, no_predicted = missing_value_labels(row)
+    if no_golden:
+        golden_rows, golden_style = [no_golden], "dim"
+    if no_predicted:
+        predicted_rows, predicted_style = [no_predicted], "dim"
     lines: list[Line] = []
     offset = 0
-    for at in range(max(len(golden_rows), len(predicted_rows))):
-        piece = predicted_rows[at] if at < len(predicted_rows) else ""
-        golden = golden_rows[at].rstrip() if at < len(golden_rows) else ""
-        show_no_golden, show_no_predicted = bool(no_golden) and at == 0, bool(no_predicted) and at == 0
+    for at, (golden, piece) in enumerate(zip_longest(golden_rows, predicted_rows, fillvalue="")):
+        state, label = (row.state, row_label(row)) if at == 0 else (" ", "")
         lines.append(
             (
-                ((row.state if at == 0 else " ") + " ", STATE_STYLES[row.state]),
-                column(row_label(row) if at == 0 else "", widths.name, name_style),
+                (f"{state} ", STATE_STYLES[row.state]),
+                column(label, widths.name, name_style),
                 ("  ", ""),
-                column(
-                    no_golden if show_no_golden else golden,
-                    widths.golden + 2,
-                    "dim" if show_no_golden else golden_style,
-                ),
-                *(
-                    ((no_predicted, "dim"),)
-                    if show_no_predicted
-                    else mark_spans(piece, offset, spans, predicted_style, _difference_style(row))
-                ),
+                column(golden.rstrip(), widths.golden + 2, golden_style),
+                *mark_spans(piece, offset, spans, predicted_style, _difference_style(row)),
             )
         )
         offset += len(piece)

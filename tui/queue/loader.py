@@ -73,7 +73,7 @@ class QueueLoader:
         """Raises: FilterError if the filter is invalid, SessionError if the store cannot be opened."""
         if request.refresh:
             await self._session.ask(lambda store: store.refresh_reviews())
-        return await self._session.ask(partial(load_rows, request), leavable=True)
+        return await self._session.ask(partial(load_rows, request), interruptible=True)
 
     def clear_caches(self) -> None:
         """Clear the caches after the stores were exchanged."""

@@ -1,15 +1,14 @@
-"""What is typed as a golden answer: whether it is JSON, what the benchmark says of it, and where. Knows no screen.
+"""Checks a golden answer as it is typed, and which verdicts it would change in this run and in others.
 
-What another golden answer would change: of this prediction, and of those of other runs.
+Contains no Textual code.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fcreview.errors import FcreviewError
@@ -21,66 +20,54 @@ from fcreview.tui.text.lines import laid_out
 
 if TYPE_CHECKING:
     from fcreview.store.store import Store
-    from fcreview.tui.session import Session
+    from fcreview.tui.session import GoldenSupport, Session
 
 
-NO_FORM = "{\n}"
-"""What an editor begins with where the golden answer is not known in the benchmark's form."""
-KEY = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(:)?|[{}\[\]]')
-
-
-@dataclass(frozen=True, slots=True)
-class Golden:
-    """What the benchmarks know of golden answers. Handed in: no screen knows an importer."""
-
-    draft: Callable[[Run, Item], dict[str, Any] | None]
-    """The golden answer in the benchmark's form; see `Importer.golden_template`."""
-    problem: Callable[[Run, Item, dict[str, Any]], str | None]
-    """See `Importer.golden_problem`."""
-    regraded: Callable[[Run, Item, dict[str, Any], Any], bool | None]
-    """The rule verdict with that golden answer and the item's record."""
+EMPTY_GOLDEN = "{\n}"
+"""Initial text of the editor if the golden answer is not known in the benchmark's form."""
+TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(:)?|[{}\[\]]')
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
-    """`fix` is None where there is a problem; then `at` is its place in the text, in characters."""
+class CheckedText:
+    """A parsed golden answer, or a problem and its position in the text in characters (`at`)."""
 
     fix: dict[str, Any] | None
     problem: str = ""
     at: int = 0
 
 
-def drafted(golden: Golden, run: Run, item: Item) -> str:
-    """The text to begin with."""
+def draft_text(golden: GoldenSupport, run: Run, item: Item) -> str:
+    """Initial text of the editor."""
     try:
         draft = golden.draft(run, item)
     except FcreviewError:
-        return NO_FORM
-    return NO_FORM if draft is None else laid_out(draft)
+        return EMPTY_GOLDEN
+    return EMPTY_GOLDEN if draft is None else laid_out(draft)
 
 
-def typed(text: str, golden: Golden, run: Run, item: Item) -> Typed:
-    """What the text says, or what is wrong with it."""
+def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> CheckedText:
+    """Parse the text and check it with the benchmark's importer."""
     try:
         fix = json.loads(text)
     except json.JSONDecodeError as error:
-        return Typed(None, f"no JSON: {error.msg}", error.pos)
+        return CheckedText(None, f"invalid JSON: {error.msg}", error.pos)
     except (ValueError, RecursionError) as error:
-        return Typed(None, f"no JSON: {error}")
+        return CheckedText(None, f"invalid JSON: {error}")
     if not isinstance(fix, dict):
-        return Typed(None, "a golden fix is a JSON object with the fields of the golden record")
+        return CheckedText(None, "not a JSON object with the fields of the golden record")
     try:
         problem = golden.problem(run, item, fix)
     except FcreviewError as error:
         problem = str(error)
-    return Typed(None, problem, place_of(problem, text)) if problem else Typed(fix)
+    return CheckedText(None, problem, position_of(problem, text)) if problem else CheckedText(fix)
 
 
-def place_of(problem: str, text: str) -> int:
-    """Where the text has what a problem is about: of the names in it that the problem mentions, the first of those
-    that lie deepest; 0 if it mentions none."""
+def position_of(problem: str, text: str) -> int:
+    """Position of a problem in the text, in characters: the first of the most deeply nested JSON keys that the problem
+    mentions. 0 if it mentions none."""
     depth, best, at = 0, 0, 0
-    for found in KEY.finditer(text):
+    for found in TOKEN.finditer(text):
         mark = found[0]
         if mark in "{[":
             depth += 1
@@ -92,55 +79,59 @@ def place_of(problem: str, text: str) -> int:
 
 
 def line_of(text: str, at: int) -> tuple[int, int]:
-    """(line, column) of a place, both from 0."""
+    """(line, column) of a position, both from 0."""
     return text.count("\n", 0, at), at - (text.rfind("\n", 0, at) + 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Regraded:
-    """What is known so far."""
+class RecheckSummary:
+    """The recomputed verdicts so far."""
 
     here: bool | None = None
-    """This prediction's rule verdict with the other golden answer; None where it is not recomputed."""
+    """This prediction's recomputed verdict with the new golden answer; None if it cannot be recomputed."""
     runs: int = 0
-    """Of how many runs it is known, this one among them."""
+    """Number of runs with a recomputed verdict, this one included."""
     to_pass: int = 0
     to_fail: int = 0
-    """How many verdicts change, and to what."""
+    """Number of verdicts that change to pass and to fail."""
     left: int = 0
-    """Runs that were not looked at yet."""
+    """Number of runs still to check."""
 
     def words(self) -> str:
-        """`this prediction would pass · 3 of 12 runs change: 2 to pass, 1 to fail`."""
+        """`valid · this prediction would pass · changes 3 of 12 runs: 2 to pass, 1 to fail`."""
         if self.here is None:
-            said = "well formed · this prediction's verdict cannot be recomputed"
+            text = "valid · this prediction's verdict cannot be recomputed"
         else:
-            said = f"well formed · this prediction would {'pass' if self.here else 'fail'}"
+            text = f"valid · this prediction would {'pass' if self.here else 'fail'}"
         if not self.runs:
-            return said
-        change = self.to_pass + self.to_fail
+            return text
+        rest = f", {self.left} to go" if self.left else ""
+        runs, changes = count_of(self.runs, "run"), self.to_pass + self.to_fail
+        if not changes:
+            return f"{text} · changes no verdict in {runs}{rest}"
         detail = ", ".join(
             f"{count} to {what}" for count, what in ((self.to_pass, "pass"), (self.to_fail, "fail")) if count
         )
-        rest = f", {self.left} to go" if self.left else ""
-        runs = count_of(self.runs, "run")
-        return f"{said} · {change} of {runs} {'changes' if change == 1 else 'change'}{detail and ': ' + detail}{rest}"
+        return f"{text} · changes {changes} of {runs}: {detail}{rest}"
 
 
-async def regraded(session: Session, golden: Golden, item: int, fix: dict[str, Any]) -> AsyncIterator[Regraded]:
-    """First of this item, then run by run: other questions of the store's come in between."""
+async def recheck_runs(
+    session: Session, golden: GoldenSupport, item: int, fix: dict[str, Any]
+) -> AsyncIterator[RecheckSummary]:
+    """Recompute the verdict of this item, then of the same item in each other run. Other queries run in between."""
     own = item_of(item)
-    known = await _counted(session, golden, own, fix, Regraded())
+    known = await _recheck(session, golden, own, fix, RecheckSummary())
     yield known
     others = [other for other in await session.ask(lambda store: store.same_question(own)) if other != own]
     for at, other in enumerate(others, 1):
-        counted = await _counted(session, golden, other, fix, known)
-        known = replace(counted, here=known.here, left=len(others) - at)
+        known = replace(await _recheck(session, golden, other, fix, known), here=known.here, left=len(others) - at)
         yield known
 
 
-async def _counted(session: Session, golden: Golden, item: int, fix: dict[str, Any], known: Regraded) -> Regraded:
-    before, after = await session.ask(partial(_verdicts, golden, item, fix))
+async def _recheck(
+    session: Session, golden: GoldenSupport, item: int, fix: dict[str, Any], known: RecheckSummary
+) -> RecheckSummary:
+    before, after = await session.ask(lambda store: _verdicts(store, golden, item, fix))
     if after is None:
         return known
     return replace(
@@ -152,13 +143,13 @@ async def _counted(session: Session, golden: Golden, item: int, fix: dict[str, A
     )
 
 
-def _verdicts(golden: Golden, item: int, fix: dict[str, Any], store: Store) -> tuple[bool | None, bool | None]:
-    """The rule verdict that stands, and the one with the other golden answer."""
+def _verdicts(store: Store, golden: GoldenSupport, item: int, fix: dict[str, Any]) -> tuple[bool | None, bool | None]:
+    """The recomputed verdict with the dataset's golden answer and with the new one."""
     detail = store.detail(item)
-    return detail.item.rule, golden.regraded(detail.run, detail.item, fix, _record(item, store))
+    return detail.item.rule, golden.recheck(detail.run, detail.item, fix, _record(store, item))
 
 
-def _record(item: int, store: Store) -> Any:
+def _record(store: Store, item: int) -> Any:
     try:
         return json.loads(store.raw(item))
     except (StoreError, ValueError, RecursionError):

@@ -1,14 +1,6 @@
-"""What is looked at more closely: other runs, labels, what is copied.
+"""Data for the dialogs of an item: texts to copy, the same item in other runs, labels and raw records.
 
-What of an item can be copied, as text: for a chat, an issue, a script. Knows no screen.
-
-What is hidden from a blind annotator is not in the detail.
-
-The same item in other runs: one row a run, equal predictions together. Pure but for `read`.
-
-Which labels a response can be given on the screen. Pure but for `asked_labels`.
-
-An item's records as they stand in the files: read again when they are asked for.
+A detail that a blind annotator reads holds nothing hidden. Contains no Textual code.
 """
 
 from __future__ import annotations
@@ -18,7 +10,6 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,11 +33,12 @@ if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 
-CELLS = 100
+COPY_CELLS = 100
+"""Width of copied text in cells."""
 
 
 def call_copy(detail: ItemDetail, target: str) -> str:
-    """The predicted call that the target lies in, else all of them; golden ones if there are none."""
+    """The predicted call of the target, else all predicted calls; golden calls if there are none."""
     item, part = detail.item, part_of(target)
     calls = item.predicted or item.golden
     if part is not None:
@@ -59,19 +51,19 @@ def call_copy(detail: ItemDetail, target: str) -> str:
 
 
 def diff_copy(detail: ItemDetail, annotator: str, *, hidden: bool = False) -> str:
-    """The argument tables of all calls, or the response beside the golden one, as on the screen."""
+    """The argument tables of all calls, or the response beside the golden response, as on the screen."""
     blocks = document(detail, annotator, Options(open_all=True, hidden=hidden, in_print="whole in the item"))
-    shown = [each for each in blocks if _compared(each.target or "")]
-    return "\n".join(plain(line).rstrip() for each in shown for line in each.lines(CELLS))
+    shown = [each for each in blocks if _is_comparison(each.target or "")]
+    return "\n".join(plain(line).rstrip() for each in shown for line in each.lines(COPY_CELLS))
 
 
-def _compared(target: str) -> bool:
+def _is_comparison(target: str) -> bool:
     part = part_of(target)
     return target == RESPONSE or (part is not None and part.call is not None)
 
 
 def markdown_copy(detail: ItemDetail, annotator: str, command: str, *, hidden: bool = False) -> str:
-    """Ready for an issue: nothing of the data is read as markup."""
+    """The item as Markdown for an issue. Data text is escaped."""
     diff = diff_copy(detail, annotator, hidden=hidden)
     return "\n".join(_markdown(detail, annotator, diff, command))
 
@@ -81,12 +73,12 @@ def _markdown(detail: ItemDetail, annotator: str, diff: str, command: str) -> It
     yield f"### {code(row.id)}"
     yield ""
     yield f"{code(run.kind)}, {code(run.model)}, {code(row.category)}"
-    said = [
+    verdicts = [
         f"{name} {word(value)}" for name in ("official", "rule", "judge") if (value := getattr(row, name)) is not None
     ]
-    if said:
+    if verdicts:
         error = row.error_type or row.rule_error_type
-        yield ", ".join(said) + (f": {code(error)}" if error else "")
+        yield ", ".join(verdicts) + (f": {code(error)}" if error else "")
     yield ""
     users = [message.content for message in item.messages if message.role == "user"]
     yield from titled("Question", block("\n\n".join(users) or item.question))
@@ -103,7 +95,7 @@ def _markdown(detail: ItemDetail, annotator: str, diff: str, command: str) -> It
 
 
 def json_copy(detail: ItemDetail) -> str:
-    """Question, functions, golden and predicted calls: enough to ask another model, or to try a checker."""
+    """Question, functions, golden and predicted calls as JSON, for another model or a checker."""
     item, key = detail.item, detail.key
     whole = {
         **key._asdict(),
@@ -118,61 +110,62 @@ def json_copy(detail: ItemDetail) -> str:
 
 
 def _calls(calls: Sequence[Call]) -> list[dict[str, Any]]:
-    """`[{"call": {name: {argument: value}}, "turn", "step"}]`; golden values are lists of what is accepted."""
+    """`[{"call": {name: {argument: value}}, "turn", "step"}]`; golden values are lists of accepted values."""
     return [{"call": call_value(call), "turn": call.turn, "step": call.step} for call in calls]
 
 
-def command_copy(detail: ItemDetail, place: Path | None) -> str:
-    """What opens the item again. `place`: the folder of the workspace, named where it would not be found."""
+def command_copy(detail: ItemDetail, folder: Path | None) -> str:
+    """The command that opens the item. `folder`: the workspace's, named only if it is not found otherwise."""
     path = Path(detail.run.path)
     parts = ["fcreview", "open", str(path), "--item", detail.row.id, "--run", str(detail.row.run)]
-    if place is not None and place.resolve() not in (path.resolve(), *path.resolve().parents):
-        parts += ["--workspace", str(place)]
+    if folder is not None and folder.resolve() not in (path.resolve(), *path.resolve().parents):
+        parts += ["--workspace", str(folder)]
     return shlex.join(parts)
 
 
 NO_CALL = "(no call)"
-SEEN = 24
-"""Characters that predictions have in common from which on they are left out, but for the last."""
-LEFT = 8
+LONGEST_PREFIX = 24
+"""A longer prefix that all predictions share is omitted."""
+PREFIX_END = 8
+"""Characters of an omitted prefix that are still shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """One run's prediction for the question."""
+class RunPrediction:
+    """One run's prediction for the item."""
 
     row: QueueRow
     calls: str
     alike: int
-    """How many runs predict the same, this one among them."""
+    """Number of runs with this prediction, this run included."""
 
 
-def read(store: Store, item: int) -> list[Elsewhere]:
-    """Of every run that has the question: the most frequent prediction first, runs of one prediction together."""
+def read_runs(store: Store, item: int) -> list[RunPrediction]:
+    """The predictions of all runs with the item, grouped, the most frequent prediction first."""
     found = {each.item: each.calls for each in store.predictions(item)}
     times = Counter(found.values())
     order = list(dict.fromkeys(sorted(found.values(), key=lambda calls: -times[calls])))
     rows = store.rows(sorted(found, key=lambda number: (order.index(found[number]), number)))
-    return [Elsewhere(row, found[row.item], times[found[row.item]]) for row in rows]
+    return [RunPrediction(row, found[row.item], times[found[row.item]]) for row in rows]
 
 
 def automatic(row: QueueRow) -> bool | None:
-    """Official, else rule, else the judge's."""
+    """The official verdict, else the recomputed one, else the judge's."""
     return next((value for value in (row.official, row.rule, row.judge) if value is not None), None)
 
 
-def headline(runs: Sequence[Elsewhere]) -> str:
-    """`9 of 12 fail · 7 give the same`; of verdicts nothing where they are hidden."""
+def headline(runs: Sequence[RunPrediction]) -> str:
+    """`9 of 12 runs fail · 7 give the same`, without verdicts if they are hidden."""
     known = [verdict for each in runs if (verdict := automatic(each.row)) is not None]
     most = max(each.alike for each in runs)
-    same = f"{most} give the same" if most > 1 else "no two alike"
+    same = f"{most} give the same" if most > 1 else "all predictions differ"
     return f"{known.count(False)} of {count_of(len(known), 'run')} fail · {same}" if known else same
 
 
-def choices(runs: Sequence[Elsewhere], item: int) -> Choices[int]:
-    """A row stands for its item."""
+def run_choices(runs: Sequence[RunPrediction], item: int) -> Choices[int]:
+    """The rows of the list of runs. A row's value is its item."""
     distinct = list(dict.fromkeys(each.calls for each in runs))
-    alike = [shared for other in distinct[1:] if (shared := agree(distinct[0], other)) > SEEN]
+    alike = [shared for other in distinct[1:] if (shared := agree(distinct[0], other)) > LONGEST_PREFIX]
     common = distinct[0][: min(alike, default=0)]
     values = [each.row.item for each in runs]
     firsts = {distinct.index(each.calls): at for at, each in reversed(list(enumerate(runs)))}
@@ -192,32 +185,31 @@ def choices(runs: Sequence[Elsewhere], item: int) -> Choices[int]:
     )
 
 
-def _cells(each: Elsewhere, first: bool, common: str) -> list[Part]:
+def _cells(each: RunPrediction, first: bool, common: str) -> list[Part]:
     row = each.row
     calls = each.calls or NO_CALL
     if common and calls.startswith(common):
-        calls = symbols().ellipsis + calls[len(common) - LEFT :]
+        calls = symbols().ellipsis + calls[len(common) - PREFIX_END :]
     marks: list[Part] = [(symbols().verdict(each), verdict_style(each)) for each in (row.official, row.rule, row.you)]
     alike: Part = (f"{each.alike}", "strong") if first else ("", "")
     return [alike, (visible(row.run_name or row.model), ""), *marks, (visible(calls), "" if first else "dim")]
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
-    """What there is to choose from, and what is chosen at first."""
+class LabelChoices:
+    """The labels to choose from and those chosen at first."""
 
     labels: list[str]
     chosen: list[str]
 
 
-def asked_labels(store: Store, item: int) -> list[str]:
-    """The criteria on which its response has labels."""
+def read_label_criteria(store: Store, item: int) -> list[str]:
+    """The criteria on which the item's response has labels."""
     return store.label_criteria(item)
 
 
-def offered(detail: ItemDetail, annotator: str, criterion: str) -> Offered:
-    """The labels that the criterion is known to have, then those that stand in this item. Chosen are this annotator's
-    own, else the benchmark's; what is hidden is not in the detail."""
+def label_choices(detail: ItemDetail, annotator: str, criterion: str) -> LabelChoices:
+    """The criterion's known labels, then those of this item. Chosen are this annotator's own, else the benchmark's."""
     scale = SCALES.get(criterion)
     automatic = next(
         (
@@ -238,26 +230,19 @@ def offered(detail: ItemDetail, annotator: str, criterion: str) -> Offered:
     chosen = mine if isinstance(mine, list) else automatic
     known = scale.known if scale is not None else ()
     golden = detail.item.extra.golden_labels or []
-    return Offered(list(dict.fromkeys([*known, *map(str, golden), *map(str, automatic), *chosen])), list(chosen))
+    return LabelChoices(list(dict.fromkeys([*known, *map(str, golden), *map(str, automatic), *chosen])), list(chosen))
 
 
 async def raw_records(session: Session, number: int, item: Item) -> list[Record]:
-    """The result record and the entry of the score file that failed the item, if it is known."""
-    records = [Record("result", place_of(item.file, item.line), await _read(session, partial(_result, number)) or "")]
-    entry = await _read(session, partial(_score, number))
+    """The record of the result file, and the score file's entry that failed the item if there is one."""
+    result = await _read(session, lambda store: store.raw(number)) or ""
+    records = [Record("result", place_of(item.file, item.line), result)]
+    entry = await _read(session, lambda store: store.raw_score(number))
     return [*records, Record("score", score_place(item), entry)] if entry is not None else records
 
 
-def _result(item: int, store: Store) -> str | None:
-    return store.raw(item)
-
-
-def _score(item: int, store: Store) -> str | None:
-    return store.raw_score(item)
-
-
-async def _read(session: Session, question: Callable[[Store], str | None]) -> str | None:
+async def _read(session: Session, query: Callable[[Store], str | None]) -> str | None:
     try:
-        return await session.ask(question)
-    except Exception as error:  # the file may be gone, changed or unreadable: say so
+        return await session.ask(query)
+    except Exception as error:  # the file may be gone, changed or unreadable
         return f"The record cannot be read: {error}"

@@ -1,18 +1,15 @@
-"""What a verdict key speaks to: the criterion of the automatic verdict that stands at its target. Pure.
+"""Records what an annotator submits for an item: verdicts, scores, faults, error tags, notes, golden fixes, undo.
 
-Of a call that a judge called equivalent, `p` and `f` answer whether it is; of an argument said to be hallucinated, `p`
-says that it is not. Where nothing else is asked, and on the item itself, they say whether it is correct.
-
-What a reviewer says of an item and how it is taken back: verdicts, scores, faults, tags, notes. Knows no screen.
-
-Every act is on disk before its outcome says so.
+A verdict key answers the criterion of the automatic verdict at its target. On a call that a judge called equivalent,
+`p` and `f` say whether it is equivalent. On an argument that was called hallucinated, `p` says that it is not.
+Elsewhere, and on the item itself, they say whether it is correct. Every review is on disk before its outcome is shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from fcreview.model.address import ITEM, RESPONSE, words
 from fcreview.model.item import Item, Verdict
@@ -24,28 +21,28 @@ from fcreview.store.rows import ItemDetail
 
 if TYPE_CHECKING:
     from fcreview.model.review import ItemKey
-    from fcreview.tui.review.cursor import Cursor
+    from fcreview.tui.session import Session
 
 
 SOURCES = ("judge", "official", "rule")
-"""Whose verdict is answered where several stand at a target: a judge's first."""
+"""Sources by priority: a verdict key answers the first of them that has a verdict at the target."""
 GOLDEN_WRONG = "golden wrong, so "
-"""Before what that makes of the verdict."""
+"""Prefix of a verdict that follows from a wrong golden answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is answered."""
+class PendingQuestion:
+    """The target and criterion that the next verdict key answers."""
 
     target: str = ITEM
     criterion: str = CORRECT
     automatic: Any = None
-    """What the benchmark says; None: nothing."""
+    """The automatic verdict on the target and criterion, or None."""
     scored: str = ""
-    """What a score would be given for: `response completeness`. Empty where none is asked, or elsewhere."""
+    """Target and criterion that a score key answers here: `response completeness`. Empty if it answers none here."""
 
     def value(self, verdict: Any) -> Any:
-        """What is stored for right (true), wrong (false) or unsure; None where that does not say it: other labels."""
+        """The value to store for right (true), wrong (false) or unsure. None if the verdict needs other labels."""
         if not decides(verdict):
             return verdict
         if isinstance(self.automatic, list):
@@ -53,18 +50,19 @@ class Asked:
         return not verdict if self.criterion in FAULTY else verdict
 
 
-def asked(item: Item, target: str) -> Asked:
+def pending_question(item: Item, target: str) -> PendingQuestion:
+    """The question that a verdict key answers at the target."""
     if target != ITEM:
-        here = [v for v in item.verdicts if v.target == target and answerable(v)]
+        here = [v for v in item.verdicts if v.target == target and is_answerable(v)]
         for source in SOURCES:
             for verdict in here:
                 if verdict.source == source:
-                    return Asked(target, verdict.criterion, verdict.value)
-    return Asked(target)
+                    return PendingQuestion(target, verdict.criterion, verdict.value)
+    return PendingQuestion(target)
 
 
-def answerable(verdict: Verdict) -> bool:
-    """Whether `p` and `f` can answer it."""
+def is_answerable(verdict: Verdict) -> bool:
+    """Whether `p` and `f` can answer the verdict."""
     if verdict.criterion in REMARKS:
         return False
     if isinstance(verdict.value, list):
@@ -72,22 +70,26 @@ def answerable(verdict: Verdict) -> bool:
     return isinstance(verdict.value, bool) and verdict.criterion in (*PASSING, *FAULTY)
 
 
-def judged_open(detail: ItemDetail, annotator: str, but: Iterable[tuple[str, str]] = ()) -> list[tuple[str, str]]:
-    """(target, criterion) of what a judge said and this annotator has not answered, the response last: what the queue
-    `judged` leads to. `but`: what was answered just now."""
-    mine = {(o.target, o.criterion) for o in detail.opinions if _stands(o, annotator)} | set(but)
-    said = [v for v in detail.item.verdicts if v.source == "judge" and _asks(v)]
-    left = [each for each in dict.fromkeys((v.target, v.criterion) for v in said) if each not in mine]
+def unanswered_judge_verdicts(
+    detail: ItemDetail, annotator: str, answered: Iterable[tuple[str, str]] = ()
+) -> list[tuple[str, str]]:
+    """(target, criterion) of each judge verdict that the annotator has not answered; the response comes last.
+
+    The queue `judged` leads to these. `answered`: pairs answered since the detail was read.
+    """
+    mine = {(o.target, o.criterion) for o in detail.opinions if _is_current(o, annotator)} | set(answered)
+    judged = [v for v in detail.item.verdicts if v.source == "judge" and _needs_answer(v)]
+    left = [each for each in dict.fromkeys((v.target, v.criterion) for v in judged) if each not in mine]
     return sorted(left, key=lambda each: each[0] == RESPONSE)
 
 
-def _asks(verdict: Verdict) -> bool:
+def _needs_answer(verdict: Verdict) -> bool:
     if verdict.target == ITEM:
         return verdict.criterion == CORRECT
-    return answerable(verdict) or verdict.criterion in ZERO_TO_TWO
+    return is_answerable(verdict) or verdict.criterion in ZERO_TO_TWO
 
 
-def _stands(opinion: Opinion, annotator: str) -> bool:
+def _is_current(opinion: Opinion, annotator: str) -> bool:
     return opinion.annotator == annotator and opinion.verdict is not None and not opinion.stale
 
 
@@ -100,63 +102,55 @@ VERDICTS: dict[str, tuple[Any, Fault | None]] = {
 """Verdict and fault by key. A wrong golden answer means that the prediction was right."""
 
 
-KeyOf = Callable[[str], str]
-"""An action's key as people write it; empty if it has none."""
-
-
-class Reviews(Protocol):
-    """Who reviews here; see `tui.session.Session`."""
-
-    annotator: str
-
-    async def review(self, item: int, said: Said) -> Event: ...
-
-    async def undo(self) -> Event | None: ...
+KeyLookup = Callable[[str], str]
+"""Returns the key of an action as it is printed, or an empty string if the action has no key."""
 
 
 @dataclass(frozen=True, slots=True)
-class About:
-    """What was on screen when the key was pressed: what is said is about this, whatever is shown by then."""
+class ReviewSubject:
+    """The item and target on screen when a key was pressed. A review is about these, whatever is shown by then."""
 
     item: int
     detail: ItemDetail
     target: str = ITEM
 
     @property
-    def asked(self) -> Asked:
-        return asked(self.detail.item, self.target)
+    def question(self) -> PendingQuestion:
+        """The question that a verdict key answers."""
+        return pending_question(self.detail.item, self.target)
 
-    def says(self, fault: Fault | None = None, tags: list[str] | None = None, note: str | None = None) -> Said:
-        """More of what is asked here, without a verdict."""
-        return Said(target=self.target, criterion=self.asked.criterion, fault=fault, tags=tags, note=note)
+    def annotation(self, fault: Fault | None = None, tags: list[str] | None = None, note: str | None = None) -> Said:
+        """An annotation on the pending question without a verdict."""
+        return Said(target=self.target, criterion=self.question.criterion, fault=fault, tags=tags, note=note)
 
     @property
     def part(self) -> str:
-        """What prompts name that lie over the line that says what a verdict is about; empty for the whole item."""
+        """The target's name for prompts, or an empty string for the whole item."""
         return "" if self.target == ITEM else visible(words(self.target))
 
     @property
     def name(self) -> str:
+        """The target's name, or the item's id."""
         return self.part or visible(self.detail.row.id)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of an act, in words."""
+    """The result of a review action, as text and as data."""
 
-    said: str
+    text: str
     about: str = ""
-    """The item or the part of it."""
+    """Name of the item or the part."""
     style: str = "good"
-    """`bad`: it failed; `warn`: there was nothing to do."""
-    goes_on: bool = False
-    """The item has its verdict: on to the next one."""
+    """`bad` if the action failed, `warn` if there was nothing to do."""
+    completes_item: bool = False
+    """The item has its verdict, so the next item can be shown."""
     event: Event | None = None
-    """What is on disk."""
+    """The event that is on disk."""
     undone: ItemKey | None = None
-    """The item whose review was taken back."""
+    """The item whose review was undone."""
     presentation: int = 1
-    """Whether it was said when the item came the first or the second time."""
+    """1 or 2: the item's repetition that the undone review was about."""
 
     @property
     def done(self) -> bool:
@@ -164,182 +158,186 @@ class Outcome:
 
     @property
     def message(self) -> str:
-        return f"{self.said} · {self.about}" if self.about else self.said
+        """The text with the name of its item or part."""
+        return f"{self.text} · {self.about}" if self.about else self.text
 
 
-class Judging:
-    def __init__(self, reviews: Reviews, key: KeyOf, *, judged: bool = False) -> None:
-        self._reviews, self._key, self.judged = reviews, key, judged
-        """The item is left when everything that a judge said of it is answered."""
-        self._scored: tuple[int, str] | None = None
-        """The item and the criterion that were scored last."""
+class ReviewRecorder:
+    """Turns keys and prompt answers into annotations and writes them to the journal of the session's annotator."""
 
-    def mine(self, about: About, criterion: str | None = None) -> Opinion | None:
-        """What this annotator said of it; on what is asked there, if no criterion is named."""
-        wanted = (self._reviews.annotator, about.target, criterion or about.asked.criterion)
-        return next((o for o in about.detail.opinions if (o.annotator, o.target, o.criterion) == wanted), None)
+    def __init__(self, session: Session, key: KeyLookup, *, judged: bool = False) -> None:
+        self._session, self._key, self.judged = session, key, judged
+        """`judged`: an item is complete when every judge verdict on it is answered."""
+        self._last_score: tuple[int, str] | None = None
+        """Item and criterion that were scored last."""
 
-    async def verdict(self, about: About, key: str) -> Outcome:
-        """`key` is one of VERDICTS."""
+    def mine(self, subject: ReviewSubject, criterion: str | None = None) -> Opinion | None:
+        """The annotator's opinion on a criterion of the target; by default the criterion of the pending question."""
+        wanted = (self._session.annotator, subject.target, criterion or subject.question.criterion)
+        return next((o for o in subject.detail.opinions if (o.annotator, o.target, o.criterion) == wanted), None)
+
+    async def record_verdict(self, subject: ReviewSubject, key: str) -> Outcome:
+        """Record a verdict. `key` is one of `VERDICTS`."""
         verdict, fault = VERDICTS[key]
-        mine = self.mine(about)
+        mine = self.mine(subject)
         if mine is not None and mine.verdict is None and not mine.stale and fault is None:
-            fault = mine.fault  # named before the verdict, which would take it back
-        asked = about.asked
-        value = asked.value(verdict)
+            fault = mine.fault  # recorded before the verdict, which would clear it
+        question = subject.question
+        value = question.value(verdict)
         if value is None:
-            keys = " ".join(self._named("item.labels"))
-            return Outcome(f"name the right labels{keys and ': ' + keys}", style="warn")
-        said = answered(value, asked.criterion)
-        if key == "golden":
-            said = GOLDEN_WRONG + said
-        elif fault is not None:
-            said += f", {fault} is wrong"
-        review = Said(target=about.target, criterion=asked.criterion, verdict=value, fault=fault)
-        outcome = await self._save(about, review, said)
+            keys = " ".join(self._keys("item.labels"))
+            return Outcome(f"select the correct labels{keys and ': ' + keys}", style="warn")
+
+        def describe() -> str:
+            text = answered(value, question.criterion)
+            return GOLDEN_WRONG + text if key == "golden" else f"{text}, {fault} is wrong" if fault else text
+
+        annotation = Said(target=subject.target, criterion=question.criterion, verdict=value, fault=fault)
+        outcome = await self._save(subject, annotation, describe)
         if not outcome.done:
             return outcome
-        return replace(outcome, goes_on=self._goes_on(about, asked.criterion, about.target == ITEM))
+        return replace(outcome, completes_item=self._is_complete(subject, question.criterion, subject.target == ITEM))
 
-    async def score(self, about: About, value: int) -> Outcome:
-        """A value from 0 to 2 for what `next_score` names."""
-        wanted = self.next_score(about)
+    async def record_score(self, subject: ReviewSubject, value: int) -> Outcome:
+        """Record a score from 0 to 2 on the criterion that `next_score` returns."""
+        wanted = self.next_score(subject)
         if wanted is None:
-            keys = " or ".join(self._named("item.pass", "item.fail"))
+            keys = " or ".join(self._keys("item.pass", "item.fail"))
             return Outcome(f"items of this benchmark pass or fail{keys and ': ' + keys}", style="warn")
         target, criterion = wanted
-        said = Said(target=target, criterion=criterion, verdict=value)
-        outcome = await self._save(about, said, answered(value, criterion))
+        annotation = Said(target=target, criterion=criterion, verdict=value)
+        outcome = await self._save(subject, annotation, lambda: answered(value, criterion))
         if not outcome.done:
             return outcome
-        self._scored = about.item, criterion
-        criteria = score_criteria(about.detail)
-        left = [each for each in criteria if each != wanted and self._open(about, *each)]
-        if not left and not any(self._open(about, *each) for each in criteria):
-            left = criteria[criteria.index(wanted) + 1 :]  # all were given: each can be given anew, one after the other
+        self._last_score = subject.item, criterion
+        criteria = score_criteria(subject.detail)
+        left = [each for each in criteria if each != wanted and self._is_open(subject, *each)]
+        if not left and not any(self._is_open(subject, *each) for each in criteria):
+            left = criteria[criteria.index(wanted) + 1 :]  # all have a score: each can be changed, one after the other
         if left:
             return replace(outcome, about=f"now {visible(left[0][1])}")
-        goes_on = self._goes_on(replace(about, target=target), criterion, True)
-        return replace(outcome, about=visible(about.detail.row.id), goes_on=goes_on)
+        completes = self._is_complete(replace(subject, target=target), criterion, True)
+        return replace(outcome, about=visible(subject.detail.row.id), completes_item=completes)
 
-    def next_score(self, about: About) -> tuple[str, str] | None:
-        """(target, criterion) of the first that has no score of this annotator yet; where all have one, of that behind
-        the one scored last. None where nothing is scored."""
-        criteria = score_criteria(about.detail)
+    def next_score(self, subject: ReviewSubject) -> tuple[str, str] | None:
+        """(target, criterion) of the first criterion without a score of this annotator.
+
+        If all have one, the criterion after the one scored last. None if the item has no scores.
+        """
+        criteria = score_criteria(subject.detail)
         names = [criterion for _, criterion in criteria]
-        item, last = self._scored or (None, "")
-        behind = names.index(last) + 1 if item == about.item and last in names else 0
-        opened = (each for each in criteria if self._open(about, *each))
-        return next(opened, criteria[behind % len(criteria)] if criteria else None)
+        item, last = self._last_score or (None, "")
+        after_last = names.index(last) + 1 if item == subject.item and last in names else 0
+        unscored = (each for each in criteria if self._is_open(subject, *each))
+        return next(unscored, criteria[after_last % len(criteria)] if criteria else None)
 
-    def spoken_to(self, about: About, reader: Cursor) -> Asked:
-        """What verdict and score keys are about, which the screen has to name. A score is given at its target's block,
-        or anywhere if there is none."""
-        target, criterion = self.next_score(about) or ("", "")
-        here = bool(target) and not self.leads(target, reader)
-        return replace(about.asked, scored=f"{words(target)} {criterion}" if here else "")
+    async def record_override_reason(self, subject: ReviewSubject, annotation: Said, reason: str) -> Outcome:
+        """Record why an earlier verdict overrides an automatic one."""
+        return await self._save(subject, annotation, lambda: f"override reason: {visible(reason)}")
 
-    @staticmethod
-    def leads(target: str, reader: Cursor) -> bool:
-        """Whether a score key goes to the target before it gives one."""
-        return target not in (ITEM, reader.target) and reader.shows(target)
+    async def record_labels(self, subject: ReviewSubject, criterion: str, labels: list[str]) -> Outcome:
+        """Record the correct labels of the response as a verdict on it, wherever the cursor is."""
+        response = replace(subject, target=RESPONSE)
+        annotation = Said(target=RESPONSE, criterion=criterion, verdict=labels)
+        outcome = await self._save(response, annotation, lambda: answered(labels, criterion))
+        return replace(outcome, completes_item=outcome.done and self._is_complete(response, criterion, True))
 
-    async def why(self, about: About, said: Said, reason: str) -> Outcome:
-        """Why the verdict that was given before overrules the benchmark's."""
-        return await self._save(about, said, f"overruled: {visible(reason)}")
-
-    async def labels(self, about: About, criterion: str, labels: list[str]) -> Outcome:
-        """The labels that a response should have: a verdict on it, whatever the cursor is on."""
-        response = replace(about, target=RESPONSE)
-        said = Said(target=RESPONSE, criterion=criterion, verdict=labels)
-        outcome = await self._save(response, said, answered(labels, criterion))
-        return replace(outcome, goes_on=outcome.done and self._goes_on(response, criterion, True))
-
-    def _goes_on(self, about: About, criterion: str, whole: bool) -> bool:
-        """Whether the item is done: `whole`, or in the queue of what judges said, if nothing of that is left."""
+    def _is_complete(self, subject: ReviewSubject, criterion: str, whole: bool) -> bool:
+        """Whether the item is done: `whole`, or in the queue `judged` if no judge verdict is left to answer."""
         if not self.judged:
             return whole
-        return not judged_open(about.detail, self._reviews.annotator, [(about.target, criterion)])
+        answers = [(subject.target, criterion)]
+        return not unanswered_judge_verdicts(subject.detail, self._session.annotator, answers)
 
-    async def fault(self, about: About, fault: Fault) -> Outcome:
-        mine = self.mine(about)
-        keys = " ".join(self._named("item.pass", "item.fail", "item.unsure"))
-        open_ = f" (no verdict yet{keys and ': ' + keys})" if mine is None or mine.verdict is None else ""
-        return await self._save(about, about.says(fault=fault), f"{fault} is wrong{open_}")
+    async def record_fault(self, subject: ReviewSubject, fault: Fault) -> Outcome:
+        """Record who is to blame for a failure."""
+        return await self._save(
+            subject, subject.annotation(fault=fault), lambda: f"{fault} is wrong{self._missing_verdict(subject)}"
+        )
 
-    async def tags(self, about: About, tags: list[str]) -> Outcome:
-        said = f"tags {visible(', '.join(tags))}" if tags else "no tags"
-        return await self._save(about, about.says(tags=tags), said)
+    async def record_tags(self, subject: ReviewSubject, tags: list[str]) -> Outcome:
+        """Record error tags. An empty list clears them."""
+        text = f"tags {visible(', '.join(tags))}" if tags else "no tags"
+        return await self._save(subject, subject.annotation(tags=tags), lambda: text)
 
-    async def note(self, about: About, note: str) -> Outcome:
-        return await self._save(about, about.says(note=note), "note")
+    async def record_note(self, subject: ReviewSubject, note: str) -> Outcome:
+        """Record a note. An empty note clears it."""
+        return await self._save(subject, subject.annotation(note=note), lambda: "note")
 
-    async def golden(self, about: About, fix: dict[str, Any], reason: str | None) -> Outcome:
-        """The golden answer is wrong, and what it should be: of the whole item, whatever the cursor is on. A verdict is
-        another matter: the prediction may be wrong, too."""
-        whole = replace(about, target=ITEM)
-        mine = self.mine(whole)
-        keys = " ".join(self._named("item.pass", "item.fail", "item.unsure"))
-        open_ = f" (no verdict yet{keys and ': ' + keys})" if mine is None or mine.verdict is None else ""
-        said = Said(fault="golden", golden_fix=fix, note=reason)
-        return await self._save(whole, said, f"golden answer corrected, golden is wrong{open_}")
+    async def record_golden_fix(self, subject: ReviewSubject, fix: dict[str, Any], reason: str | None) -> Outcome:
+        """Record a corrected golden answer of the whole item. It sets no verdict: the prediction may be wrong too."""
+        whole = replace(subject, target=ITEM)
+        annotation = Said(fault="golden", golden_fix=fix, note=reason)
+        return await self._save(
+            whole, annotation, lambda: f"golden answer corrected, golden is wrong{self._missing_verdict(whole)}"
+        )
+
+    def _missing_verdict(self, subject: ReviewSubject) -> str:
+        """` (no verdict yet: p f u)`, or an empty string if the annotator has a verdict."""
+        mine = self.mine(subject)
+        if mine is not None and mine.verdict is not None:
+            return ""
+        keys = " ".join(self._keys("item.pass", "item.fail", "item.unsure"))
+        return f" (no verdict yet{keys and ': ' + keys})"
 
     async def undo(self) -> Outcome:
+        """Retract the annotator's latest review."""
         try:
-            event = await self._reviews.undo()
+            event = await self._session.undo()
         except Exception as error:  # as in _save
             return Outcome(f"NOT UNDONE: {_reason(error)}", style="bad")
         if event is None:
             return Outcome("nothing to undo", style="warn")
-        said, again = f"undone: {event_words(event)}", event.presentation or 1
-        return Outcome(said, visible(event.key.id), undone=event.key, presentation=again)
+        text, repetition = f"undone: {event_words(event)}", event.presentation or 1
+        return Outcome(text, visible(event.key.id), undone=event.key, presentation=repetition)
 
-    async def _save(self, about: About, said: Said, words_: str) -> Outcome:
+    async def _save(self, subject: ReviewSubject, annotation: Said, describe: Callable[[], str]) -> Outcome:
+        """Write the annotation, then describe it: no text is made before the journal has it."""
         try:
-            event = await self._reviews.review(about.item, said)
-        except Exception as error:  # a review that is not saved must be told, whatever the reason
-            return Outcome(f"NOT SAVED ({words_}): {_reason(error)}", style="bad")
-        return Outcome(f"saved: {words_}{_overruled(event)}", about.name, event=event)
+            event = await self._session.review(subject.item, annotation, subject.detail)
+        except Exception as error:  # whatever the reason, the annotator must see that the review is not saved
+            return Outcome(f"NOT SAVED ({describe()}): {_reason(error)}", style="bad")
+        return Outcome(f"saved: {describe()}{_override_text(event)}", subject.name, event=event)
 
-    def _open(self, about: About, target: str, criterion: str) -> bool:
-        mine = self.mine(replace(about, target=target), criterion)
+    def _is_open(self, subject: ReviewSubject, target: str, criterion: str) -> bool:
+        mine = self.mine(replace(subject, target=target), criterion)
         return mine is None or mine.verdict is None
 
-    def _named(self, *actions: str) -> list[str]:
+    def _keys(self, *actions: str) -> list[str]:
         return [key for action in actions if (key := self._key(action))]
 
 
 def score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
-    """(target, criterion) of what is scored 0 to 2 in this item, in the order the benchmark gives it."""
+    """(target, criterion) of each 0 to 2 score of the item, in the benchmark's order."""
     scored = [(v.target, v.criterion) for v in detail.item.verdicts if type(v.value) is int and v.criterion != CORRECT]
     return list(dict.fromkeys(scored))
 
 
 def answered(value: Any, criterion: str) -> str:
-    """`pass`; of anything else than whether it is correct, what was asked too: `hallucinated no`, `dialog_act none`."""
-    said = word(value, criterion) or "none"
-    return said if criterion == CORRECT else f"{visible(criterion)} {said}"
+    """The verdict in words: `pass`. Other criteria than `correct` are named: `hallucinated no`, `dialog_act none`."""
+    text = word(value, criterion) or "none"
+    return text if criterion == CORRECT else f"{visible(criterion)} {text}"
 
 
 def event_words(event: Event) -> str:
-    """`fail, golden is wrong, on turn 2 call 1`: what an event had set."""
+    """What an event set, in words: `fail, golden is wrong, on turn 2 call 1`."""
     parts = [answered(event.verdict, event.criterion)] if event.verdict is not None else []
     parts += [f"{event.fault} is wrong"] if event.fault else []
     parts += [f"tags {visible(', '.join(event.tags))}"] if event.tags is not None else []
     parts += ["note"] if event.note is not None else []
-    parts += ["why it overrules"] if event.verdict is None and event.overrules else []
+    parts += ["override reason"] if event.verdict is None and event.overrules else []
     parts += ["golden fix"] if event.golden_fix is not None else []
     parts += [f"on {visible(words(event.target))}"] if event.target != ITEM else []
     return ", ".join(parts) or "review"
 
 
-def _overruled(event: Event) -> str:
-    """`, overrules judge gpt-4o`: whose verdict it contradicts. Of a part only: on the item the header shows who says
-    what."""
+def _override_text(event: Event) -> str:
+    """`, overrides judge gpt-4o`: the source of the automatic verdict that a part's verdict contradicts. Empty for the
+    whole item, whose header shows the verdict of each source."""
     over = event.overrules
     if over is None or event.target == ITEM or event.verdict is None:
         return ""
-    return visible(", overrules " + " ".join(filter(None, (over.get("source"), over.get("by")))))
+    return visible(", overrides " + " ".join(filter(None, (over.get("source"), over.get("by")))))
 
 
 def _reason(error: Exception) -> str:

@@ -1,11 +1,10 @@
-"""Reading items for the item screen: the one on it, and those likely to be next before they are asked for."""
+"""Reads items for the item screen: the displayed one, and those likely to be next before they are needed."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from fcreview.store.filters.build import narrowed
@@ -19,12 +18,12 @@ if TYPE_CHECKING:
 
 
 GONE = -1
-"""The number of an item that is shown and is not in the store any more: there is none with this one."""
+"""Number of a displayed item that is no longer in the store."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """An item as the store holds it, and its place in the queue."""
+class DisplayedItem:
+    """An item with its position in the queue."""
 
     detail: ItemDetail
     walk: QueueNavigator
@@ -34,118 +33,122 @@ class Shown:
         """Its number in the store, `QueueRow.item`."""
         return self.walk.item
 
-    @property
-    def gone(self) -> bool:
-        """It is not in the store any more."""
-        return self.item == GONE
-
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a list beside the item is on."""
+class RequestedItem:
+    """The item under the cursor of the list beside the item pane."""
 
     item: int
     view: View
-    anew: bool = False
-    """The list was read anew: what was read ahead is old."""
+    reload: bool = False
+    """True if the list was read again, so that prefetched items are out of date."""
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
-    """What lies around an item in the queue."""
+class Neighbours:
+    """Items around an item of the queue."""
 
     item: int
     following: int | None
-    """The one to judge after it; None if there is no other."""
+    """The next item without a verdict, or None."""
     step: int
     neighbour: int | None
-    """The one that lies a `step` away."""
+    """The item one `step` away, or None."""
 
 
-class LookAhead:
+class ItemPrefetcher:
+    """Reads items of one view and caches those that are likely to be displayed next."""
+
     def __init__(self, session: Session, view: View) -> None:
         self.view = view
         self._session = session
-        self._ahead: dict[int, asyncio.Future[Shown]] = {}
-        """Read, or being read."""
-        self._near: Near | None = None
-        self._age = 0
+        self._prefetched: dict[int, asyncio.Future[DisplayedItem]] = {}
+        """Items that were read or are being read."""
+        self._neighbours: Neighbours | None = None
+        self._generation = 0
+        """Number of store changes. A result of an earlier store is dropped."""
         self._numbers: dict[tuple[ItemKey, int], int] = {}
-        """Items that were shown, by what reviews call them and for which time they came."""
+        """Numbers of displayed items by key and repetition."""
 
-    async def read(self, item: int, before: Shown | None = None) -> Shown:
-        """`before`: what was on screen until now. What was read ahead is there at once."""
-        shown = await self._read_ahead(item)
-        if shown is None:
-            shown = await self._session.ask(partial(_read, self.view, item, before))
-        self._numbers[shown.detail.key, presentation_of(item)] = item
-        return shown
+    async def read(self, item: int, before: DisplayedItem | None = None) -> DisplayedItem:
+        """Return the item, at once if it was prefetched. `before`: the item displayed until now."""
+        view, displayed = self.view, await self._read_prefetched(item)
+        if displayed is None:
+            displayed = await self._session.ask(lambda store: _read(store, view, item, before))
+        self._numbers[displayed.detail.key, presentation_of(item)] = item
+        return displayed
 
-    async def _read_ahead(self, item: int) -> Shown | None:
-        ahead = self._ahead.pop(item, None)
-        if ahead is not None:
+    async def _read_prefetched(self, item: int) -> DisplayedItem | None:
+        prefetched = self._prefetched.pop(item, None)
+        if prefetched is not None:
             with suppress(Exception):
-                return await asyncio.shield(ahead)
+                return await asyncio.shield(prefetched)
         return None
 
-    async def again(self, shown: Shown) -> Shown:
-        """The same item as it is now."""
-        return Shown(await self.detail(shown.item), shown.walk)
+    async def read_again(self, displayed: DisplayedItem) -> DisplayedItem:
+        """Return the item with its current reviews."""
+        return DisplayedItem(await self.detail(displayed.item), displayed.walk)
 
     async def detail(self, item: int) -> ItemDetail:
-        """As it is now: what was read ahead may be older."""
-        self._ahead.pop(item, None)
+        """The item's current detail, which may be newer than the prefetched one."""
+        self._prefetched.pop(item, None)
         return await self._session.ask(lambda store: store.detail(item))
 
-    async def look(self, of: Shown, direction: int) -> None:
-        """Reads what is likely to be shown after this item. A failure here is none of the reader's: the item is read
-        again when it is shown."""
+    async def prefetch(self, displayed: DisplayedItem, direction: int) -> None:
+        """Read the items that are likely to be displayed next. Errors are ignored: the item is read again when it is
+        displayed."""
         with suppress(Exception):
-            age = self._age
-            near = await self._session.ask(partial(_around, of.walk, direction))
-            if age != self._age:
+            generation = self._generation
+            found = await self._session.ask(lambda store: _neighbours(store, displayed.walk, direction))
+            if generation != self._generation:
                 return
-            self._near = near
-            wanted = {item for item in (near.following, near.neighbour) if item not in (None, of.item)}
-            ahead = self._ahead = {item: known for item, known in self._ahead.items() if item in wanted}
-            for item in filter(None, (near.following, near.neighbour)):
-                if item in wanted - ahead.keys():
-                    reading = asyncio.ensure_future(self._session.ask(partial(_read, self.view, item, of)))
-                    reading.add_done_callback(_noticed)
-                    ahead[item] = reading
-                    await asyncio.wait([reading])
+            self._neighbours = found
+            wanted = {item for item in (found.following, found.neighbour) if item not in (None, displayed.item)}
+            kept = self._prefetched = {item: known for item, known in self._prefetched.items() if item in wanted}
+            for item in filter(None, (found.following, found.neighbour)):
+                if item in wanted - kept.keys():
+                    kept[item] = self._start_reading(item, displayed)
+                    await asyncio.wait([kept[item]])
 
-    def turn_to(self, view: View) -> None:
-        """Another queue, or the same one in an order made anew."""
+    def _start_reading(self, item: int, before: DisplayedItem) -> asyncio.Future[DisplayedItem]:
+        view = self.view
+        reading = asyncio.ensure_future(self._session.ask(lambda store: _read(store, view, item, before)))
+        reading.add_done_callback(_ignore_error)
+        return reading
+
+    def set_view(self, view: View) -> None:
+        """Read another queue from now on, or the same one in a new order."""
         self.view = view
         self.forget()
 
     def forget(self) -> None:
-        """What was read ahead may no longer be so."""
-        self._ahead, self._near = {}, None
+        """Drop prefetched items, which may be out of date."""
+        self._prefetched, self._neighbours = {}, None
 
-    def renumber(self) -> None:
-        """Another store is asked from now on; what is on its way is of the one before."""
+    def forget_numbers(self) -> None:
+        """Drop item numbers: another store is read from now on. Results still to come belong to the earlier one."""
         self._numbers.clear()
-        self._age += 1
+        self._generation += 1
 
-    async def following(self, of: Shown) -> int | None:
-        """The item to judge after this one; None if there is no other."""
-        if self._near is not None and self._near.item == of.item:
-            return self._near.following
-        return await self._session.ask(lambda store: of.walk.next_unreviewed(store))
+    async def following(self, displayed: DisplayedItem) -> int | None:
+        """The next item without a verdict, or None."""
+        if self._neighbours is not None and self._neighbours.item == displayed.item:
+            return self._neighbours.following
+        return await self._session.ask(lambda store: displayed.walk.next_unreviewed(store))
 
-    async def neighbour(self, of: Shown, step: int) -> int | None:
+    async def neighbour(self, displayed: DisplayedItem, step: int) -> int | None:
         """The next (1) or previous (-1) item; None at either end."""
-        if self._near is not None and (self._near.item, self._near.step) == (of.item, step):
-            return self._near.neighbour
-        return await self._session.ask(lambda store: of.walk.neighbour(store, step))
+        found = self._neighbours
+        if found is not None and (found.item, found.step) == (displayed.item, step):
+            return found.neighbour
+        return await self._session.ask(lambda store: displayed.walk.neighbour(store, step))
 
-    async def left(self, of: Shown) -> Remaining:
-        return await self._session.ask(lambda store: of.walk.remaining(store))
+    async def left(self, displayed: DisplayedItem) -> Remaining:
+        """The items of the queue without a verdict."""
+        return await self._session.ask(lambda store: displayed.walk.remaining(store))
 
-    async def unjudged(self) -> int:
-        """Items of the queue without a verdict of this annotator."""
+    async def count_unreviewed(self) -> int:
+        """Number of items of the queue without a verdict of this annotator."""
         view = replace(self.view, where=narrowed(self.view.where, "you:none"))
         return await self._session.ask(lambda store: store.count(view))
 
@@ -154,27 +157,27 @@ class LookAhead:
         return await self._session.ask(lambda store: store.used_tags())
 
     async def number(self, key: ItemKey, presentation: int = 1) -> int | None:
-        """The item that reviews call so, by its full key: one id may occur in many runs."""
+        """The number of the item with this full key. One id may occur in many runs."""
         known = self._numbers.get((key, presentation))
         if known is None:
-            known = await self._session.ask(partial(number_of, key))
+            known = await self._session.ask(lambda store: number_of(store, key))
         return None if known is None else presented(known, presentation)
 
 
-def _read(view: View, item: int, before: Shown | None, store: Store) -> Shown:
-    return Shown(store.detail(item), QueueNavigator.locate(store, view, item, before.walk if before else None))
+def _read(store: Store, view: View, item: int, before: DisplayedItem | None) -> DisplayedItem:
+    return DisplayedItem(store.detail(item), QueueNavigator.locate(store, view, item, before.walk if before else None))
 
 
-def _around(walk: QueueNavigator, step: int, store: Store) -> Near:
-    return Near(walk.item, walk.next_unreviewed(store), step, walk.neighbour(store, step))
+def _neighbours(store: Store, walk: QueueNavigator, step: int) -> Neighbours:
+    return Neighbours(walk.item, walk.next_unreviewed(store), step, walk.neighbour(store, step))
 
 
-def number_of(key: ItemKey, store: Store) -> int | None:
-    """The item that reviews call so; None if it is not in the store."""
+def number_of(store: Store, key: ItemKey) -> int | None:
+    """The number of the item with this key, or None if it is not in the store."""
     return next((item for item in store.find(key.id) if store.detail(item).key == key), None)
 
 
-def _noticed(reading: asyncio.Future[Shown]) -> None:
-    """Whoever needs the item reads it again."""
+def _ignore_error(reading: asyncio.Future[DisplayedItem]) -> None:
+    """Mark the error of a failed prefetch as seen, so that asyncio does not report it."""
     if not reading.cancelled():
         reading.exception()

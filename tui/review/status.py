@@ -1,7 +1,4 @@
-"""The item screen's last two lines: what was said, what a verdict would be about, and keys. Pure.
-
-How far a person is in a session: items done, seconds each, items left. Pure.
-"""
+"""The status line and the line of keys of the item screen, and the pace of a review session. Pure."""
 
 from __future__ import annotations
 
@@ -13,46 +10,48 @@ from typing import NamedTuple
 from fcreview.model.address import ITEM, words
 from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import visible, width
-from fcreview.tui.review.judge import GOLDEN_WRONG, Asked
+from fcreview.tui.review.judge import GOLDEN_WRONG, PendingQuestion
 from fcreview.tui.text.lines import Line, Part, cut, hints_line, line_width, spread
 from fcreview.tui.text.theme import symbols
 
 PAUSE = 180.0
-"""Seconds: whoever needs longer for an item was away."""
+"""Seconds. A longer time for an item is a break and not counted."""
 LATEST = 50
-"""Items whose time counts."""
+"""Number of recent items whose time is averaged."""
 
 
 @dataclass(slots=True)
 class Pace:
+    """Items reviewed in this session, seconds an item and items left."""
+
     left: int | None = None
-    """Items of the queue that this annotator had not judged when it was counted; None: not counted yet."""
+    """Items of the queue without a verdict of this annotator when the session began; None until they are counted."""
     done: set[Hashable] = field(default_factory=set)
-    """Items judged since."""
+    """Items reviewed since."""
     _times: list[float] = field(default_factory=list)
     _last: float | None = None
 
-    def judged(self, item: Hashable, now: float) -> None:
-        """`now` in seconds of a clock that never goes back."""
+    def record_item(self, item: Hashable, now: float) -> None:
+        """Count an item. `now`: seconds of a monotonic clock."""
         if self._last is not None and now - self._last < PAUSE:
             self._times = [*self._times, now - self._last][-LATEST:]
         self._last = now
         self.done.add(item)
 
-    def undone(self, item: Hashable) -> None:
+    def remove_item(self, item: Hashable) -> None:
         self.done.discard(item)
 
-    def begin(self, now: float) -> None:
-        """The first item is on screen."""
+    def start(self, now: float) -> None:
+        """Start the clock: the first item is on screen."""
         self._last = now
 
-    def counted(self, left: int) -> None:
-        """Items without a verdict now, those that are done not among them."""
+    def set_left(self, left: int) -> None:
+        """Set the number of items without a verdict, counted now."""
         self.left = left + len(self.done)
 
     @property
-    def said(self) -> str:
-        """`30 done · 4.1 s each · 1,482 left`; empty before the first item is done."""
+    def summary(self) -> str:
+        """`30 done · 4.1 s each · 1,482 left`, or an empty string before the first item is done."""
         if not self.done:
             return ""
         parts = [f"{len(self.done):,} done"]
@@ -62,7 +61,7 @@ class Pace:
 
 
 class Remark(NamedTuple):
-    """What is said to the person, and the name of its style."""
+    """A message of the status line and the name of its style."""
 
     text: str
     style: str = "good"
@@ -75,9 +74,9 @@ SCORES = ("item.score", "item.score_1", "item.score_2")
 @dataclass(frozen=True, slots=True)
 class Hint:
     actions: tuple[str, ...]
-    says: str
-    stays: int
-    """How long it stays when there is less and less room: 0 goes first."""
+    label: str
+    priority: int
+    """Hints with the lowest priority are dropped first when the line is too short."""
 
 
 HINTS = (
@@ -95,26 +94,27 @@ HINTS = (
 
 def status_line(
     remark: tuple[str, str],
-    asked: Asked,
+    question: PendingQuestion,
     share: int,
     inside: bool,
     cells: int,
     keys: Mapping[str, str] | None = None,
     pace: str = "",
 ) -> Line:
-    """` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`; hints where there is no remark.
+    """` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`; hints instead of an empty remark.
 
-    `share`: per cent of the document that lies above; `keys`: of actions, by their ids; `pace`: how far the session is.
+    `share`: percentage of the document above the bottom of the screen; `inside`: the cursor stops at arguments; `keys`:
+    keys by action id; `pace`: summary of the session.
     """
     keys = keys or {}
-    target = asked.target
-    on = words(target) if asked.criterion == CORRECT else f"{words(target)} {asked.criterion}"
+    target = question.target
+    on = words(target) if question.criterion == CORRECT else f"{words(target)} {question.criterion}"
     about: Part = (f"verdict on: {visible(on)}", "dim" if target == ITEM else "warn")
     key = f" {keys['item.target']} " if "item.target" in keys else " "
     digits = " ".join(keys[action] for action in SCORES if action in keys)
-    scored = f" {digits} on: {visible(asked.scored)}"
-    score: Line = ((f"{scored} ·", "warn"),) if asked.scored else ()
-    alone: Line = ((scored, "warn"),) if asked.scored else ()
+    scored = f" {digits} on: {visible(question.scored)}"
+    score: Line = ((f"{scored} ·", "warn"),) if question.scored else ()
+    alone: Line = ((scored, "warn"),) if question.scored else ()
     there: Part = (f" · {share:3} % ", "dim")
     right: Line = ((" in arguments ·" if inside else "", "dim"), *score, (key, "key"), about, there)
     bare: Line = (*score, (key, "key"), about)
@@ -129,42 +129,42 @@ def status_line(
         choices = [(*led, *right), (*(led if score else (own,)), *alone, there), (*alone, there), alone]
     else:
         choices = [(*led, *right), right, bare]
-        if score and asked.scored.startswith(words(target)):
+        if score and question.scored.startswith(words(target)):
             choices.append(alone)
     fits = (each for each in choices if line_width(left) + line_width(each) < cells)
-    chosen = next(fits, choices[-1])  # what a verdict or a score is about stays
+    chosen = next(fits, choices[-1])  # the target of a verdict or score is always shown
     place = f" · {visible(words(target))}"
     if target != ITEM and text.endswith(place) and line_width(left) + line_width(chosen) >= cells:
-        if not score:  # it need not be said twice
+        if not score:  # avoid naming the part twice
             chosen = ((key, "key"), (f"verdict on:{place[2:]}", "warn"))
-        room, said = max(cells - line_width(chosen) - 2, 1), text.removesuffix(place)
-        for shorter in (f"golden {symbols().failed} ", f"{symbols().ellipsis} "):  # what was asked stands behind it
-            if width(said) > room:
-                said = text.removesuffix(place).replace(GOLDEN_WRONG, shorter)
-        left = ((" " + cut(said, room), style),)
+        room, shown = max(cells - line_width(chosen) - 2, 1), text.removesuffix(place)
+        for shorter in (f"golden {symbols().failed} ", f"{symbols().ellipsis} "):  # keep the criterion at the end
+            if width(shown) > room:
+                shown = text.removesuffix(place).replace(GOLDEN_WRONG, shorter)
+        left = ((" " + cut(shown, room), style),)
     return spread(left, chosen, cells)
 
 
 def asked_here(target: str, criterion: str) -> Remark:
-    """Where a score key led, instead of giving one."""
+    """Message after a score key moved the cursor to the criterion instead of recording a score."""
     return Remark(visible(f"{criterion} of the {words(target)} is asked here: 0 1 2"), "warn")
 
 
 def hints(keys: Mapping[str, str], cells: int) -> str:
-    """`] [ items · j k move · . difference · q queue`: as many as fit, those that stay longest in any case."""
-    most = max(hint.stays for hint in HINTS)
-    for stays in range(most + 1):
+    """`] [ items · j k move · . difference · q queue`: as many as fit, by priority."""
+    most = max(hint.priority for hint in HINTS)
+    for lowest in range(most + 1):
         shown = [
-            " ".join([*(keys[action] for action in hint.actions if action in keys), hint.says])
+            " ".join([*(keys[action] for action in hint.actions if action in keys), hint.label])
             for hint in HINTS
-            if hint.stays >= stays and any(action in keys for action in hint.actions)
+            if hint.priority >= lowest and any(action in keys for action in hint.actions)
         ]
         text = " · ".join(shown)
-        if len(text) <= cells or stays == most:
+        if len(text) <= cells or lowest == most:
             return text
     return ""
 
 
 def key_line(hints: Sequence[tuple[str, str]], cells: int) -> Line:
-    """As many keys as fit, from the left; help always, at the end."""
+    """As many keys as fit from the left, then always the help key."""
     return hints_line(sorted(hints, key=lambda hint: hint[1] == "help"), cells, 1)

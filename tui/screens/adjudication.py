@@ -1,6 +1,6 @@
-"""Adjudication: what annotators differ on, one target after the other, and one key to settle it.
+"""The adjudication screen: shows one disagreement of annotators after the other, each resolved with one key.
 
-The screen wires keys and widgets to its parts: `Settling` says and goes on, the text below moves and folds.
+`Adjudicator` records reviews and moves from case to case. The text below moves and folds.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from fcreview.tui.item_view.document import joined
 from fcreview.tui.key_bindings import bindings, key_hints, key_names, no_key
 from fcreview.tui.review.adjudication import (
     MARK,
+    Adjudicator,
     DisputeCursor,
-    Room,
-    Settling,
+    PanelSize,
     header_line,
     left_text,
     name_of,
@@ -53,7 +53,7 @@ class AdjudicationScreen(Screen[None]):
     def __init__(self, session: Session, view: View) -> None:
         super().__init__()
         self._session = session
-        self.settling = Settling(session, view, self, self._key)
+        self.adjudicator = Adjudicator(session, view, self, self._key)
         self._remark = SILENT
 
     def compose(self) -> ComposeResult:
@@ -67,7 +67,7 @@ class AdjudicationScreen(Screen[None]):
     def on_mount(self) -> None:
         self.text.focus()
         self.watch(self.text, "moves", self._moved, init=False)
-        self.settling.open()
+        self.adjudicator.open()
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._draw)
@@ -80,10 +80,10 @@ class AdjudicationScreen(Screen[None]):
         return key_names(self.app).get(action, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        case = self.settling.docket.case
+        case = self.adjudicator.cases.case
         if action in ("back", "undo"):
             return True
-        if case is None or self.settling.detail is None:
+        if case is None or self.adjudicator.detail is None:
             return False
         if action == "verdict" and decides(parameters[0]):
             return case.dispute.criterion in PASSING
@@ -92,7 +92,7 @@ class AdjudicationScreen(Screen[None]):
     @property
     def idle_keys(self) -> frozenset[str]:
         """Of actions that would only say why there is nothing to do."""
-        case = self.settling.docket.case
+        case = self.adjudicator.cases.case
         passing = case is not None and case.dispute.criterion in PASSING
         return frozenset({"item.target", *(["adjudication.other"] if passing else [])})
 
@@ -101,27 +101,27 @@ class AdjudicationScreen(Screen[None]):
 
     # -- what is shown
 
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        self.run_worker(work, group="acts")
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        self.run_worker(work, group="actions")
 
     def begin(self, remark: Remark) -> None:
         self._remark = remark
-        case, detail = self.settling.docket.case, self.settling.detail
+        case, detail = self.adjudicator.cases.case, self.adjudicator.detail
         if case is not None and detail is not None:
             reader = self.text.reader
             if not isinstance(reader, DisputeCursor):
                 options = Options(opener=self._key("item.fold"))
                 reader = DisputeCursor(detail, self._session.annotator, options=options)
-            reader.put(case, detail)
+            reader.show_case(case, detail)
             self.text.open(reader)
             self._to_the_mark(reader)
         self._draw()
 
     def renew(self, remark: Remark) -> None:
         self._remark = remark
-        case, detail, reader = self.settling.docket.case, self.settling.detail, self.text.reader
+        case, detail, reader = self.adjudicator.cases.case, self.adjudicator.detail, self.text.reader
         if case is not None and detail is not None and isinstance(reader, DisputeCursor):
-            reader.put_again(case, detail)
+            reader.renew_case(case, detail)
             self.text.renew(reader.detail)
         self._draw()
 
@@ -145,13 +145,13 @@ class AdjudicationScreen(Screen[None]):
         self._draw_bars()
 
     def _draw(self) -> None:
-        cells, docket, detail = self.app.size.width, self.settling.docket, self.settling.detail
-        lines: list[Line] = [((f" {left_text(docket) if self.settling.begun else symbols().ellipsis}", "strong"),)]
-        if docket.case is not None and detail is not None:
-            room = Room(cells, max(int(self.app.size.height * SHARE), LEAST), self._key("adjudication.answers"))
-            lines = panel(docket.case, detail.item, self.settling.mine, room)
+        cells, cases, detail = self.app.size.width, self.adjudicator.cases, self.adjudicator.detail
+        lines: list[Line] = [((f" {left_text(cases) if self.adjudicator.begun else symbols().ellipsis}", "strong"),)]
+        if cases.case is not None and detail is not None:
+            size = PanelSize(cells, max(int(self.app.size.height * SHARE), LEAST), self._key("adjudication.answers"))
+            lines = panel(cases.case, detail.item, self.adjudicator.mine, size)
         self.query_one(LineBlock).show(lines)
-        self.query_one("#adjudication-header", LineBar).show(header_line(docket, detail, cells))
+        self.query_one("#adjudication-header", LineBar).show(header_line(cases, detail, cells))
         self.query_one("#adjudication-rule", LineBar).show(((symbols().rule * cells, "dim"),))
         self.refresh_bindings()
         self._draw_bars()
@@ -161,7 +161,7 @@ class AdjudicationScreen(Screen[None]):
         right: Line = ((f" {self.text.share:3} % ", "dim"),) if self.text.reader else ()
         text, style = self._remark
         left: Line = ((f" {text}", style),)
-        if not text and self.settling.docket.case:
+        if not text and self.adjudicator.cases.case:
             left = ((" " + hints(keys, cells - line_width(right) - 2), "dim"),)
         self.query_one("#item-status", LineBar).show(spread(left, right, cells))
         found = key_hints(self)
@@ -171,52 +171,52 @@ class AdjudicationScreen(Screen[None]):
     # -- what is said
 
     def action_take(self, number: int) -> None:
-        self.settling.take(number)
+        self.adjudicator.take(number)
 
     def action_verdict(self, key: str) -> None:
-        self.settling.verdict(key)
+        self.adjudicator.verdict(key)
 
     def action_target(self) -> None:
         self.say(Remark("what annotators disagree on is settled, nothing else of the item", "warn"))
 
     def action_other(self) -> None:
-        case = self.settling.docket.case
+        case = self.adjudicator.cases.case
         if case is not None and case.dispute.criterion in PASSING:
             said = " or ".join(filter(None, map(self._key, ("item.pass", "item.fail"))))
             self.say(Remark(f"there is no other value than pass and fail: {said} says it", "warn"))
             return
-        prompt = f"{self.settling.allowed()}:"
-        self.app.push_screen(AskScreen(visible(prompt)), lambda text: self.settling.other(text) if text else None)
+        prompt = f"{self.adjudicator.allowed()}:"
+        self.app.push_screen(AskScreen(visible(prompt)), lambda text: self.adjudicator.other(text) if text else None)
 
     def action_fault(self) -> None:
-        self.app.push_screen(FaultScreen(), lambda fault: self.settling.fault(fault) if fault else None)
+        self.app.push_screen(FaultScreen(), lambda fault: self.adjudicator.fault(fault) if fault else None)
 
     def action_note(self) -> None:
-        case, detail, mine = self.settling.docket.case, self.settling.detail, self.settling.mine
+        case, detail, mine = self.adjudicator.cases.case, self.adjudicator.detail, self.adjudicator.mine
         if case is not None and detail is not None:
             before = (mine.note if mine else None) or ""
             prompt = NoteScreen(name_of(case, detail), before)
-            self.app.push_screen(prompt, lambda note: self.settling.note(note) if note is not None else None)
+            self.app.push_screen(prompt, lambda note: self.adjudicator.note(note) if note is not None else None)
 
     def action_undo(self) -> None:
-        self.settling.undo()
+        self.adjudicator.undo()
 
     # -- where to go, and a closer look
 
     def action_step(self, by: int) -> None:
-        self.settling.step(by)
+        self.adjudicator.step(by)
 
     def action_back(self) -> None:
         """What was said before is on disk first."""
-        self.settling.leave(self.dismiss)
+        self.adjudicator.leave(self.dismiss)
 
     def action_answers(self) -> None:
-        case, detail = self.settling.docket.case, self.settling.detail
+        case, detail = self.adjudicator.cases.case, self.adjudicator.detail
         if case is not None and detail is not None:
             self._page(f"{name_of(case, detail)} · answers", whole_text(case, detail))
 
     def action_raw(self) -> None:
-        case, detail = self.settling.docket.case, self.settling.detail
+        case, detail = self.adjudicator.cases.case, self.adjudicator.detail
         if case is None or detail is None:
             return
 

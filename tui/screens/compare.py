@@ -119,7 +119,9 @@ class CompareScreen(PickScreen[int | None], inherit_bindings=False):
         (a, first), (b, second) = ((row.run, visible(row.info.model)) for row in self._both)
         source = self._source
         self.waiting.begin()
-        found = await self._session.ask(lambda store: store.told.outcomes(self._view, (a, b), source), leavable=True)
+        found = await self._session.ask(
+            lambda store: store.told.outcomes(self._view, (a, b), source), interruptible=True
+        )
         self._found = await asyncio.to_thread(compared, found[a], found[b])
         self.waiting.end()
         choices = comparison_choices(self._found, source)

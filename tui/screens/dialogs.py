@@ -1,11 +1,4 @@
-"""One line typed at the bottom of the screen: search terms, new tags.
-
-Who is wrong? One letter answers.
-
-A note on an item: a few lines at the bottom of the screen.
-
-Error tags: a list to choose from, one's own first, then the item's error types and the benchmark's own taxonomy.
-"""
+"""Dialogs at the bottom of the screen: a line of text, the fault, a note and error tags."""
 
 from __future__ import annotations
 
@@ -33,7 +26,7 @@ from fcreview.tui.widgets.safe_text_area import SafeTextArea
 
 
 class AskScreen(ModalScreen[str | None]):
-    """Gives the text, or None if Esc was pressed."""
+    """Prompt for one line of text. The result is the text, or None after Esc."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(ASK)
     CSS = """
@@ -63,6 +56,8 @@ class AskScreen(ModalScreen[str | None]):
 
 
 class FaultScreen(ModalScreen[Fault | None]):
+    """Prompt for the fault, answered with one letter. The result is None after Esc."""
+
     BINDINGS: ClassVar[list[BindingType]] = bindings(FAULT)
     CSS = """
     FaultScreen { background: transparent; align: left bottom; }
@@ -70,7 +65,7 @@ class FaultScreen(ModalScreen[Fault | None]):
     """
 
     def __init__(self, name: str = "") -> None:
-        """`name`: of the item that is not on screen."""
+        """Create the prompt. `name` is shown if the question is about an item that is not on screen."""
         super().__init__()
         self._about = name
 
@@ -78,17 +73,19 @@ class FaultScreen(ModalScreen[Fault | None]):
         yield LineBlock(id="fault")
 
     def on_mount(self) -> None:
-        self.query_one(LineBlock).show(self._lines(key_hints(self), self.app.size.width))
+        self._draw()
 
     def on_resize(self) -> None:
-        self.on_mount()
+        self._draw()
 
-    def _lines(self, hints: list[tuple[str, str]], cells: int) -> list[Line]:
-        """Every letter there is, on one line with the question or, where that is too little room, on a second one."""
-        who: Line = ((" who?", "strong"), (f" {cut_middle(self._about, 30)}" if self._about else "", "warn"))
-        room = cells - line_width(who)
+    def _draw(self) -> None:
+        """Show the question and all letters on one line, or on two lines if they do not fit."""
+        hints, cells = key_hints(self), self.app.size.width
+        question: Line = ((" fault?", "strong"), (f" {cut_middle(self._about, 30)}" if self._about else "", "warn"))
+        room = cells - line_width(question)
         letters = hints_line(hints, room, len(hints))
-        return [(*who, *letters)] if line_width(letters) <= room else [who, hints_line(hints, cells, 0)]
+        fits = line_width(letters) <= room
+        self.query_one(LineBlock).show([(*question, *letters)] if fits else [question, hints_line(hints, cells, 0)])
 
     def action_take(self, fault: Fault) -> None:
         self.dismiss(fault)
@@ -98,20 +95,20 @@ class FaultScreen(ModalScreen[Fault | None]):
 
 
 LEAST_NAME = 5
-"""Cells of what a note is on, however little room there is."""
+"""Fewest cells for the name of the item that a note is about."""
 
 
 class NoteBox(SafeTextArea):
-    """Takes no key that has a meaning here; pasted lines stay lines."""
+    """Text box of the note dialog. It ignores the keys of the dialog; pasted text keeps its line breaks."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(NOTE)
 
     def on_key(self, event: events.Key) -> None:
         if event.key in keys_of(self.app, NOTE):
-            event.prevent_default()  # of the box below; as a binding it is looked up further up
+            event.prevent_default()  # keeps the text area from inserting the key; the binding still handles it
 
     def action_line(self) -> None:
-        """Down in the last line starts another one."""
+        """Move down, or start a new line if the cursor is in the last one."""
         line = self.cursor_location[0]
         if line == self.document.line_count - 1 and self.document.get_line(line):
             self.move_cursor(self.document.end)
@@ -121,7 +118,7 @@ class NoteBox(SafeTextArea):
 
 
 class NoteScreen(ModalScreen[str | None]):
-    """Gives the note (empty clears it), or None if it was cancelled or left as it was."""
+    """Prompt for a note. The result is the note (empty to clear it), or None if it was cancelled or not changed."""
 
     CSS = """
     NoteScreen { background: transparent; align: left bottom; }
@@ -143,12 +140,12 @@ class NoteScreen(ModalScreen[str | None]):
             yield box
 
     def _hint(self, cells: int) -> str:
-        """What it is on is cut for the keys' sake."""
+        """Return the title with the keys. The name is shortened to make room for the keys."""
         keys = key_names(self.app)
-        what = {"note.save": "{} saves", "note.line": "{}: new line", "note.cancel": "{} cancels"}
-        said = "".join("   " + what[id_].format(keys[id_]) for id_ in what if id_ in keys)
-        before = " note on "
-        return before + cut_middle(self._about, max(cells - len(before) - width(said), LEAST_NAME)) + said
+        templates = {"note.save": "{} saves", "note.line": "{}: new line", "note.cancel": "{} cancels"}
+        hints = "".join("   " + templates[action].format(keys[action]) for action in templates if action in keys)
+        title = " note on "
+        return title + cut_middle(self._about, max(cells - len(title) - width(hints), LEAST_NAME)) + hints
 
     def on_resize(self) -> None:
         self.query_one(Static).update(self._hint(self.app.size.width))
@@ -171,30 +168,41 @@ class NoteScreen(ModalScreen[str | None]):
 def tag_choices(
     own: Sequence[str], errors: Sequence[str | None], preset: Sequence[str], chosen: Sequence[str]
 ) -> list[str]:
-    """One's own of the configuration file, whose digits are the same at every item; the item's error types, the
-    benchmark's own error taxonomy, then what is set already; each once."""
+    """Return the tags to choose from, each once.
+
+    Args:
+        own: Tags of the configuration file. They come first, so that each has the same digit at every item.
+        errors: Error types of the item.
+        preset: Error taxonomy of the benchmark.
+        chosen: Tags that are set already.
+    """
     return list(dict.fromkeys([*own, *(error for error in errors if error), *preset, *chosen]))
 
 
 class TagSource:
+    """Tags as a document with a check box, a key and a name in each line."""
+
     def __init__(self, tags: list[str], chosen: set[str], new_key: str = "", keys: Mapping[int, str] = {}) -> None:
-        """`keys`: what sets or clears a tag, by its number from 1."""
+        """Create the document. `keys` maps the number of a tag, from 1, to the key that toggles it."""
         self.tags, self.chosen, self._new_key, self._keys = tags, chosen, new_key, keys
 
     def __len__(self) -> int:
         return max(len(self.tags), 1)
 
     def lines(self, index: int, cells: int) -> Sequence[Line]:  # noqa: ARG002 - a `Source`
+        """Return the line of a tag, or a hint if there are no tags."""
         if not self.tags:
-            return [((f"no tag has been used yet; {self._new_key} makes one", "dim"),)]
+            return [((f"no tags yet; press {self._new_key} to add one", "dim"),)]
         tag = self.tags[index]
         key = self._keys.get(index + 1, "")
         return [((f" [{'x' if tag in self.chosen else ' '}] ", "strong"), (f"{key:1} ", "key"), (visible(tag), ""))]
 
 
 class TagsScreen(ModalScreen[list[str] | None]):
-    """Gives the tags that are set, or None if nothing was changed. Tags that were used before follow when they are
-    known."""
+    """List of tags to set or clear. The result is the tags that are set, or None if nothing changed.
+
+    Tags that were used before are appended when they have been loaded.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(TAGS)
     CSS = """
@@ -211,8 +219,16 @@ class TagsScreen(ModalScreen[list[str] | None]):
         *,
         what: str = "tags",
     ) -> None:
-        """`name`: of the item that is not on screen. `what` they are: of labels, which are a verdict, those that were
-        there are given too when they are saved."""
+        """Create the list.
+
+        Args:
+            tags: Tags to choose from.
+            chosen: Tags that are set already.
+            used: Function that loads the tags that were used before.
+            name: Name of the item, if it is not on screen.
+            what: Title. Anything but `tags` means labels of a response, which are a verdict: saving them unchanged
+                returns them instead of None.
+        """
         super().__init__()
         self._about = name
         self._tags, self._before, self._used, self._what = list(tags), list(chosen), used, what
@@ -254,12 +270,10 @@ class TagsScreen(ModalScreen[list[str] | None]):
         self._draw(min(max(self._cursor + by, 0), len(self._source) - 1))
 
     def action_set(self) -> None:
-        if self._tags:
-            self._source.chosen ^= {self._tags[self._cursor]}
-            self._draw(self._cursor)
+        self.action_number(self._cursor + 1)
 
     def action_number(self, number: int) -> None:
-        """Sets or clears the tag of this number, from 1."""
+        """Set or clear the tag with this number, from 1."""
         if number <= len(self._tags):
             self._source.chosen ^= {self._tags[number - 1]}
             self._draw(number - 1)

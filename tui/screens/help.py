@@ -1,4 +1,4 @@
-"""Help: every key of the screen it was called from, as bound, and what the signs mean."""
+"""Help screen: the active keys of the screen below it, the symbols and the filter language."""
 
 from __future__ import annotations
 
@@ -21,20 +21,23 @@ from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.lists import TextList
 
 Rooms = Sequence[tuple[str, Sequence[tuple[str, str]]]]
+"""Key tables as (group of actions, [(keys, help text)])."""
 
 STATES = {
     "=": "equal",
     "~": "equal after the benchmark's normalisation",
-    "!": "differs",
-    "-": "missing in the prediction",
+    "!": "different",
+    "-": "missing in the predicted call",
     "+": "not in the golden call",
 }
-NAMED = (f"{SIGN}name", "a filter that was saved under that name")
-ROOMS = {"list": "moving", "app": "everywhere"}
+"""Help texts of the symbols before arguments."""
+SAVED_FILTER_ROW = (f"{SIGN}name", "the filter saved under this name")
+GROUP_TITLES = {"list": "movement", "app": "everywhere"}
+"""Titles of groups of actions, where they differ from the names of the groups."""
 
 
 def sign_rows() -> list[tuple[str, str, str]]:
-    """(sign, name of its style, what it means)"""
+    """Return (symbol, style name, meaning) of each symbol."""
     sign = symbols()
     rows = [
         (sign.passed, "pass", "pass"),
@@ -42,33 +45,37 @@ def sign_rows() -> list[tuple[str, str, str]]:
         (sign.unsure, "unsure", "unsure"),
         (sign.none, "dim", "no verdict"),
         (sign.disputed, "disputed", "annotators disagree"),
-        (sign.stale, "warn", "your review is of an earlier prediction or golden answer"),
-        ("i", "warn", "something was wrong when it was imported"),
+        (sign.stale, "warn", "stale: your review is of an earlier prediction or golden answer"),
+        ("i", "warn", "the import reported a problem with the item"),
     ]
-    return rows + [(state, STATE_STYLES[state], says) for state, says in STATES.items()]
+    return rows + [(state, STATE_STYLES[state], meaning) for state, meaning in STATES.items()]
 
 
 def help_text(rooms: Rooms, cells: int, *, blind: bool = False) -> list[Line]:
-    """The help's lines for a screen of this width."""
+    """Return the help as lines of at most `cells`. With `blind`, filter keys that reveal verdicts are omitted."""
     lines: list[Line] = []
-    for room, rows in rooms:
-        lines += _section(f"keys: {ROOMS.get(room, room)}", [(key, "key", says) for key, says in rows], cells)
-    lines += _section("signs", sign_rows(), cells)
-    filters = [(key, "key", says) for key, says in (*help_lines(blind=blind), NAMED)]
-    lines += _section("filter", filters, cells)
+    for group, rows in rooms:
+        lines += _section_lines(
+            f"keys: {GROUP_TITLES.get(group, group)}", [(key, "key", text) for key, text in rows], cells
+        )
+    lines += _section_lines("symbols", sign_rows(), cells)
+    filters = [(key, "key", text) for key, text in (*help_lines(blind=blind), SAVED_FILTER_ROW)]
+    lines += _section_lines("filter", filters, cells)
     return lines[:-1]
 
 
-def _section(title: str, rows: Sequence[tuple[str, str, str]], cells: int) -> list[Line]:
-    left = max(width(key) for key, _, _ in rows)
+def _section_lines(title: str, rows: Sequence[tuple[str, str, str]], cells: int) -> list[Line]:
+    key_cells = max(width(key) for key, _, _ in rows)
     lines: list[Line] = [((f" {title}", "head"),)]
-    for key, style, says in rows:
-        for at, part in enumerate(wrap(says, cells - left - 6)):
-            lines.append((("  " + filled(key if at == 0 else "", left), style), ("  " + part, "")))
+    for key, style, text in rows:
+        for at, part in enumerate(wrap(text, cells - key_cells - 6)):
+            lines.append((("  " + filled(key if at == 0 else "", key_cells), style), ("  " + part, "")))
     return [*lines, ()]
 
 
 class HelpScreen(Screen[None]):
+    """Screen that shows the help text. `rooms` is the result of `key_bindings.key_table` for the screen below."""
+
     BINDINGS: ClassVar[list[BindingType]] = bindings(HELP)
 
     def __init__(self, rooms: Rooms, *, blind: bool = False) -> None:

@@ -1,28 +1,18 @@
-"""The item screen, as far as what lies over it needs it.
+"""Dialogs of the item pane: fault, tags, note, labels, override reason, copy, the same item in other runs, and texts.
 
-What to copy? One letter answers.
-
-The same item in other runs: a list to choose from, and the item of that run over the one on screen.
-
-Labels of a response, such as dialog acts: a list to set and clear, and what is set is the verdict.
-
-A text of the item in the pager: what is too long to unfold in place, and the records as they stand in the files.
-
-Why does the verdict given last overrule the benchmark's? One digit answers.
-
-What single keys of the item screen open over it, by the names that the key table has for them.
+A review submitted in a dialog is about the item that was on screen when its key was pressed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import ModalScreen, Screen
+from textual.screen import ModalScreen
 
-from fcreview.model.address import RESPONSE
+from fcreview.model.address import RESPONSE, words
 from fcreview.model.sanitize import visible
 from fcreview.store.rows import View
 from fcreview.tui.actions import COPY, WHY
@@ -30,22 +20,21 @@ from fcreview.tui.item_view.document import joined
 from fcreview.tui.key_bindings import bindings, key_hints, key_names
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_actions import (
-    asked_labels,
     call_copy,
-    choices,
     command_copy,
     diff_copy,
     json_copy,
+    label_choices,
     markdown_copy,
-    offered,
     raw_records,
-    read,
+    read_label_criteria,
+    read_runs,
+    run_choices,
 )
-from fcreview.tui.review.judge import About
-from fcreview.tui.review.reviewing import NAME, Answering
+from fcreview.tui.review.item_reviewer import NAME_CELLS, ItemView
+from fcreview.tui.review.judge import Outcome, ReviewSubject
 from fcreview.tui.review.status import Remark
-from fcreview.tui.screens.dialogs import TagsScreen
-from fcreview.tui.screens.golden_editor import ask_golden
+from fcreview.tui.screens.dialogs import FaultScreen, NoteScreen, TagsScreen, tag_choices
 from fcreview.tui.screens.pager import PagerScreen, Text
 from fcreview.tui.screens.picker import PickScreen
 from fcreview.tui.session import Session
@@ -56,38 +45,58 @@ from fcreview.tui.widgets.document_view import LineBar
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-class Copied(Protocol):
-    @property
-    def copied(self) -> str:
-        """What is under the cursor."""
-        ...
+    from fcreview.tui.review.prefetch import ItemPrefetcher
 
 
-class Host(Protocol):
-    reviewing: Answering
+def ask_fault(view: ItemView, subject: ReviewSubject, name: str = "") -> None:
+    """Ask who is to blame. `name`: of the item, if it is not the displayed one."""
+    prompt = FaultScreen(name or _other_item(view, subject) or subject.part)
+    _record_answer(view, subject, prompt, view.item_reviewer.recorder.record_fault)
 
-    @property
-    def app(self) -> App[Any]: ...
 
-    @property
-    def reader(self) -> Cursor: ...
+def ask_tags(
+    view: ItemView, subject: ReviewSubject, session: Session, prefetcher: ItemPrefetcher, name: str = ""
+) -> None:
+    """Ask for error tags. `name`: of the item, if it is not the displayed one."""
+    recorder = view.item_reviewer.recorder
+    row, mine = subject.detail.row, recorder.mine(subject)
+    chosen = (mine.tags if mine else None) or []
+    errors = [] if session.blind and row.you is None else [row.error_type, row.rule_error_type]
+    tags = tag_choices(session.vocabulary.tags, errors, subject.detail.run.tags, chosen)
+    name = name or _other_item(view, subject) or subject.part
+    _record_answer(view, subject, TagsScreen(tags, chosen, prefetcher.used_tags, name), recorder.record_tags)
 
-    @property
-    def text(self) -> Copied: ...
 
-    @property
-    def in_front(self) -> bool: ...
+def ask_note(view: ItemView, subject: ReviewSubject, name: str = "") -> None:
+    """Ask for a note. `name`: of the item, if it is not the displayed one."""
+    recorder = view.item_reviewer.recorder
+    mine = recorder.mine(subject)
+    name = name or _other_item(view, subject) or visible(words(subject.target))
+    _record_answer(view, subject, NoteScreen(name, (mine.note if mine else None) or ""), recorder.record_note)
 
-    def say(self, remark: Remark) -> None: ...
 
-    def another(self, view: View, item: int) -> Screen[int]:
-        """The screen of another item."""
-        ...
+def _other_item(view: ItemView, subject: ReviewSubject) -> str:
+    """Name of the subject if its item is no longer the displayed one, else an empty string."""
+    if subject.item == view.item_reviewer.displayed.item:
+        return ""
+    return f"{visible(subject.detail.row.id)} {subject.part}".rstrip()
+
+
+def _record_answer(
+    view: ItemView,
+    subject: ReviewSubject,
+    prompt: ModalScreen[Any],
+    record: Callable[[ReviewSubject, Any], Awaitable[Outcome]],
+) -> None:
+    def take(answer: Any) -> None:
+        if answer is not None:
+            view.item_reviewer.record(subject, lambda latest: record(latest, answer))
+
+    view.app.push_screen(prompt, take)
 
 
 class CopyScreen(ModalScreen[str | None]):
-    """Gives one of the names in `copy_of`."""
+    """Asks what to copy. Its result is one of the names in `copy_of`, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(COPY)
     CSS = """
@@ -110,7 +119,7 @@ class CopyScreen(ModalScreen[str | None]):
 
 
 def copy_of(what: str, this: str, reader: Cursor, folder: Path | None) -> str:
-    """`this`: what is under the cursor; `folder`: the workspace's own."""
+    """The text to copy. `this`: the block under the cursor; `folder`: the workspace's `.fcreview`."""
     detail, annotator = reader.detail, reader.annotator
     command = command_copy(detail, folder.parent if folder is not None else None)
     texts: dict[str, Callable[[], str]] = {
@@ -124,86 +133,83 @@ def copy_of(what: str, this: str, reader: Cursor, folder: Path | None) -> str:
     return texts[what]()
 
 
-def ask_copy(screen: Host, session: Session) -> None:
+def ask_copy(view: ItemView, session: Session) -> None:
+    """Ask what to copy and copy it."""
+
     def copy(what: str | None) -> None:
         if what is not None:
-            text = copy_of(what, screen.text.copied, screen.reader, session.folder)
-            screen.say(Remark(f"{what}: {copied(text, session.folder, screen.app._driver)}"))
+            text = copy_of(what, view.text.copied, view.reader, session.folder)
+            view.say(Remark(f"{what}: {copied(text, session.folder, view.app._driver)}"))
 
-    screen.app.push_screen(CopyScreen(), copy)
+    view.app.push_screen(CopyScreen(), copy)
 
 
-async def show_elsewhere(screen: Host, session: Session, about: About) -> None:
-    """What is chosen is opened over this item, which is there again when that is left; `]` and `[` lead from run to
-    run."""
-    item = about.item
-    if screen.reader.hidden:
-        screen.say(Remark("other runs are shown when you have decided", "warn"))
+async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubject) -> None:
+    """List the same item in other runs. The chosen run's item opens over this one; `]` and `[` go from run to run."""
+    item = subject.item
+    if view.reader.hidden:
+        view.say(Remark("other runs are hidden until you submit", "warn"))
         return
     try:
-        runs = await session.ask(lambda store: read(store, item))
-    except Exception as error:  # what cannot be read must not end the program
-        screen.say(Remark(visible(str(error) or type(error).__name__), "bad"))
+        runs = await session.ask(lambda store: read_runs(store, item))
+    except Exception as error:  # a query that fails must not end the program
+        view.say(Remark(visible(str(error) or type(error).__name__), "bad"))
         return
-    if not screen.in_front or screen.reviewing.shown.item != item:
-        return  # gone on meanwhile
+    if not view.in_front or view.item_reviewer.displayed.item != item:
+        return  # another item was opened meanwhile
     if len(runs) < 2:
-        screen.say(Remark("no other run here has this item", "warn"))
+        view.say(Remark("no other run has this item", "warn"))
         return
-    view = View(f"item:{','.join(str(each.row.item) for each in runs)}", "dataset")
+    items = View(f"item:{','.join(str(each.row.item) for each in runs)}", "dataset")
 
-    def opened(chosen: int | None) -> None:
+    def open_run(chosen: int | None) -> None:
         if chosen is not None and chosen != item:
-            screen.app.push_screen(screen.another(view, chosen))
+            view.app.push_screen(view.make_screen(items, chosen))
 
-    screen.app.push_screen(PickScreen(choices(runs, item)), opened)
+    view.app.push_screen(PickScreen(run_choices(runs, item)), open_run)
 
 
-async def ask_labels(screen: Host, session: Session, about: About) -> None:
-    """Of the first criterion on which the benchmark gives labels."""
+async def ask_labels(view: ItemView, session: Session, subject: ReviewSubject) -> None:
+    """Ask for the labels of the response on the first criterion that has labels."""
     try:
-        criteria = await session.ask(lambda store: asked_labels(store, about.item))
-    except Exception as error:  # what cannot be read must not end the program
-        screen.say(Remark(visible(str(error) or type(error).__name__), "bad"))
+        criteria = await session.ask(lambda store: read_label_criteria(store, subject.item))
+    except Exception as error:  # a query that fails must not end the program
+        view.say(Remark(visible(str(error) or type(error).__name__), "bad"))
         return
-    if not screen.in_front or screen.reviewing.shown.item != about.item:
-        return  # gone on meanwhile
+    if not view.in_front or view.item_reviewer.displayed.item != subject.item:
+        return  # another item was opened meanwhile
     if not criteria:
-        screen.say(Remark("responses have no labels here", "warn"))
+        view.say(Remark("this benchmark has no response labels", "warn"))
         return
     criterion = criteria[0]
-    choice = offered(about.detail, session.annotator, criterion)
-
-    def take(labels: list[str] | None) -> None:
-        if labels is not None:
-            judging = screen.reviewing.judging
-            screen.reviewing.judge(about, lambda latest: judging.labels(latest, criterion, labels))
-
-    screen.app.push_screen(
-        TagsScreen(choice.labels, choice.chosen, name=RESPONSE, what=criterion.replace("_", " ")), take
-    )
+    choice = label_choices(subject.detail, session.annotator, criterion)
+    recorder = view.item_reviewer.recorder
+    prompt = TagsScreen(choice.labels, choice.chosen, name=RESPONSE, what=criterion.replace("_", " "))
+    _record_answer(view, subject, prompt, lambda latest, labels: recorder.record_labels(latest, criterion, labels))
 
 
-def show_text(screen: Host, session: Session, title: str, text: str | Callable[[], Awaitable[Text]]) -> None:
-    name = f"{screen.reviewing.shown.detail.row.id} · {title}"
-    screen.app.push_screen(PagerScreen(name, text, find=screen.reader.sought, folder=session.folder))
+def show_text(view: ItemView, session: Session, title: str, text: str | Callable[[], Awaitable[Text]]) -> None:
+    """Show a text of the item in the pager."""
+    name = f"{view.item_reviewer.displayed.detail.row.id} · {title}"
+    view.app.push_screen(PagerScreen(name, text, find=view.reader.sought, folder=session.folder))
 
 
-def show_records(screen: Host, session: Session) -> None:
-    if screen.reader.hidden:
-        screen.say(Remark("records may tell verdicts: they are shown when you have decided", "warn"))
+def show_records(view: ItemView, session: Session) -> None:
+    """Show the item's records of the result and score files in the pager."""
+    if view.reader.hidden:
+        view.say(Remark("records may tell verdicts: they are shown when you have decided", "warn"))
         return
-    shown = screen.reviewing.shown
+    displayed = view.item_reviewer.displayed
 
     async def load() -> Text:
-        records = await raw_records(session, shown.item, shown.detail.item)
+        records = await raw_records(session, displayed.item, displayed.detail.item)
         return Text(joined(records, indented=False), joined(records, indented=True))
 
-    show_text(screen, session, "records", load)
+    show_text(view, session, "records", load)
 
 
 class WhyScreen(ModalScreen[int | None]):
-    """Gives the number of a reason, from 1, or None."""
+    """Asks why a verdict overrides an automatic one. Its result is the number of a reason, from 1, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(WHY)
     CSS = """
@@ -212,9 +218,9 @@ class WhyScreen(ModalScreen[int | None]):
     """
 
     def __init__(self, name: str, reasons: Sequence[str]) -> None:
-        """`name`: of the item or the part whose verdict it is."""
+        """`name`: of the item or the part with the verdict."""
         super().__init__()
-        self._about, self._reasons = name, reasons
+        self._subject_name, self._reasons = name, reasons
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="why")
@@ -222,8 +228,8 @@ class WhyScreen(ModalScreen[int | None]):
     def on_mount(self) -> None:
         names = key_names(self.app)
         digits = [(names.get(f"why.take_{at}", ""), visible(one)) for at, one in enumerate(self._reasons, 1)]
-        head: Line = ((" why?", "strong"), (f" {cut_middle(self._about, NAME)}", "warn"))
-        hints = [*((key, says) for key, says in digits if key), *key_hints(self)]
+        head: Line = ((" why?", "strong"), (f" {cut_middle(self._subject_name, NAME_CELLS)}", "warn"))
+        hints = [*((key, reason) for key, reason in digits if key), *key_hints(self)]
         self.query_one(LineBar).show((*head, *hints_line(hints, self.app.size.width - line_width(head), 1)))
 
     def action_take(self, number: int) -> None:
@@ -234,18 +240,15 @@ class WhyScreen(ModalScreen[int | None]):
         self.dismiss(None)
 
 
-async def ask_why(screen: Host, session: Session, about: About) -> None:  # noqa: ARG001 - of the verdict given last
-    reviewing, reasons = screen.reviewing, session.vocabulary.reasons
+def ask_why(view: ItemView, session: Session) -> None:
+    """Ask why the last verdict overrides an automatic one."""
+    reasons = session.vocabulary.reasons
 
     def ask(name: str) -> None:
-        screen.app.push_screen(WhyScreen(name, reasons), lambda number: reviewing.why(number) if number else None)
+        view.app.push_screen(WhyScreen(name, reasons), record)
 
-    reviewing.of_overruled(ask)
+    def record(number: int | None) -> None:
+        if number is not None:
+            view.item_reviewer.explain_override(number)
 
-
-CLOSER: dict[str, Callable[[Host, Session, About], Awaitable[None]]] = {
-    "golden": ask_golden,
-    "labels": ask_labels,
-    "elsewhere": show_elsewhere,
-    "why": ask_why,
-}
+    view.item_reviewer.with_override(ask)

@@ -1,4 +1,4 @@
-"""A long text on the whole screen. Only what is visible is laid out, so that size does not matter."""
+"""Pager: a long text on the whole screen. Only its visible part is laid out, so its size does not matter."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ from fcreview.tui.widgets.document_view import DocumentView, LineBar
 
 
 class Text(NamedTuple):
+    """Text in the two forms that the pager can show."""
+
     raw: str
-    """As it came: what is copied."""
+    """Text as it is in the file. Copying the text yields this form."""
     indented: str
 
 
 class PagerScreen(Screen[None]):
-    """JSON is shown indented; a key shows it as it came. A text that takes a while comes from an awaitable."""
+    """Screen that shows JSON indented and other text as it is. A key switches to the raw text."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(PAGER)
     DEFAULT_CSS = "PagerScreen { layout: vertical; }"
@@ -37,6 +39,14 @@ class PagerScreen(Screen[None]):
     def __init__(
         self, title: str, text: str | Callable[[], Awaitable[Text]], *, find: str = "", folder: Path | None = None
     ) -> None:
+        """Create the screen.
+
+        Args:
+            title: Title from data.
+            text: The text, or a function that loads it while the screen is open already.
+            find: Text to search for when the text is shown.
+            folder: Folder to which copies of the text are written.
+        """
         super().__init__()
         self._title, self._folder = title, folder
         self._find, self._hit = find, -1
@@ -44,7 +54,7 @@ class PagerScreen(Screen[None]):
         self._text = Text(text, pretty(text)) if isinstance(text, str) else Text("", "")
         self._raw = False
         self._depth: int | None = None
-        """Levels of indented JSON that are shown; None: all."""
+        """Number of indentation levels that are shown, None for all."""
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="pager-title")
@@ -56,7 +66,7 @@ class PagerScreen(Screen[None]):
         if self._load_text is None:
             self._open()
         else:
-            self._say("reading")
+            self._draw_bars("reading")
             self._load(self._load_text)
 
     @work()
@@ -69,23 +79,23 @@ class PagerScreen(Screen[None]):
         return self.query_one("#pager-text", DocumentView)
 
     @property
-    def _shown(self) -> str:
+    def _displayed_text(self) -> str:
         if self._raw:
             return self._text.raw
         return self._text.indented if self._depth is None else folded_at(self._text.indented, self._depth)
 
     def _open(self) -> None:
-        self._view.show(TextSource(self._shown))
+        self._view.show(TextSource(self._displayed_text))
         if self._find:
             self.call_after_refresh(self._search, self._find)
-        self._say()
-        self.call_after_refresh(self._say)
+        self._draw_bars()
+        self.call_after_refresh(self._draw_bars)
 
-    def _say(self, message: str = "") -> None:
+    def _draw_bars(self, message: str = "") -> None:
         layout = self._view.layout_
         share = layout.share if layout else 0
         left: Line = ((f" {visible(self._title)}", "strong"), (f"  {message}" if message else "", "warn"))
-        state = "as it came" if self._raw or self._text.indented is self._text.raw else "indented"
+        state = "raw" if self._raw or self._text.indented is self._text.raw else "indented"
         state += f", {count_of(self._depth, 'level')}" if self._depth is not None and not self._raw else ""
         right: Line = ((f"{size_text(self._text.raw)} · {state} · {share:3} % ", "dim"),)
         self.query_one("#pager-title", LineBar).show(spread(left, right, self.app.size.width))
@@ -95,39 +105,40 @@ class PagerScreen(Screen[None]):
         self.query_one("#pager-keys", LineBar).show(keys)
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._say)
+        self.call_after_refresh(self._draw_bars)
 
     def on_document_view_scrolled(self) -> None:
-        self._say()
+        self._draw_bars()
 
     def action_scroll(self, rows: int) -> None:
         self._view.scroll_rows(rows)
-        self._say()
+        self._draw_bars()
 
     def action_page(self, pages: int) -> None:
-        self._view.scroll_rows(pages * max(self._view.size.height - 1, 1))
-        self._say()
+        self.action_scroll(pages * max(self._view.size.height - 1, 1))
 
     def action_edge(self, side: int) -> None:
         self._view.scroll_edge(side)
-        self._say()
+        self._draw_bars()
 
     def action_raw(self) -> None:
         self._raw = not self._raw
+        self._show_from_top()
+
+    def _show_from_top(self) -> None:
         self._hit = -1
-        self._view.show(TextSource(self._shown))
-        self._say()
+        self._view.show(TextSource(self._displayed_text))
+        self._draw_bars()
 
     def action_fold(self, by: int) -> None:
-        """One level less (-1) or more (1) of what is indented."""
-        most = deepest(self._text.indented)
-        if self._raw or not most:
-            self._say("nothing is indented here")
+        """Show one indentation level less (-1) or more (1)."""
+        max_depth = deepest(self._text.indented)
+        if self._raw or not max_depth:
+            self._draw_bars("nothing to fold")
             return
-        depth = min(max((most if self._depth is None else self._depth) + by, 1), most)
-        self._depth, self._hit = depth if depth < most else None, -1
-        self._view.show(TextSource(self._shown))
-        self._say()
+        depth = min(max((max_depth if self._depth is None else self._depth) + by, 1), max_depth)
+        self._depth = depth if depth < max_depth else None
+        self._show_from_top()
 
     def action_search(self) -> None:
         self.app.push_screen(AskScreen("/", self._find), lambda text: self._search(text) if text else None)
@@ -139,26 +150,26 @@ class PagerScreen(Screen[None]):
     def _search(self, text: str, step: int = 1) -> None:
         if text != self._find:
             self._hit = -1
-        if self._depth is not None:  # what is searched is all of it
+        if self._depth is not None:  # folded lines are searched too
             self._depth = None
-            self._view.show(TextSource(self._shown))
+            self._view.show(TextSource(self._displayed_text))
         self._find = text
         self._view.find = text.casefold()
-        hit = find_from(self._shown, text, self._hit, step)
+        hit = find_from(self._displayed_text, text, self._hit, step)
         layout = self._view.layout_
         if hit is None or layout is None:
             self._view.redraw()
-            self._say(f"no match for {visible(text)}")
+            self._draw_bars(f"no match for {visible(text)}")
             return
         self._hit = hit
-        source = TextSource(self._shown) if not isinstance(layout.source, TextSource) else layout.source
+        source = TextSource(self._displayed_text) if not isinstance(layout.source, TextSource) else layout.source
         index, row = source.row_at(hit, layout.cells)
         self._view.redraw()
         self._view.reveal(index, row, whole=False)
-        self._say()
+        self._draw_bars()
 
     def action_copy(self) -> None:
-        self._say(copied(self._text.raw, self._folder, self.app._driver))
+        self._draw_bars(copied(self._text.raw, self._folder, self.app._driver))
 
     def action_close(self) -> None:
         self.dismiss(None)

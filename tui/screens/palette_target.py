@@ -68,8 +68,8 @@ class PaletteTarget:
         """Items whose id contains every word, at most `MAX_ITEMS`. In several runs: the one of the run on screen."""
         scope, run = self.state.scope, self.state.run
         if self._item is not None:
-            run = self._item.reviewing.shown.detail.row.run
-        return await self.session.ask(lambda store: store.like(query, scope, run, MAX_ITEMS), leavable=True)
+            run = self._item.item_reviewer.displayed.detail.row.run
+        return await self.session.ask(lambda store: store.like(query, scope, run, MAX_ITEMS), interruptible=True)
 
     def say(self, message: str, style: str = "warn") -> None:
         if self._item is not None:
@@ -79,7 +79,7 @@ class PaletteTarget:
 
     def open_item(self, item: int) -> None:
         if self._item is not None and not self._at_queue:
-            self.app.push_screen(self._item.another(self.state.view, item))
+            self.app.push_screen(self._item.make_screen(self.state.view, item))
         elif self._queue is not None:
             self._queue.jump(item)
 
@@ -93,7 +93,7 @@ class PaletteTarget:
             return
         while (pane := item_pane(self.app)) is not None:
             pane.action_back()
-            if not await self.session.acts.finished():
+            if not await self.session.actions.finished():
                 return
             while item_pane(self.app) is pane:
                 await asyncio.sleep(POLL)

@@ -89,7 +89,7 @@ class QueueMenus:
         return ClustersScreen(self._clusters, self._levels.lists.clusters)
 
     async def _clusters(self, by: int) -> ClusterCounts:
-        return await self._session.ask(partial(count_clusters, self._state.view, by), leavable=True)
+        return await self._session.ask(partial(count_clusters, self._state.view, by), interruptible=True)
 
     def _open_agreement(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.statistics import AgreementScreen

@@ -108,14 +108,14 @@ class SplitView(Horizontal):
             return
         item_focused = self.item is not None and focused is self.item.text
         if self.item is not None and item_focused != self.item_focused:
-            self.item_focused, self.item.follows = item_focused, not item_focused
+            self.item_focused, self.item.follows_list = item_focused, not item_focused
             self._draw_focus()
             self.item.draw_bars()
             if item_focused:
                 if self._queue.is_loading and not self._adopting:
-                    self.item.left = True
+                    self.item.is_left = True
                 self._follow_now()
-                self.item.reviewing.enter()
+                self.item.item_reviewer.start_pace()
             else:
                 self._show_current_item()
 
@@ -160,12 +160,12 @@ class SplitView(Horizontal):
             self.item.visible = False
 
     def _request_item(self, item: ItemPane, row: QueueRow, reread: bool) -> None:
-        from fcreview.tui.review.prefetch import Wanted
+        from fcreview.tui.review.prefetch import RequestedItem
 
         view = self._state.view
-        if not reread and item.shows(row.item, view):
+        if not reread and item.is_showing(row.item, view):
             return
-        item.want(Wanted(row.item, view, reread))
+        item.request(RequestedItem(row.item, view, reread))
         before, self._last_move = self._last_move, monotonic()
         if self._last_move - before > REST_DELAY:
             self._follow_now()
@@ -182,8 +182,8 @@ class SplitView(Horizontal):
         if self._delayed is not None:
             self._delayed.cancel()
             self._delayed = None
-        if self.item is not None and self.item.reviewing.behind:
-            self.item.reviewing.follow()
+        if self.item is not None and self.item.item_reviewer.has_request:
+            self.item.item_reviewer.show_requested()
 
     def adopt_item(self, pane: ItemPane) -> None:
         """Show the item of a single pane here, with the focus, after the screen became wide enough."""
@@ -193,8 +193,8 @@ class SplitView(Horizontal):
     @work(group="item")
     async def _adopt_item(self, pane: ItemPane) -> None:
         item = await self._item_pane()
-        if pane.reviewing.begun:
-            item.go_on_from(pane)
+        if pane.item_reviewer.has_item:
+            item.continue_from(pane)
         self.show_panes()
         if not self.focus_item():
             self.query_one("#item-side").display = True
@@ -217,7 +217,7 @@ class SplitView(Horizontal):
         async with self._creating:
             if self.item is None:
                 item = ItemPane(self._session, self._state.view, partial(ItemScreen, self._session))
-                item.follows = True
+                item.follows_list = True
                 await self.query_one("#item-side").mount(item)
                 self.item = item
                 self.watch(item, "position", self._move_list_cursor, init=False)
@@ -231,9 +231,9 @@ class SplitView(Horizontal):
         if self._is_item_leading and position is not None and position < rows.total:
             rows.move_cursor(position)
 
-    def on_item_pane_said(self, said: ItemPane.Said) -> None:
+    def on_item_pane_review_saved(self, saved: ItemPane.ReviewSaved) -> None:
         self._has_new_reviews = True
-        self._queue.reload_row(said.item)
+        self._queue.reload_row(saved.item)
         self._count_later()
 
     @work(exclusive=True, group="count")
@@ -241,14 +241,14 @@ class SplitView(Horizontal):
         await asyncio.sleep(COUNT_DELAY)
         self._queue.load_runs()
 
-    def on_item_pane_left(self, left: ItemPane.Left) -> None:
-        """Focus the list, with the cursor on the item that was left."""
-        left.stop()
+    def on_item_pane_closed(self, closed: ItemPane.Closed) -> None:
+        """Focus the list, with the cursor on the item that was closed."""
+        closed.stop()
         self.query_one("#list-side").display = True
         self.screen.set_focus(self._queue.list)
         self.show_panes()
         if self._has_new_reviews:
-            self._queue.load(CursorPosition(left.item, self._queue.list.cursor))
+            self._queue.load(CursorPosition(closed.item, self._queue.list.cursor))
         else:
             self._show_current_item()
 

@@ -108,7 +108,7 @@ class AgreementScreen(FiguresScreen, inherit_bindings=False):
         self._cells: dict[Scope, list[AgreementCell]] = {scope: [] for scope in SCOPES}
 
     async def compute(self) -> None:
-        ratings = await self._session.ask(lambda store: store.told.agreement_rows(self._view), leavable=True)
+        ratings = await self._session.ask(lambda store: store.told.agreement_rows(self._view), interruptible=True)
         groups = await asyncio.to_thread(_groups, ratings)
         for at, group in enumerate(groups):
             self.show_progress(f"{at} of {len(groups)} groups computed")
@@ -163,7 +163,7 @@ class CalibrationScreen(FiguresScreen, inherit_bindings=False):
         """Whether anything was drawn at random."""
 
     async def compute(self) -> None:
-        cases = await self._session.ask(lambda store: store.told.cases(self._view), leavable=True)
+        cases = await self._session.ask(lambda store: store.told.cases(self._view), interruptible=True)
         self._random = any(case.random for case in cases)
         scopes = reported_scopes(cases)
         for at, scope in enumerate(scopes):

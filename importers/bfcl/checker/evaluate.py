@@ -17,8 +17,14 @@ from typing import Any, Literal
 
 import orjson
 
-from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES, ExpectedCall, UncheckableItem, language_of_category, compile_expected_calls
-from fcreview.importers.bfcl.checker.values import CallFailure, check_unordered_calls, check_single_call
+from fcreview.importers.bfcl.checker.schema import (
+    COMPARISON_RULES,
+    ExpectedCall,
+    UncheckableItem,
+    compile_expected_calls,
+    language_of_category,
+)
+from fcreview.importers.bfcl.checker.values import CallFailure, check_single_call, check_unordered_calls
 from fcreview.importers.bfcl.dataset import DatasetItem, content_text
 from fcreview.importers.bfcl.decoders.base import Calls, Decoder, DecoderContext, NameSpelling, WrongFormat
 from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model
@@ -111,20 +117,22 @@ def evaluate(
         calls = decode_result(result, decoder, DecoderContext(version, language), config)
     except (Undecodable, WrongFormat) as error:
         if not v1 or isinstance(error, Undecodable) or not error.v1_calls:
-            return _undecoded(error, kind, note, _no_golden(item, kind))
+            return _evaluate_undecodable(error, kind, note, _missing_golden_note(item, kind))
         calls = error.v1_calls
     except (RecursionError, MemoryError) as error:
-        return _undecoded(Undecodable(f"too deeply nested ({error})"), kind, note, _no_golden(item, kind))
-    known, key = item.evaluation_cache, _key(calls, decoder.name_spelling, category, v1)
+        return _evaluate_undecodable(
+            Undecodable(f"too deeply nested ({error})"), kind, note, _missing_golden_note(item, kind)
+        )
+    known, key = item.evaluation_cache, _cache_key(calls, decoder.name_spelling, category, v1)
     found = known.get(key) if key is not None else None
     if found is None:
-        found = _judged(calls, decoder.name_spelling, item, category, v1)
+        found = _apply_rule(calls, decoder.name_spelling, item, category, v1)
         if key is not None and len(known) < MAX_CACHED:
             known[key] = found
     return found
 
 
-def _key(calls: Calls, spelling: NameSpelling, category: str, v1: bool) -> str | None:
+def _cache_key(calls: Calls, spelling: NameSpelling, category: str, v1: bool) -> str | None:
     """The same for calls that are the same, types included: of 71 models, most say the same of an item. None for calls
     that are too large to be kept."""
     try:
@@ -134,16 +142,18 @@ def _key(calls: Calls, spelling: NameSpelling, category: str, v1: bool) -> str |
     return key if len(key) <= MAX_CACHE_KEY else None
 
 
-def _judged(calls: Calls, spelling: NameSpelling, case: DatasetItem, category: str, v1: bool) -> Evaluation:
+def _apply_rule(calls: Calls, spelling: NameSpelling, case: DatasetItem, category: str, v1: bool) -> Evaluation:
     kind, note = rule_for_category(category, v1)
-    found = Evaluation(_displayed(calls))
+    found = Evaluation(_to_json_calls(calls))
     if kind == "unscored":
         found.note = note
     elif kind == "irrelevance":
-        _judge(found, _uncalled(calls, category) if calls else None)
+        _set_verdict(found, _unwanted_call(calls, category) if calls else None)
     elif kind == "relevance":
-        _judge(found, None if calls else CallFailure("relevance_error:decoder_failed", None, None, "no function is called"))
-    elif note := _no_golden(case, kind):
+        _set_verdict(
+            found, None if calls else CallFailure("relevance_error:decoder_failed", None, None, "no function is called")
+        )
+    elif note := _missing_golden_note(case, kind):
         found.note = note
     else:
         try:
@@ -152,7 +162,7 @@ def _judged(calls: Calls, spelling: NameSpelling, case: DatasetItem, category: s
                 failure = check_unordered_calls(golden, calls, spelling, v1)
             else:
                 failure = check_single_call(golden, calls, spelling, v1, f"{kind}_function_checker")
-            _judge(found, failure)
+            _set_verdict(found, failure)
         except UncheckableItem as error:
             found.note = str(error)
         except (RecursionError, TypeError, AttributeError, KeyError) as error:
@@ -168,10 +178,10 @@ def decode_step(step: Any, *, decoder: Decoder, rules_version: str) -> DisplayCa
         return error.display_calls or None
     except (Undecodable, RecursionError, MemoryError):
         return None
-    return _displayed(calls) or None
+    return _to_json_calls(calls) or None
 
 
-def _judge(found: Evaluation, failure: CallFailure | None) -> None:
+def _set_verdict(found: Evaluation, failure: CallFailure | None) -> None:
     if failure is None:
         found.valid = True
         return
@@ -180,58 +190,62 @@ def _judge(found: Evaluation, failure: CallFailure | None) -> None:
     found.messages = [message]
 
 
-def _uncalled(calls: Calls, category: str) -> CallFailure:
+def _unwanted_call(calls: Calls, category: str) -> CallFailure:
     kind = "irrelevance_error" if "irrelevance" in category else "relevance_error"
     name = calls[0][0]
     return CallFailure(f"{kind}:decoder_success", name, None, f"{name} is called though no function on offer fits")
 
 
-def _no_golden(case: DatasetItem, kind: str) -> str | None:
+def _missing_golden_note(case: DatasetItem, kind: str) -> str | None:
     if kind in ("simple", "multiple", "parallel") and not case.ground_truth:
         return "there is no golden answer to check against"
     return None
 
 
-def _undecoded(error: Undecodable | WrongFormat, kind: str, note: str | None, no_golden: str | None) -> Evaluation:
+def _evaluate_undecodable(
+    error: Undecodable | WrongFormat, kind: str, note: str | None, no_golden: str | None
+) -> Evaluation:
     reason = str(error)
-    shown = _displayed(error.display_calls) if isinstance(error, WrongFormat) and error.display_calls else None
+    shown = _to_json_calls(error.display_calls) if isinstance(error, WrongFormat) and error.display_calls else None
     found = Evaluation(shown, reason)
     if kind == "unscored" or no_golden:
         found.note = note or no_golden
     elif kind == "irrelevance":
         found.valid = True
     elif kind == "relevance":
-        _judge(found, CallFailure("relevance_error:decoder_failed", None, None, f"no function is called: {reason}"))
+        _set_verdict(
+            found, CallFailure("relevance_error:decoder_failed", None, None, f"no function is called: {reason}")
+        )
     else:
         failed = "decoder_failed" if isinstance(error, Undecodable) else "decoder_wrong_output_format"
-        _judge(found, CallFailure(f"ast_decoder:{failed}", None, None, reason))
+        _set_verdict(found, CallFailure(f"ast_decoder:{failed}", None, None, reason))
     return found
 
 
-def _displayed(calls: Any) -> Any:
+def _to_json_calls(calls: Any) -> Any:
     """The calls, with arguments that are not plain JSON (NaN, bytes, keys that are no text) put into words."""
     for _, arguments in calls:
-        if arguments is not None and not (type(arguments) is dict and _is_plain(arguments)):
+        if arguments is not None and not (type(arguments) is dict and _is_json_object(arguments)):
             return [(name, json_safe(given) if type(given) is dict else None) for name, given in calls]
     return calls
 
 
-def _is_plain(value: dict[Any, Any], depth: int = 0) -> bool:
+def _is_json_object(value: dict[Any, Any], depth: int = 0) -> bool:
     for key, one in value.items():
         kind = type(one)
-        if type(key) is not str or not (kind in SCALARS or _is_plain_inside(one, kind, depth)):
+        if type(key) is not str or not (kind in SCALARS or _is_json_value(one, kind, depth)):
             return False
     return True
 
 
-def _is_plain_inside(value: Any, kind: type, depth: int) -> bool:
+def _is_json_value(value: Any, kind: type, depth: int) -> bool:
     if kind is float:
         return isfinite(value)
     if depth >= 50:
         return False
     if kind is list or kind is tuple:
-        return all(type(one) in SCALARS or _is_plain_inside(one, type(one), depth + 1) for one in value)
-    return kind is dict and _is_plain(value, depth + 1)
+        return all(type(one) in SCALARS or _is_json_value(one, type(one), depth + 1) for one in value)
+    return kind is dict and _is_json_object(value, depth + 1)
 
 
 def pair_calls(case: DatasetItem, predicted: list[Call], category: str, v1: bool, *, failed: bool) -> list[Pair]:
@@ -239,16 +253,18 @@ def pair_calls(case: DatasetItem, predicted: list[Call], category: str, v1: bool
     pairs = align(case.golden_calls, predicted, COMPARISON_RULES)
     if failed:
         try:
-            described = compile_expected_calls(case, case.category if category == "format_sensitivity" else category, v1)
+            described = compile_expected_calls(
+                case, case.category if category == "format_sensitivity" else category, v1
+            )
         except UncheckableItem:
             return pairs
         for pair in pairs:
             if pair.golden is not None and pair.predicted is not None and pair.golden < len(described):
-                _describe(pair, described[pair.golden], predicted[pair.predicted])
+                _add_schema_differences(pair, described[pair.golden], predicted[pair.predicted])
     return pairs
 
 
-def _describe(pair: Pair, golden: ExpectedCall, predicted: Call) -> None:
+def _add_schema_differences(pair: Pair, golden: ExpectedCall, predicted: Call) -> None:
     """An argument may be left out by the golden answer and required by the function, or be golden and not among its
     parameters: the checker fails both (`ast_checker.py`, simple_function_checker)."""
     given = predicted.arguments
@@ -292,12 +308,14 @@ class EvaluatedReply:
     """For the caller: what it made of it, by id, score file and official verdict."""
 
 
-def evaluate_reply(case: DatasetItem, record: dict[str, Any], opening: list[Message], reading: EvaluationSettings) -> EvaluatedReply:
+def evaluate_reply(
+    case: DatasetItem, record: dict[str, Any], opening: list[Message], reading: EvaluationSettings
+) -> EvaluatedReply:
     """The reply in a result record, behind the messages that open the case's turns."""
-    key = _replies_key(record, reading)
+    key = _reply_cache_key(record, reading)
     reply = case.reply_cache.get(key) if key is not None else None
     if reply is None:
-        reply = _made(case, record, opening, reading)
+        reply = _evaluate_new_reply(case, record, opening, reading)
         if key is not None and len(case.reply_cache) < MAX_CACHED:
             if reply.messages is not opening:
                 reply.messages = Repeated(reply.messages)
@@ -306,7 +324,7 @@ def evaluate_reply(case: DatasetItem, record: dict[str, Any], opening: list[Mess
     return reply
 
 
-def _replies_key(record: dict[str, Any], reading: EvaluationSettings) -> tuple[str, bool, Any] | None:
+def _reply_cache_key(record: dict[str, Any], reading: EvaluationSettings) -> tuple[str, bool, Any] | None:
     """The same for replies that are the same. None for what is not kept: the large, those with reasoning, which is
     never the same, and those of several configurations."""
     result = record["result"]
@@ -324,7 +342,9 @@ def _replies_key(record: dict[str, Any], reading: EvaluationSettings) -> tuple[s
     return reading.decoder.name, reading.decoder.stringifies_arguments, result
 
 
-def _made(case: DatasetItem, record: dict[str, Any], opening: list[Message], reading: EvaluationSettings) -> EvaluatedReply:
+def _evaluate_new_reply(
+    case: DatasetItem, record: dict[str, Any], opening: list[Message], reading: EvaluationSettings
+) -> EvaluatedReply:
     result = record["result"]
     found = evaluate(
         result,
@@ -335,25 +355,27 @@ def _made(case: DatasetItem, record: dict[str, Any], opening: list[Message], rea
         decoder=reading.decoder,
     )
     if found.predicted is None:
-        found.predicted = Repeated(_predicted(found, result, case))
+        found.predicted = Repeated(_predicted_calls(found, result, case))
         if case.golden_calls or found.predicted:
             failed, v1 = found.valid is False, reading.rules_version == "V1"
             found.pairs = Repeated(pair_calls(case, found.predicted, reading.category, v1, failed=failed))
-    return EvaluatedReply(answer_hash(result), found, single_turn_messages(record, opening), found.predicted, found.pairs)
+    return EvaluatedReply(
+        answer_hash(result), found, single_turn_messages(record, opening), found.predicted, found.pairs
+    )
 
 
-def _predicted(found: Evaluation, result: Any, case: DatasetItem) -> list[Call]:
+def _predicted_calls(found: Evaluation, result: Any, case: DatasetItem) -> list[Call]:
     if found.calls:
         return [
             Call("predicted", name, arguments, 0, 0, index, None, None if arguments is not None else found.decode_error)
             for index, (name, arguments) in enumerate(found.calls)
         ]
-    if found.calls is None and _attempted(result, case):
+    if found.calls is None and _attempts_call(result, case):
         return [Call("predicted", "", None, 0, 0, 0, content_text(result), found.decode_error)]
     return []
 
 
-def _attempted(result: Any, case: DatasetItem) -> bool:
+def _attempts_call(result: Any, case: DatasetItem) -> bool:
     """Whether a text that could not be decoded names a function on offer, or a list was not prose."""
     if isinstance(result, str):
         return any(

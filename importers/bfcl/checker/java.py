@@ -9,10 +9,10 @@ from fcreview.importers.bfcl.checker.literals import (
     BOOLEANS,
     MAX_LITERAL,
     SCIENTIFIC,
-    text_until,
     guess_number,
     is_quoted,
     parse_integer,
+    text_until,
 )
 
 PYTHON_TYPES: dict[str, type] = {
@@ -46,24 +46,26 @@ def convert(text: str, declared_type: str, element_type: str | None = None) -> A
         case "byte" | "short" | "integer":
             return parse_integer(text)
         case "long":
-            return _suffixed(text, "lL", parse_integer)
+            return _parse_suffixed(text, "lL", parse_integer)
         case "float":
-            return _suffixed(text, "fF", _scientific)
+            return _parse_suffixed(text, "fF", _parse_scientific)
         case "double":
-            return _scientific(text)
+            return _parse_scientific(text)
         case "boolean":
             return BOOLEANS.get(text, text)
         case "Array" | "ArrayList" | "HashMap" if len(text) <= MAX_LITERAL:
-            found = {"Array": _array, "ArrayList": _array_list, "HashMap": _hash_map}[declared_type](text, element_type)
+            found = {"Array": _parse_array, "ArrayList": _parse_array_list, "HashMap": _parse_hash_map}[declared_type](
+                text, element_type
+            )
             return text if found is None else found
     return text
 
 
-def _scientific(text: str) -> Any:
+def _parse_scientific(text: str) -> Any:
     return float(text) if SCIENTIFIC.match(text) else text
 
 
-def _suffixed(text: str, suffixes: str, read: Any) -> Any:
+def _parse_suffixed(text: str, suffixes: str, read: Any) -> Any:
     number = text.removesuffix("\n")
     if not number.endswith(tuple(suffixes)):
         return text
@@ -71,15 +73,15 @@ def _suffixed(text: str, suffixes: str, read: Any) -> Any:
     return text if isinstance(value, str) else value
 
 
-def _array(text: str, nested: str | None) -> Any:
-    inside = _after(ARRAY, text, "}")
+def _parse_array(text: str, nested: str | None) -> Any:
+    inside = _text_after(ARRAY, text, "}")
     if inside is None:
         return None
     parts = [part.strip() for part in inside.split(",")]
     return [convert(part, nested) if nested else guess_value(part) for part in parts if part]
 
 
-def _after(head: re.Pattern[str], text: str, closing: str, least: int = 0) -> str | None:
+def _text_after(head: re.Pattern[str], text: str, closing: str, least: int = 0) -> str | None:
     """What follows the first `head` up to `closing` on the same line, of `least` characters."""
     for found in head.finditer(text):
         if (inside := text_until(text, found.end(), closing, least)) is not None:
@@ -87,24 +89,24 @@ def _after(head: re.Pattern[str], text: str, closing: str, least: int = 0) -> st
     return None
 
 
-def _array_list(text: str, nested: str | None) -> Any:
-    inside = _after(LIST_OF, text, "))", 1)
+def _parse_array_list(text: str, nested: str | None) -> Any:
+    inside = _text_after(LIST_OF, text, "))", 1)
     if inside is not None:
-        return [_element(part.strip(), nested) for part in inside.split(",")]
+        return [_parse_element(part.strip(), nested) for part in inside.split(",")]
     head = LIST_BRACES.search(text)
     end = text.find("}}", head.end() + 1) if head else -1
     if head and end >= 0:
-        return [_element(part.strip(), nested) for part in ADDED.findall(text[head.end() : end])]
+        return [_parse_element(part.strip(), nested) for part in ADDED.findall(text[head.end() : end])]
     return [] if LIST_EMPTY.search(text) else None
 
 
-def _element(part: str, nested: str | None) -> Any:
+def _parse_element(part: str, nested: str | None) -> Any:
     if nested in ("char", "String"):
         return part[1:-1]
     return convert(part, nested) if nested else guess_value(part)
 
 
-def _hash_map(text: str, _nested: str | None) -> Any:
+def _parse_hash_map(text: str, _nested: str | None) -> Any:
     head = MAP.search(text)
     if head is None:
         return None
@@ -121,8 +123,8 @@ def guess_value(text: str) -> Any:
         return BOOLEANS[text]
     if is_quoted(text, '"'):
         return text[1:-1]
-    for suffixes, read in (("lL", parse_integer), ("fF", _scientific)):
-        value = _suffixed(text, suffixes, read)
+    for suffixes, read in (("lL", parse_integer), ("fF", _parse_scientific)):
+        value = _parse_suffixed(text, suffixes, read)
         if not isinstance(value, str):
             return value
     return guess_number(text)

@@ -9,10 +9,10 @@ from fcreview.importers.bfcl.checker.literals import (
     BOOLEANS,
     DECIMAL,
     MAX_LITERAL,
-    text_until,
     guess_number,
     is_quoted,
     parse_integer,
+    text_until,
 )
 
 PYTHON_TYPES: dict[str, type] = {
@@ -52,9 +52,9 @@ def convert(text: str, declared_type: str, element_type: str | None = None) -> A
         case "Boolean":
             return BOOLEANS.get(text, text)
         case "array" if len(text) <= MAX_LITERAL:
-            return _array(text.strip(), element_type)
+            return _parse_array(text.strip(), element_type)
         case "dict" if len(text) <= MAX_LITERAL:
-            return _object(text.strip())
+            return _parse_object(text.strip())
     return text
 
 
@@ -66,13 +66,13 @@ def guess_value(text: str) -> Any:
     return text[1:-1] if is_quoted(text, "\"'") else guess_number(text)
 
 
-def _array(text: str, nested: str | None) -> Any:
+def _parse_array(text: str, nested: str | None) -> Any:
     rows = ROWS.match(text)
     end = ROWS_END[text[0]].search(text, rows.end()) if rows else None
     if rows and end:
         inside = text[rows.end() - 1 : end.start() + 1]
         if "\n" not in inside or "\n" not in BETWEEN_ROWS.sub("],[", inside):
-            return [[guess_value(part) for part in row.split(",")] for row in _rows(inside)]
+            return [[guess_value(part) for part in row.split(",")] for row in _split_rows(inside)]
     line: str | None
     if text.startswith("["):
         line = text_until(text, 1, "]")
@@ -85,7 +85,7 @@ def _array(text: str, nested: str | None) -> Any:
     return [convert(part, nested) if nested else guess_value(part) for part in parts]
 
 
-def _rows(text: str) -> list[str]:
+def _split_rows(text: str) -> list[str]:
     """What stands between `[` and the next `]`, again and again."""
     rows = []
     start = text.find("[")
@@ -98,7 +98,7 @@ def _rows(text: str) -> list[str]:
     return rows
 
 
-def _object(text: str) -> Any:
+def _parse_object(text: str) -> Any:
     """A shallow object: a nested one ends it at its own closing brace, as in the evaluator."""
     inside = text_until(text, 1, "}") if text.startswith("{") else None
     if inside is None:
@@ -110,17 +110,17 @@ def _object(text: str) -> Any:
         position = colon + 1
         if not key:
             continue
-        end = _value_end(inside, position)
+        end = _find_value_end(inside, position)
         value = inside[position:end].strip()
         position = len(inside) - len(inside[end + 1 :].lstrip())
         if value.startswith("[") and value.endswith("]"):
-            found[key.strip().strip("'\"")] = _array(value, None)
+            found[key.strip().strip("'\"")] = _parse_array(value, None)
         else:
             found[key.strip().strip("'\"")] = guess_value(value.strip("'\""))
     return found
 
 
-def _value_end(text: str, start: int) -> int:
+def _find_value_end(text: str, start: int) -> int:
     """The place of the comma after which another key begins, that is, a colon comes before the next comma."""
     comma = text.find(",", start)
     while comma >= 0:

@@ -19,7 +19,7 @@ from fcreview.matching.diff import Rules
 from fcreview.model.function_schema import declared_parameters, read_function_schema
 from fcreview.model.json_value import brief
 
-_ignored = re.compile(r"[ ,./\-_*^]").sub
+_remove_ignored = re.compile(r"[ ,./\-_*^]").sub
 
 TYPE_NAMES = {
     str: "a string",
@@ -36,7 +36,7 @@ def normalise_string(text: str) -> str:
 
     Tabs, newlines, `:`, `$` and accents stay.
     """
-    return _ignored("", text).lower().replace("'", '"')
+    return _remove_ignored("", text).lower().replace("'", '"')
 
 
 def normalise_value(value: Any) -> Any:
@@ -46,15 +46,15 @@ def normalise_value(value: Any) -> Any:
 
 def normalise_list(values: Any) -> list[Any]:
     """A list with the texts directly in it normalised."""
-    return [_ignored("", value).lower().replace("'", '"') if type(value) is str else value for value in values]
+    return [_remove_ignored("", value).lower().replace("'", '"') if type(value) is str else value for value in values]
 
 
-def _same_name(golden: str, predicted: str) -> bool:
+def _is_same_name(golden: str, predicted: str) -> bool:
     """Native function calling cannot have dots in names, so `math.factorial` was offered as `math_factorial`."""
     return golden == predicted or golden.replace(".", "_") == predicted
 
 
-COMPARISON_RULES = Rules(normalise=normalise_string, int_is_float=True, tuple_is_list=True, same_name=_same_name)
+COMPARISON_RULES = Rules(normalise=normalise_string, int_is_float=True, tuple_is_list=True, same_name=_is_same_name)
 """The same for the comparison engine."""
 
 
@@ -88,7 +88,9 @@ def covering_rules(rules: Sequence[Rule], function: str, argument: str) -> tuple
     return tuple(rule for rule in rules if rule.covers(function, argument))
 
 
-def omittable_parameters(rules: Sequence[Rule], document: Mapping[str, Any], accepted: Mapping[str, Any]) -> frozenset[str]:
+def omittable_parameters(
+    rules: Sequence[Rule], document: Mapping[str, Any], accepted: Mapping[str, Any]
+) -> frozenset[str]:
     """The parameters that rules allow to be left out of a call."""
     if not any(rule.kind == "default-omittable" for rule in rules):
         return frozenset()
@@ -142,22 +144,26 @@ class ExpectedArgument:
     to_list: bool
     equivalence_rules: tuple[Rule, ...] = ()
     """Equivalence rules of errata."""
-    _texts: frozenset[str] | None = None
-    _lists: list[list[Any]] | None = None
+    _normalised_strings: frozenset[str] | None = None
+    _normalised_lists: list[list[Any]] | None = None
 
     @property
     def normalised_strings(self) -> frozenset[str]:
         """Acceptable texts, normalised. Made when first asked for: most values are equal as they are."""
-        if self._texts is None:
-            self._texts = frozenset(normalise_string(value) for value in self.accepted if type(value) is str)
-        return self._texts
+        if self._normalised_strings is None:
+            self._normalised_strings = frozenset(
+                normalise_string(value) for value in self.accepted if type(value) is str
+            )
+        return self._normalised_strings
 
     @property
     def normalised_lists(self) -> list[list[Any]]:
         """Acceptable lists with their texts normalised; `""` is the empty list."""
-        if self._lists is None:
-            self._lists = [normalise_list(value) for value in self.accepted if isinstance(value, (list, str))]
-        return self._lists
+        if self._normalised_lists is None:
+            self._normalised_lists = [
+                normalise_list(value) for value in self.accepted if isinstance(value, (list, str))
+            ]
+        return self._normalised_lists
 
 
 @dataclass(slots=True)
@@ -191,7 +197,7 @@ def compile_expected_calls(case: DatasetItem, category: str, v1: bool) -> list[E
     prepared: list[ExpectedCall] | UncheckableItem | None = case.expected_calls_cache.get(key)
     if prepared is None:
         try:
-            prepared = _prepare(case, category, v1)
+            prepared = _compile_expected_calls(case, category, v1)
         except UncheckableItem as error:
             prepared = error
         except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
@@ -211,7 +217,7 @@ def split_ground_truth(answer: Any) -> list[tuple[str, dict[str, list[Any]]]]:
     raise UncheckableItem("golden answer of an unknown form")
 
 
-def _prepare(case: DatasetItem, category: str, v1: bool) -> list[ExpectedCall]:
+def _compile_expected_calls(case: DatasetItem, category: str, v1: bool) -> list[ExpectedCall]:
     expected = split_ground_truth(case.ground_truth)
     if not expected or not case.functions:
         raise UncheckableItem("no golden call or no function document")
@@ -225,7 +231,11 @@ def _prepare(case: DatasetItem, category: str, v1: bool) -> list[ExpectedCall]:
             document = find_function_doc(case.functions, name, v1)
         if document is None and not v1:
             raise UncheckableItem(f"no function document for {name}")
-        prepared.append(_golden(document, parameters, language, case.equivalence_rules) if document else _undescribed(name))
+        prepared.append(
+            _compile_call(document, parameters, language, case.equivalence_rules)
+            if document
+            else _call_without_doc(name)
+        )
     return prepared
 
 
@@ -237,11 +247,13 @@ def find_function_doc(functions: list[dict[str, Any]], name: str, v1: bool) -> d
     return None
 
 
-def _undescribed(name: str) -> ExpectedCall:
+def _call_without_doc(name: str) -> ExpectedCall:
     return ExpectedCall(name, name, (), {}, (), has_function_doc=False)
 
 
-def _golden(document: dict[str, Any], accepted: dict[str, list[Any]], language: str, rules: Sequence[Rule]) -> ExpectedCall:
+def _compile_call(
+    document: dict[str, Any], accepted: dict[str, list[Any]], language: str, rules: Sequence[Rule]
+) -> ExpectedCall:
     free = omittable_parameters(rules, document, accepted)
     declared = declared_parameters(document, strict=True)
     properties = declared.properties or {}
@@ -250,7 +262,7 @@ def _golden(document: dict[str, Any], accepted: dict[str, list[Any]], language: 
         flat_name=document["name"].replace(".", "_"),
         required=tuple(name for name in declared.required or () if name not in free),
         parameters={
-            name: _parameter(properties[name], values, language, covering_rules(rules, document["name"], name))
+            name: _compile_argument(properties[name], values, language, covering_rules(rules, document["name"], name))
             for name, values in accepted.items()
             if name in properties
         },
@@ -259,7 +271,9 @@ def _golden(document: dict[str, Any], accepted: dict[str, list[Any]], language: 
     )
 
 
-def _parameter(schema: dict[str, Any], accepted: list[Any], language: str, lenient: tuple[Rule, ...]) -> ExpectedArgument:
+def _compile_argument(
+    schema: dict[str, Any], accepted: list[Any], language: str, lenient: tuple[Rule, ...]
+) -> ExpectedArgument:
     kind = schema["type"]
     types = PYTHON_TYPES
     nesting: tuple[str, ...] = ("array", "tuple")

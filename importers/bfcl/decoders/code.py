@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, DecoderContext, DecodeFunction, WrongFormat
-from fcreview.importers.bfcl.decoders.python_calls import add_brackets, parse_calls, clean_prompt_text
+from fcreview.importers.bfcl.decoders.base import Calls, DecodeFunction, DecoderContext, WrongFormat
+from fcreview.importers.bfcl.decoders.python_calls import add_brackets, clean_prompt_text, parse_calls
 from fcreview.importers.common.records import Undecodable
 
 FENCE = "```"

@@ -18,7 +18,13 @@ from fcreview.importers.bfcl import filenames, results, scores
 from fcreview.importers.bfcl.checker.evaluate import rule_for_category
 from fcreview.importers.bfcl.decoders.base import Decoder, DecoderContext, WrongFormat
 from fcreview.importers.bfcl.decoders.models import DEFAULT_DECODERS
-from fcreview.importers.bfcl.decoders.registry import BY_NAME, DECODERS, find_decoder, decoder_for_model, early_v1_decoder
+from fcreview.importers.bfcl.decoders.registry import (
+    BY_NAME,
+    DECODERS,
+    decoder_for_model,
+    early_v1_decoder,
+    find_decoder,
+)
 from fcreview.importers.bfcl.discovery import FilesByCategory
 from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.common.records import Undecodable
@@ -43,7 +49,9 @@ class DecoderChoice:
     n_replies: int
 
 
-def choose_decoder(guess: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, str]], how: DecoderContext) -> DecoderChoice:
+def choose_decoder(
+    guess: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, str]], how: DecoderContext
+) -> DecoderChoice:
     """The decoder of a model that nobody knows. `guess` is kept unless another does clearly better; where it is AUTO
     and one decoder does as well, it is that one.
 
@@ -51,24 +59,31 @@ def choose_decoder(guess: Decoder, replies: Sequence[Any], scored: Sequence[tupl
     """
     native = bool(replies) and type(replies[0]) is list
     usual = [BY_NAME[name] for name in (("FC", "LIST") if native else (DEFAULT_DECODERS[how.version],))]
-    best = _Measured.measure(guess, replies, scored, how)
+    best = _DecoderScore.measure(guess, replies, scored, how)
     if best.n_with_calls < GOOD_SHARE * len(replies) or best.n_agreements < len(scored):
         named = [find_decoder(decoder.name, how.version) or decoder for decoder in DECODERS]
         for decoder in (*usual, *named):  # of those that do as well, the first
-            other = _Measured.measure(decoder, replies, scored, how)
+            other = _DecoderScore.measure(decoder, replies, scored, how)
             if other.is_better_than(best, twice=best.decoder is guess):
                 best = other
     if best.decoder.name == "AUTO":
-        alternatives = [_Measured.measure(decoder, replies, scored, how) for decoder in usual]
-        best = next((one for one in alternatives if (one.n_agreements, one.n_with_calls) == (best.n_agreements, best.n_with_calls)), best)
+        alternatives = [_DecoderScore.measure(decoder, replies, scored, how) for decoder in usual]
+        best = next(
+            (
+                one
+                for one in alternatives
+                if (one.n_agreements, one.n_with_calls) == (best.n_agreements, best.n_with_calls)
+            ),
+            best,
+        )
     decoder = best.decoder
     if guess.name_spelling == "either" and decoder.name_spelling == "flat":
-        decoder = replace(decoder, names="either")
+        decoder = replace(decoder, name_spelling="either")
     return DecoderChoice(decoder, best.n_with_calls, len(replies))
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
+class _DecoderScore:
     decoder: Decoder
     n_agreements: int
     """Scored replies of which it makes what the official program made."""
@@ -76,17 +91,20 @@ class _Measured:
     """Replies in which it finds calls."""
 
     @staticmethod
-    def measure(decoder: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, str]], how: DecoderContext) -> _Measured:
-        alike = sum(_alike(decoding_outcome(decoder, reply, how), error) for reply, error in scored)
-        return _Measured(decoder, alike, sum(decoding_outcome(decoder, reply, how) == "calls" for reply in replies))
+    def measure(
+        decoder: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, str]], how: DecoderContext
+    ) -> _DecoderScore:
+        alike = sum(_is_expected_outcome(decoding_outcome(decoder, reply, how), error) for reply, error in scored)
+        return _DecoderScore(decoder, alike, sum(decoding_outcome(decoder, reply, how) == "calls" for reply in replies))
 
-    def is_better_than(self, other: _Measured, *, twice: bool) -> bool:
+    def is_better_than(self, other: _DecoderScore, *, twice: bool) -> bool:
         return self.n_agreements > other.n_agreements or (
-            self.n_agreements == other.n_agreements and self.n_with_calls > (2 * other.n_with_calls if twice else other.n_with_calls)
+            self.n_agreements == other.n_agreements
+            and self.n_with_calls > (2 * other.n_with_calls if twice else other.n_with_calls)
         )
 
 
-def _alike(found: Outcome, error: str) -> bool:
+def _is_expected_outcome(found: Outcome, error: str) -> bool:
     expected = OUTCOME_BY_ERROR.get(error)
     return found == expected if expected else found in ("calls", "nothing")
 
@@ -116,7 +134,7 @@ def select_decoder(plan: RunPlan) -> tuple[Decoder, list[ImportIssue]]:
     guess, known = decoder_for_model(model, rules)
     if known:
         return guess, []
-    replies, scored = _evidence(plan.private, rules)
+    replies, scored = _sample_replies(plan.private, rules)
     if not replies and not scored:
         return guess, []
     choice = choose_decoder(guess, replies, scored, DecoderContext(rules))
@@ -130,26 +148,26 @@ def select_decoder(plan: RunPlan) -> tuple[Decoder, list[ImportIssue]]:
     return choice.decoder, issues
 
 
-def _evidence(categories: FilesByCategory, rules: str) -> tuple[list[Any], list[tuple[Any, str]]]:
+def _sample_replies(categories: FilesByCategory, rules: str) -> tuple[list[Any], list[tuple[Any, str]]]:
     """Replies, and scored replies with their error types, of the first categories that are about Python calls."""
     replies: list[Any] = []
     scored: list[tuple[Any, str]] = []
-    calling = [name for name in categories if _is_calling(name, rules)][:MAX_CATEGORIES]
+    calling = [name for name in categories if _has_python_calls(name, rules)][:MAX_CATEGORIES]
     for name in calling:
-        replies += [value["result"] for value in _first(categories[name].results) if "result" in value]
-        for value in _first(categories[name].scores):
+        replies += [value["result"] for value in _first_records(categories[name].results) if "result" in value]
+        for value in _first_records(categories[name].scores):
             error = scores.error_type(value)
             if error is not None and "model_result_raw" in value:
                 scored.append((value["model_result_raw"], error))
     return replies, scored
 
 
-def _is_calling(category: str, rules: str) -> bool:
+def _has_python_calls(category: str, rules: str) -> bool:
     kind, _ = rule_for_category(category, rules == "V1")
     return kind in ("simple", "multiple", "parallel") and "java" not in category and category != "format_sensitivity"
 
 
-def _first(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
+def _first_records(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
     found = (one.value for path in paths for one in records(path) if isinstance(one, Record))
     yield from islice((value for value in found if isinstance(value, dict)), MAX_RECORDS)
 
@@ -166,7 +184,7 @@ def select_category_decoder(
     as_text = native = 0
     for item in found.records if scored is not None and scored.is_complete else ():
         record = found.read_record(item)
-        if not _has_no_text(decoder, record.get("result") if isinstance(record, dict) else None, category):
+        if not _has_non_string_argument(decoder, record.get("result") if isinstance(record, dict) else None, category):
             continue
         entry = scored.failing.get(item) if scored is not None else None
         error = scores.error_type(entry.record) if entry is not None else None
@@ -179,7 +197,7 @@ def select_category_decoder(
     return before if as_text > native else decoder
 
 
-def _has_no_text(decoder: Decoder, result: Any, language: str) -> bool:
+def _has_non_string_argument(decoder: Decoder, result: Any, language: str) -> bool:
     """Whether a reply has just one call, with an argument that is no text."""
     try:
         calls = decoder.decode(result, DecoderContext("V1", language))

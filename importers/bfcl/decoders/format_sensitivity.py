@@ -7,8 +7,8 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
-from fcreview.importers.bfcl.decoders.base import MAX_TEXT, Calls, find_blocks, check_size, parse_json, validate_calls
-from fcreview.importers.bfcl.decoders.python_calls import parse_calls, clean_prompt_text
+from fcreview.importers.bfcl.decoders.base import MAX_TEXT, Calls, check_size, find_blocks, parse_json, validate_calls
+from fcreview.importers.bfcl.decoders.python_calls import clean_prompt_text, parse_calls
 from fcreview.importers.common.records import Undecodable
 
 LITERAL_TYPES = {"array", "tuple", "object", "dict"}
@@ -48,15 +48,15 @@ def decode_json_format(text: str) -> Calls:
     if 0 <= start < end:
         text = text[start : end + 1]
     try:
-        found = parse_json(_object_list(text))
+        found = parse_json(_find_object_list(text))
     except Undecodable:
         return []
     if not isinstance(found, (list, dict, str)):
         raise Undecodable("JSON, but not a list of calls")
-    return validate_calls(_function_parameters(item) for item in found if isinstance(item, dict))
+    return validate_calls(_call_from_object(item) for item in found if isinstance(item, dict))
 
 
-def _object_list(text: str) -> str:
+def _find_object_list(text: str) -> str:
     """From the first `[{` to the first `}]` after it, though that may lie inside the arguments: so the
     evaluator reads."""
     start = OBJECT_LIST_START.search(text)
@@ -64,7 +64,7 @@ def _object_list(text: str) -> str:
     return text[start.start() : end.end()] if start and end else text
 
 
-def _function_parameters(item: dict[str, Any]) -> tuple[Any, Any]:
+def _call_from_object(item: dict[str, Any]) -> tuple[Any, Any]:
     if "function" not in item or "parameters" not in item:
         raise Undecodable("an object without function or parameters")
     return item["function"], item["parameters"]
@@ -84,10 +84,10 @@ def decode_xml_format(text: str, *, verbose: bool) -> Calls:
         root = ElementTree.fromstring(xml)  # noqa: S314  declarations, the risk, were refused above
     except (ElementTree.ParseError, ValueError, RecursionError) as error:
         raise Undecodable(f"not XML: {error}") from None
-    return [_xml_call(function, verbose) for function in root.findall("function")]
+    return [_call_from_element(function, verbose) for function in root.findall("function")]
 
 
-def _xml_call(function: ElementTree.Element, verbose: bool) -> tuple[str, dict[str, Any]]:
+def _call_from_element(function: ElementTree.Element, verbose: bool) -> tuple[str, dict[str, Any]]:
     name = function.get("name")
     if name is None:
         raise Undecodable("a function without a name")
@@ -98,11 +98,11 @@ def _xml_call(function: ElementTree.Element, verbose: bool) -> tuple[str, dict[s
         if key is None:
             raise Undecodable(f"a parameter of {name} without a name")
         text = param.get("value", "") if verbose else (param.text or "").strip()
-        arguments[key] = _converted(text, param.get("type", "string"))
+        arguments[key] = _convert_value(text, param.get("type", "string"))
     return name, arguments
 
 
-def _converted(text: str, kind: str) -> Any:
+def _convert_value(text: str, kind: str) -> Any:
     try:
         if kind == "integer":
             return int(text)

@@ -43,25 +43,25 @@ def parse_source(text: str, language: str) -> Calls:
     except UnicodeEncodeError as error:
         raise Undecodable(f"not text: {error.reason}") from None
     root = _parser(language).parse(source).root_node
-    if root.has_error and _first(root, "ERROR") is not None:  # a missing semicolon alone is no failure
+    if root.has_error and _find_first(root, "ERROR") is not None:  # a missing semicolon alone is no failure
         raise Undecodable(f"not {'Java' if language == 'java' else 'JavaScript'} syntax")
-    found = _Java(text).read_call(root) if language == "java" else _javascript_call(root)
+    found = _JavaReader(text).read_call(root) if language == "java" else _read_javascript_call(root)
     if found is None:
         raise WrongFormat("code without a call")
     return [found]
 
 
-def _text(node: Node) -> str:
+def _node_text(node: Node) -> str:
     return (node.text or b"").decode()
 
 
-def _store(arguments: dict[Any, Any], name: str | None, value: str) -> None:
+def _add_argument(arguments: dict[Any, Any], name: str | None, value: str) -> None:
     if name in arguments:
         raise Undecodable(f"{f'argument {name} is' if name else 'unnamed arguments are'} given twice")
     arguments[name] = value
 
 
-def _first(node: Node, kind: str) -> Node | None:
+def _find_first(node: Node, kind: str) -> Node | None:
     """Depth first, in source order; without recursion, since a long chain of operators is a deep tree."""
     waiting = [node]
     while waiting:
@@ -72,7 +72,7 @@ def _first(node: Node, kind: str) -> Node | None:
     return None
 
 
-class _Java:
+class _JavaReader:
     """Texts are cut by byte offsets out of characters, as the evaluator does: after a letter that is not
     ASCII they are off by its extra bytes."""
 
@@ -83,7 +83,7 @@ class _Java:
         return self.source[node.start_byte : node.end_byte]
 
     def read_call(self, root: Node) -> tuple[str, dict[str, Any]] | None:
-        call = _first(root, "method_invocation")
+        call = _find_first(root, "method_invocation")
         if call is None:
             return None
         target, name = call.child_by_field_name("object"), call.child_by_field_name("name")
@@ -95,9 +95,11 @@ class _Java:
         try:
             for child in holder.children if holder else []:
                 if child.type == "assignment_expression":
-                    _store(arguments, self.node_text(child.children[0]), self.read_value(child.children[2], outermost=True))
+                    _add_argument(
+                        arguments, self.node_text(child.children[0]), self.read_value(child.children[2], outermost=True)
+                    )
                 elif child.type in ("identifier", "class_literal"):
-                    _store(arguments, None, self.read_value(child))
+                    _add_argument(arguments, None, self.read_value(child))
         except RecursionError:
             raise Undecodable("too deeply nested expression") from None
         return function, arguments
@@ -123,7 +125,7 @@ class _Java:
         return self.node_text(node)
 
 
-def _javascript_call(root: Node) -> tuple[str, dict[str, Any]] | None:
+def _read_javascript_call(root: Node) -> tuple[str, dict[str, Any]] | None:
     for statement in root.children:
         if statement.type != "expression_statement":
             continue
@@ -133,14 +135,16 @@ def _javascript_call(root: Node) -> tuple[str, dict[str, Any]] | None:
             arguments: dict[str, Any] = {}
             for child in call.children[1].children:
                 if child.type == "assignment_expression":
-                    _store(arguments, _text(child.children[0]), _unquoted(_text(child.children[2])))
+                    _add_argument(
+                        arguments, _node_text(child.children[0]), _strip_quotes(_node_text(child.children[2]))
+                    )
                 elif child.type in ("identifier", "true"):
-                    _store(arguments, None, _text(child))
-            return _text(call.children[0]), arguments
+                    _add_argument(arguments, None, _node_text(child))
+            return _node_text(call.children[0]), arguments
     return None
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     for quote in "\"'":
         if text.startswith(quote) and text.endswith(quote):
             return text[1:-1]

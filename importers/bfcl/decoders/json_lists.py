@@ -28,7 +28,7 @@ def calls_from_objects(found: Any, key: str = "arguments") -> Calls:
     return validate_calls(call_from_object(one, key) for one in found)
 
 
-def _list(found: Any) -> list[Any]:
+def _require_list(found: Any) -> list[Any]:
     """Raises Undecodable for anything but a list."""
     if type(found) is not list:
         raise Undecodable("JSON, but not a list of calls")
@@ -50,7 +50,7 @@ def decode_hammer(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
         return []
     if found in ({}, ""):
         return []
-    return calls_from_objects(_list(found))
+    return calls_from_objects(_require_list(found))
 
 
 def decode_xlam1(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
@@ -60,7 +60,7 @@ def decode_xlam1(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
         found = parse_json(text)
     except Undecodable as error:
         raise WrongFormat(str(error)) from None
-    listed = _list(found.get("tool_calls", []) if type(found) is dict else found)
+    listed = _require_list(found.get("tool_calls", []) if type(found) is dict else found)
     return validate_calls((one.get("name", ""), one.get("arguments", {})) for one in listed if type(one) is dict)
 
 
@@ -80,7 +80,7 @@ def decode_think(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     if not tag:
         return []
     found = parse_json(rest)
-    return calls_from_objects(_list(found))
+    return calls_from_objects(_require_list(found))
 
 
 def decode_llama(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
@@ -90,22 +90,22 @@ def decode_llama(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     if ";" in text:
         return calls_from_objects([parse_json(part) for part in text.split(";")], "parameters")
     try:
-        found = _literal(parse_expression(text.lstrip(" \t")))
+        found = _evaluate_literal(parse_expression(text.lstrip(" \t")))
     except (ValueError, TypeError, ArithmeticError, RecursionError, MemoryError) as error:
         raise Undecodable(f"not a Python literal: {str(error).partition(': <')[0]}") from None
     return calls_from_objects(found, "parameters")
 
 
-def _literal(node: ast.expr | None) -> Any:
+def _evaluate_literal(node: ast.expr | None) -> Any:
     match node:
         case ast.Constant(value=value):
             return value
         case ast.Dict(keys=keys, values=values):
-            return {_literal(key): _literal(value) for key, value in zip(keys, values, strict=True)}
+            return {_evaluate_literal(key): _evaluate_literal(value) for key, value in zip(keys, values, strict=True)}
         case ast.List(elts=elements):
-            return [_literal(element) for element in elements]
+            return [_evaluate_literal(element) for element in elements]
         case ast.Tuple(elts=elements):
-            return tuple(_literal(element) for element in elements)
+            return tuple(_evaluate_literal(element) for element in elements)
         case ast.UnaryOp() | ast.BinOp():
             return compute(node)
     raise ValueError(type(node).__name__)

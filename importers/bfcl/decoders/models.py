@@ -122,13 +122,13 @@ def decoder_name(model: str, rules: str) -> tuple[str, bool]:
     read otherwise before March 2025; of models that no row names it is a guess by the name, or AUTO."""
     for row in MODELS_BY_VERSION[rules]:
         names, decoder = row
-        if _fits(model, names):
+        if _matches_any(model, names):
             return decoder, rules == "V4" or row not in LATE_V3_MODELS
-    known = _fits(model, LEADERBOARD_MODELS)
+    known = _matches_any(model, LEADERBOARD_MODELS)
     if rules == "V4" and model.endswith("-FC"):
         return "FC", known
     return (DEFAULT_DECODERS[rules], True) if known else ("AUTO", False)
 
 
-def _fits(model: str, names: str) -> bool:
+def _matches_any(model: str, names: str) -> bool:
     return any(fnmatchcase(model, name) for name in names.split())

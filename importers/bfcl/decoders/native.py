@@ -17,8 +17,8 @@ NOT_A_LIST = "text where calls were expected"
 def decode_fc(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """`[{"f": "{\\"a\\": 1}"}]`."""
     if type(result) is not list:
-        return _no_list(result)
-    return validate_calls((name, _parsed(text)) for name, text in map(_first, result))
+        return _decode_non_list(result)
+    return validate_calls((name, _parse_arguments(text)) for name, text in map(_first_entry, result))
 
 
 def decode_gemini_v1(result: Any, how: DecoderContext) -> Calls:
@@ -29,15 +29,15 @@ def decode_gemini_v1(result: Any, how: DecoderContext) -> Calls:
 def decode_cohere_v1(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """`[{"f": {"a": 1}}]`."""
     if type(result) is not list:
-        return _no_list(result)
-    return validate_calls(map(_first, result))
+        return _decode_non_list(result)
+    return validate_calls(map(_first_entry, result))
 
 
 def decode_gemini(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """`[{"f": {"a": 1}}]`, taken as it is: whatever else there is has the wrong format."""
     if type(result) is not list:
         raise WrongFormat(NOT_A_LIST)
-    return _checked(result)
+    return _decode_objects(result)
 
 
 def decode_list(result: Any, how: DecoderContext) -> Calls:
@@ -46,7 +46,7 @@ def decode_list(result: Any, how: DecoderContext) -> Calls:
         if how.version == "V4":
             raise Undecodable(NOT_A_LIST)
         return []
-    return _checked(result)
+    return _decode_objects(result)
 
 
 def decode_strict_list(result: Any, how: DecoderContext) -> Calls:
@@ -60,14 +60,14 @@ def decode_cohere(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """`[{"tool_name": "f", "parameters": {"a": 1}}]`; whatever is no list is no call."""
     if type(result) is not list:
         return []
-    return validate_calls(_keys(part, "tool_name", "parameters") for part in result)
+    return validate_calls(_require_keys(part, "tool_name", "parameters") for part in result)
 
 
 def decode_named_arguments(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     """`[{"name": "f", "arguments": {"a": 1}}]`."""
     if type(result) is not list:
-        return _no_list(result)
-    return validate_calls(_keys(part, "name", "arguments") for part in result)
+        return _decode_non_list(result)
+    return validate_calls(_require_keys(part, "name", "arguments") for part in result)
 
 
 def decode_any_list(result: list[Any]) -> Calls:
@@ -77,7 +77,7 @@ def decode_any_list(result: list[Any]) -> Calls:
         if type(item) is dict and "tool_name" in item and "parameters" in item:
             name, arguments = item["tool_name"], item["parameters"]
         else:
-            name, arguments = _first(item)
+            name, arguments = _first_entry(item)
         if type(arguments) is str:
             arguments = parse_json(arguments)
         elif len(item) != 1 and "tool_name" not in item:
@@ -91,13 +91,13 @@ def stringify_arguments(calls: Calls) -> Calls:
     return [(name, {key: str(value) for key, value in arguments.items()}) for name, arguments in calls]
 
 
-def _no_list(result: Any) -> Calls:
+def _decode_non_list(result: Any) -> Calls:
     if result == "":
         return []
     raise Undecodable("no output" if result is None else NOT_A_LIST)
 
 
-def _first(item: Any) -> tuple[Any, Any]:
+def _first_entry(item: Any) -> tuple[Any, Any]:
     if type(item) is not dict:
         raise Undecodable("text where a call was expected" if isinstance(item, str) else "not an object")
     if not item:
@@ -105,19 +105,19 @@ def _first(item: Any) -> tuple[Any, Any]:
     return next(iter(item.items()))
 
 
-def _parsed(arguments: Any) -> Any:
+def _parse_arguments(arguments: Any) -> Any:
     if type(arguments) is not str:
         raise Undecodable("arguments that are no JSON text")
     return parse_json(arguments)
 
 
-def _keys(item: Any, name: str, arguments: str) -> tuple[Any, Any]:
+def _require_keys(item: Any, name: str, arguments: str) -> tuple[Any, Any]:
     if type(item) is not dict or name not in item or arguments not in item:
         raise Undecodable(f"not an object with {name} and {arguments}")
     return item[name], item[arguments]
 
 
-def _checked(result: Iterable[Any]) -> Calls:
+def _decode_objects(result: Iterable[Any]) -> Calls:
     pairs = []
     for item in result:
         if type(item) is not dict or len(item) != 1:

@@ -60,7 +60,7 @@ def parse_simple_calls(text: str) -> Calls | None:
         if text.startswith(")", position):
             position += 1
         else:
-            after = _arguments(text, position, arguments)
+            after = _parse_arguments(text, position, arguments)
             if after is None:
                 return None
             position = after
@@ -73,7 +73,7 @@ def parse_simple_calls(text: str) -> Calls | None:
             return calls if position == len(text) else None
 
 
-def _arguments(text: str, position: int, into: dict[str, Any]) -> int | None:
+def _parse_arguments(text: str, position: int, into: dict[str, Any]) -> int | None:
     while True:
         found = ARGUMENT.match(text, position)
         if found is None:
@@ -84,7 +84,7 @@ def _arguments(text: str, position: int, into: dict[str, Any]) -> int | None:
         position = found.end()
         if end is None:
             elements: list[Any] = []
-            after = _elements(text, position, elements)
+            after = _parse_elements(text, position, elements)
             if after is None:
                 return None
             closing = AFTER_LIST.match(text, after)
@@ -93,7 +93,7 @@ def _arguments(text: str, position: int, into: dict[str, Any]) -> int | None:
             into[name] = elements
             position, end = closing.end(), closing[1]
         else:
-            value = _scalar(single, double, whole, fraction, word)
+            value = _scalar_value(single, double, whole, fraction, word)
             if value is RESERVED:
                 return None
             into[name] = value
@@ -101,7 +101,7 @@ def _arguments(text: str, position: int, into: dict[str, Any]) -> int | None:
             return position
 
 
-def _elements(text: str, position: int, into: list[Any]) -> int | None:
+def _parse_elements(text: str, position: int, into: list[Any]) -> int | None:
     if text.startswith("]", position):
         return position + 1
     while True:
@@ -109,7 +109,7 @@ def _elements(text: str, position: int, into: list[Any]) -> int | None:
         if found is None:
             return None
         single, double, whole, fraction, word, end = found.groups()
-        value = _scalar(single, double, whole, fraction, word)
+        value = _scalar_value(single, double, whole, fraction, word)
         if value is RESERVED:
             return None
         into.append(value)
@@ -118,7 +118,7 @@ def _elements(text: str, position: int, into: list[Any]) -> int | None:
             return position
 
 
-def _scalar(single: str | None, double: str | None, whole: str | None, fraction: str | None, word: str) -> Any:
+def _scalar_value(single: str | None, double: str | None, whole: str | None, fraction: str | None, word: str) -> Any:
     """The value of the groups of `SCALAR`; RESERVED for a keyword, which is no value."""
     if single is not None:
         return single
@@ -212,7 +212,7 @@ def _call_nodes(text: str, v1: bool) -> list[ast.Call]:
     nodes = []
     for element in body.elts:
         if not isinstance(element, ast.Call):
-            raise Undecodable(f"an element of the list is not a call: {_source(element)[:80]}")
+            raise Undecodable(f"an element of the list is not a call: {_source_text(element)[:80]}")
         nodes.append(element)
     return nodes
 
@@ -228,39 +228,39 @@ def read_call(node: ast.Call) -> tuple[str, dict[str, Any]]:
 def read_value(node: ast.expr) -> Any:
     """The value of one argument by the benchmark's reading of it. Raises Undecodable."""
     try:
-        return _value(node)
+        return _read_value(node)
     except Undecodable:
         raise
     except (TypeError, ValueError, ArithmeticError, RecursionError, MemoryError, KeyError) as error:
-        raise Undecodable(f"argument {_source(node)[:80]}: {error}") from None
+        raise Undecodable(f"argument {_source_text(node)[:80]}: {error}") from None
 
 
-def _value(node: ast.expr | None) -> Any:
+def _read_value(node: ast.expr | None) -> Any:
     match node:
         case ast.Constant(value=value):
             return "..." if value is ... else value
         case ast.Name(id=name):
             return name
         case ast.List(elts=elts) | ast.Tuple(elts=elts):
-            values = [_value(element) for element in elts]
+            values = [_read_value(element) for element in elts]
             return values if isinstance(node, ast.List) else tuple(values)
         case ast.Dict(keys=keys, values=fields):
-            return {_value(key): _value(field) for key, field in zip(keys, fields, strict=True)}
+            return {_read_value(key): _read_value(field) for key, field in zip(keys, fields, strict=True)}
         case ast.UnaryOp(operand=ast.Constant(value=value)):
             return -value  # type: ignore[operator]  # whichever the operator is; not every constant has one
         case ast.BinOp():
             return compute(node)
         case ast.Call(keywords=keywords):
             if not keywords:
-                return _source(node)
+                return _source_text(node)
             name, arguments = read_call(node)
             return {name: arguments}
         case ast.Subscript():
-            return _source(node)
+            return _source_text(node)
     raise Undecodable(f"{type(node).__name__} is not read as an argument value")
 
 
-def _source(node: ast.expr) -> str:
+def _source_text(node: ast.expr) -> str:
     try:
         return ast.unparse(node)
     except (ValueError, RecursionError, MemoryError):

@@ -76,7 +76,7 @@ DECODERS = (
     Decoder("AUTO", decode_unknown_model, "either", "by the reply: native lists, else text in call syntax"),
 )
 BY_NAME = {decoder.name: decoder for decoder in DECODERS}
-BY_NAME["HERMES1"] = replace(BY_NAME["HERMES"], as_text=True)
+BY_NAME["HERMES1"] = replace(BY_NAME["HERMES"], stringifies_arguments=True)
 """V1's: arguments of Java and JavaScript calls are text."""
 
 NATIVE_V1_DECODERS = frozenset({"FC", "FC-DOTTED", "FC-G", "FC-O"})
@@ -97,4 +97,4 @@ def find_decoder(name: str, rules: str) -> Decoder | None:
 
 def early_v1_decoder(decoder: Decoder, rules: str) -> Decoder:
     """The decoder as it was in V1 until July 2024."""
-    return replace(decoder, as_text=True) if rules == "V1" and decoder.name in NATIVE_V1_DECODERS else decoder
+    return replace(decoder, stringifies_arguments=True) if rules == "V1" and decoder.name in NATIVE_V1_DECODERS else decoder

@@ -12,7 +12,15 @@ import re
 import warnings
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, DecoderContext, WrongFormat, find_blocks, check_size, parse_json, validate_calls
+from fcreview.importers.bfcl.decoders.base import (
+    Calls,
+    DecoderContext,
+    WrongFormat,
+    check_size,
+    find_blocks,
+    parse_json,
+    validate_calls,
+)
 from fcreview.importers.bfcl.decoders.code import require_text
 from fcreview.importers.bfcl.decoders.json_lists import call_from_object
 from fcreview.importers.bfcl.decoders.python_calls import read_call
@@ -32,11 +40,11 @@ def decode_function_gemma(result: Any, how: DecoderContext) -> Calls:  # noqa: A
         named = NAME.search(block)
         if named:
             check_size(block)
-            calls.append((named[1], _Reader(named[2] or "{}").read_object()))
+            calls.append((named[1], _FunctionGemmaReader(named[2] or "{}").read_object()))
     return calls
 
 
-class _Reader:
+class _FunctionGemmaReader:
     """Reads `{key:value,...}`: values are objects, lists, strings between two `<escape>`, or bare words."""
 
     def __init__(self, text: str) -> None:
@@ -45,7 +53,7 @@ class _Reader:
     def read_object(self) -> dict[str, Any]:
         self.position += 1
         found: dict[str, Any] = {}
-        while not self._ends("}"):
+        while not self._skip_end("}"):
             key = KEY.match(self.text, self.position)
             if key is None:
                 raise Undecodable("an argument without a name")
@@ -68,14 +76,14 @@ class _Reader:
         if self.text.startswith("[", self.position):
             self.position += 1
             items = []
-            while not self._ends("]"):
+            while not self._skip_end("]"):
                 items.append(self.read_value())
             return items
         end = next((i for i in range(self.position, len(self.text)) if self.text[i] in ",}]"), len(self.text))
         word, self.position = self.text[self.position : end].strip(), end
-        return _bare(word)
+        return _parse_bare_word(word)
 
-    def _ends(self, closing: str) -> bool:
+    def _skip_end(self, closing: str) -> bool:
         """Whether the list ends here; a comma before the next element is passed over."""
         while self.position < len(self.text) and self.text[self.position] in ", \n\t":
             self.position += 1
@@ -87,7 +95,7 @@ class _Reader:
         return True
 
 
-def _bare(word: str) -> Any:
+def _parse_bare_word(word: str) -> Any:
     if word in CONSTANTS:
         return CONSTANTS[word]
     number = NUMBER.fullmatch(word)
@@ -110,12 +118,12 @@ def decode_minicpm(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
         raise WrongFormat("no tool call between tags")
     inside = text.partition(START)[2].rpartition(END)[0].strip()
     try:
-        return _statements(inside)
+        return _parse_statements(inside)
     except (Undecodable, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise WrongFormat(str(error)) from None
 
 
-def _statements(text: str) -> Calls:
+def _parse_statements(text: str) -> Calls:
     opening = OPENING.match(text)
     text = text[opening.end() :] if opening else text
     closing = CLOSING.search(text)
@@ -185,7 +193,7 @@ def decode_falcon(result: Any, how: DecoderContext) -> Calls:
     try:
         if not tag:
             raise Undecodable("no <tool_call> in the text")
-        found = parse_json(_unfenced(rest.partition(CLOSE)[0].strip()))
+        found = parse_json(_strip_fence(rest.partition(CLOSE)[0].strip()))
         listed = [found] if type(found) is dict else found
         if type(listed) is list and all(type(one) is dict for one in listed):
             return validate_calls(map(call_from_object, listed))
@@ -196,7 +204,7 @@ def decode_falcon(result: Any, how: DecoderContext) -> Calls:
     raise Undecodable("JSON, but not a list of calls")
 
 
-def _unfenced(text: str) -> str:
+def _strip_fence(text: str) -> str:
     if text.startswith("```") and text.endswith("```"):
         return text.strip("`").strip().removeprefix("json")
     return text

@@ -56,7 +56,9 @@ def v4_items(root: Path) -> Iterator[Scored]:
         category = name.removeprefix("BFCL_v4_").removesuffix(".json")
         golden = {record["id"]: record["ground_truth"] for record in answers(root / "data", name) or ()}
         cases = {
-            record["id"]: DatasetItem(record["id"], category, functions=record["function"], ground_truth=golden.get(record["id"]))
+            record["id"]: DatasetItem(
+                record["id"], category, functions=record["function"], ground_truth=golden.get(record["id"])
+            )
             for record in read(root / "data" / name)
         }
         failed = {entry["id"]: entry for entry in read(score)[1:]}

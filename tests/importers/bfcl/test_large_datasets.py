@@ -19,15 +19,15 @@ NAME = "BFCL_v4_simple_python.json"
 
 
 def items(folder: Path) -> list[Item | ImportIssue]:
-    dataset._load.cache_clear()
+    dataset._load_cached.cache_clear()
     return [item for plan in discover([folder]).plans for item in read_plan(plan)]
 
 
 @pytest.fixture
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def limit() -> None:
-        monkeypatch.setattr(dataset, "KEPT", 7)
-        monkeypatch.setattr(dataset, "KEPT", 7)
+        monkeypatch.setattr(dataset, "MAX_LOADED_ITEMS", 7)
+        monkeypatch.setattr(dataset, "MAX_LOADED_ITEMS", 7)
         monkeypatch.setattr(jsonl, "KEEP", 100)
 
     return limit
@@ -44,14 +44,16 @@ def test_the_items_are_the_same(tmp_path: Path, small_limits: Callable[[], None]
 def test_no_more_cases_are_kept_than_said(tmp_path: Path, small_limits: Callable[[], None]) -> None:
     small_limits()
     data = write_run(tmp_path / "run", 60) / "data"
-    dataset._load.cache_clear()
-    found = dataset.load_dataset(DatasetFiles(data / NAME, data / "possible_answer" / NAME), "V4", "simple_python").items
-    assert (len(found), len(found._kept)) == (60, 7)
+    dataset._load_cached.cache_clear()
+    found = dataset.load_dataset(
+        DatasetFiles(data / NAME, data / "possible_answer" / NAME), "V4", "simple_python"
+    ).items
+    assert (len(found), len(found._loaded)) == (60, 7)
     assert [case.id for case in found.values()] == list(found)
     assert found["simple_python_59"].ground_truth == [
         {"stock.reserve": {"article": ["A-000059"], "count": [6], "warehouse": ["north", ""]}}
     ]
-    assert len(found._kept) == 7
+    assert len(found._loaded) == 7
     (data / NAME).write_text("")  # it changes while it is read
     assert found.get("simple_python_0") is None
 
@@ -67,7 +69,7 @@ def test_a_case_that_cannot_be_made_is_told_of_when_it_is_wanted(
             raise ValueError("odd")
         return make(item, *rest)
 
-    monkeypatch.setattr(dataset, "make_case", fails_at_twenty)
+    monkeypatch.setattr(dataset, "make_dataset_item", fails_at_twenty)
     folder = write_run(tmp_path / "run", 30)
     whole = items(folder)
     small_limits()

@@ -111,7 +111,9 @@ def test_without_a_log_the_result_is_followed() -> None:
 
 
 def test_an_inference_error_is_what_the_model_said() -> None:
-    found = build_trajectory({"result": "Error during inference: x"}, [Message(0, -1, "user", "go")], lambda raw: None, [])
+    found = build_trajectory(
+        {"result": "Error during inference: x"}, [Message(0, -1, "user", "go")], lambda raw: None, []
+    )
     assert [message.role for message in found.messages] == ["user", "assistant"]
     assert found.calls == []
 

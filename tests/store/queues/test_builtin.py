@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from fcreview.store.filters.parser import FilterError
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
-from fcreview.store.rows import View
+from fcreview.store.rows import View, presented
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.store.factory import make_item, write_run
@@ -134,6 +136,25 @@ def test_a_verdict_names_what_it_overrules(store: Store, workspace: Workspace) -
     assert opinion.overrules is None
     labels = [label for lines in store.labels(View()) for label in lines if label["criterion"] == "equivalent"]
     assert labels[0]["opinions"][0]["overrules"] == {"source": "judge", "by": "gpt", "value": True}
+
+
+@pytest.mark.parametrize("presentation", [1, 2])
+def test_a_review_is_the_same_with_and_without_the_displayed_detail(workspace: Workspace, presentation: int) -> None:
+    annotations = [
+        Said(target=CALL, criterion="equivalent", verdict=False),
+        *(Said(verdict=verdict) for verdict in (True, False, "unsure")),
+        Said(target="response", criterion="completeness", verdict=0),
+        Said(target=f"{CALL}/arg:a", criterion="hallucinated", verdict=False),
+        Said(note="odd"),
+    ]
+    own = ("event", "time", "previous", "hash")
+    with Store.open(workspace, "alice") as store:
+        reviewer = Reviewer(store, Journal(workspace, "alice"))
+        for number, annotation in product(range(6), annotations):
+            item = presented(store.find(f"simple_{number}")[0], presentation)
+            events = [reviewer.review(item, annotation, store.detail(item)), reviewer.review(item, annotation)]
+            first, second = ({k: v for k, v in asdict(event).items() if k not in own} for event in events)
+            assert first == second
 
 
 def test_blind_a_verdict_overrules_nothing_that_it_knew_of(workspace: Workspace) -> None:

@@ -88,7 +88,7 @@ async def labels_blind(workspace: Workspace, who: str, items: Sequence[int], ans
         await press("enter")
         for _ in items:
             assert isinstance(app.screen, ItemScreen)
-            shown = app.screen.reviewing.shown
+            shown = app.screen.item_reviewer.displayed
             assert shown.item not in done
             done.add(shown.item)
             part = shown.detail.run.benchmark == "complexfuncbench"
@@ -97,7 +97,7 @@ async def labels_blind(workspace: Workspace, who: str, items: Sequence[int], ans
             key = answer(who, shown.item, app.screen.target)
             answers.setdefault((shown.item, app.screen.target), {})[who] = KEYS[key]
             await press(key)
-            if app.screen.reviewing.shown.item == shown.item:
+            if app.screen.item_reviewer.displayed.item == shown.item:
                 await press("right_square_bracket")
     assert done == set(items)
 
@@ -108,16 +108,16 @@ async def settles(workspace: Workspace) -> int:
     async with app.run_test(size=SIZE) as pilot:
         await settle(app, pilot)
         assert isinstance(app.screen, AdjudicationScreen)
-        docket = app.screen.settling.docket
-        for _ in range(len(docket.cases)):
-            if docket.done:
+        cases = app.screen.adjudicator.cases
+        for _ in range(len(cases.cases)):
+            if cases.done:
                 break
-            assert docket.case is not None
-            sure = [at for at, each in enumerate(docket.case.dispute.answers, 1) if each.verdict != UNSURE]
+            assert cases.case is not None
+            sure = [at for at, each in enumerate(cases.case.dispute.answers, 1) if each.verdict != UNSURE]
             await pilot.press(str(sure[0]))
             await settle(app, pilot)
-        assert docket.done
-        return docket.settled
+        assert cases.done
+        return cases.resolved
 
 
 def conflicting(said: dict[str, tuple[Any, str | None]]) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from fcreview.model.address import words
 from fcreview.model.sanitize import width
 from fcreview.tui.item_view.document import header_line, summary_lines
-from fcreview.tui.review.judge import Asked
+from fcreview.tui.review.judge import PendingQuestion
 from fcreview.tui.review.status import key_line, status_line
 from fcreview.tui.text.lines import plain
 from tests.tui.item_view.document_text import WEATHER, detail
@@ -50,7 +50,7 @@ def test_a_judge_that_said_nothing_gives_way_to_the_error_type() -> None:
 
 
 def test_status_and_keys_fit_80_columns_and_name_the_target() -> None:
-    status = plain(status_line(("saved: fail · " + "x" * 90, "good"), Asked("turn:2/call:1"), 40, False, 80))
+    status = plain(status_line(("saved: fail · " + "x" * 90, "good"), PendingQuestion("turn:2/call:1"), 40, False, 80))
     assert width(status) == 80 and status.endswith("verdict on: turn 2 call 1")
     keys = key_line([("p", "pass"), *[(str(n), "something long") for n in range(9)], ("?", "help")], 80)
     assert width(plain(keys)) <= 80 and plain(keys).endswith("? help")

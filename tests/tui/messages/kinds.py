@@ -10,7 +10,7 @@ from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
 from fcreview.tui.item_view.blocks import Options
 from fcreview.tui.item_view.document import document, target_at
-from fcreview.tui.review.judge import asked, score_criteria
+from fcreview.tui.review.judge import pending_question, score_criteria
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def _of(detail: ItemDetail) -> Iterator[tuple[tuple[object, ...], Place]]:
         blocks = document(detail, "alice", Options(open_all=open_all))
         for at, block in enumerate(blocks):
             target = target_at(blocks, at)
-            what = asked(detail.item, target)
+            what = pending_question(detail.item, target)
             automatic = type(what.automatic)
             kind = (_shape(block.key), _shape(target), block.folded, what.criterion, automatic, scored)
             yield kind, Place(detail.row.item, block.key, target, open_all)

@@ -61,7 +61,7 @@ class Desk:
 
     async def stand(self, place: Place) -> None:
         """On the line, as a search would leave the cursor there."""
-        self.screen.reviewing.open(place.item)
+        self.screen.item_reviewer.open(place.item)
         await self.settle()
         text = self.screen.text
         text.reading.options = replace(text.reading.options, open_all=place.open_all)

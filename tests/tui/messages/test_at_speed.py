@@ -18,7 +18,7 @@ from textual import events
 from fcreview.model.review import Event, Said
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
-from fcreview.store.rows import View
+from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
@@ -47,13 +47,13 @@ class Laden(Session):
 
     dice = random.Random(1)
 
-    async def ask(self, question: Callable[[Store], T], *, leavable: bool = False) -> T:
-        answer = await super().ask(question, leavable=leavable)
+    async def ask(self, question: Callable[[Store], T], *, interruptible: bool = False) -> T:
+        answer = await super().ask(question, interruptible=interruptible)
         await asyncio.sleep(self.dice.choice((0, 0, 0.001, 0.005, 0.02)))
         return answer
 
-    async def review(self, item: int, said: Said) -> Event:
-        event = await super().review(item, said)
+    async def review(self, item: int, annotation: Said, detail: ItemDetail | None = None) -> Event:
+        event = await super().review(item, annotation, detail)
         await asyncio.sleep(self.dice.choice((0, 0, 0.001, 0.01)))
         return event
 
@@ -65,7 +65,7 @@ async def laden(workspace: Workspace, seed: int) -> AsyncIterator[FcreviewApp]:
         session.dice = random.Random(seed)
         app = FcreviewApp(session, View(queue="dataset"), "simple_0")
         async with app.run_test(size=(80, 24)):
-            await until(lambda: isinstance(app.screen, ItemScreen) and app.screen.reviewing.begun)
+            await until(lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item)
             await worked(app)
             yield app
 

@@ -42,7 +42,7 @@ QUICK = ("generic", "hammerbench")
 SHARE = 23
 """Less than there are lines: every key is pressed, on other lines each."""
 Press = tuple[Place, tuple[str, ...], bool]
-SPEAKING = ("verdict", "score", "fault", "tag", "note", "last", "closer('labels", "closer('golden", "undo")
+SPEAKING = ("verdict", "score", "fault", "tag", "note", "last", "labels", "golden", "undo")
 
 
 def test_no_key_that_says_something_is_left_out() -> None:
@@ -117,7 +117,7 @@ def _value(of: Pressed, event: dict[str, Any], detail: ItemDetail) -> Iterator[s
 
 
 def _remark(of: Pressed, event: dict[str, Any]) -> Iterator[str]:
-    """`saved: fail, overrules judge gpt-4o · turn 1 call 2`, cut where the line ends."""
+    """`saved: fail, overrides judge gpt-4o · turn 1 call 2`, cut where the line ends."""
     said = of.after.strip().partition("  ")[0]
     if not said.startswith("saved: "):
         yield "saved, and not said so"
@@ -125,10 +125,10 @@ def _remark(of: Pressed, event: dict[str, Any]) -> Iterator[str]:
     if event.get("verdict") is not None and event["criterion"] != CORRECT and event["criterion"] not in said:
         yield "the criterion is not named"
     over = event.get("overrules")
-    if event["target"] != ITEM and (over is not None) != ("overrules" in said) and "…" not in said:
-        yield f"overrules {over}"
+    if event["target"] != ITEM and (over is not None) != ("overrides" in said) and "…" not in said:
+        yield f"overrides {over}"
     about = event["key"]["id"] if event["target"] == ITEM else words(event["target"])
-    moved = " · now " in said or "none left" in said or "end of the queue" in said or of.keys[0] in SCORES
+    moved = " · now " in said or "queue complete" in said or "end of the queue" in said or of.keys[0] in SCORES
     named = about in said or of.after.rstrip().endswith(f"verdict on: {about}") or f" 2 on: {about} " in of.after
     if not named and "…" not in said and not moved:
         yield "the remark names something else"

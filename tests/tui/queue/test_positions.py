@@ -195,6 +195,6 @@ async def test_behind_the_last_item_it_says_that_all_are_done(make_app: Any, set
         for _ in range(3):
             await pilot.press("p")
             lines = await settled(pilot)
-        assert "none left to review: fcreview export" in lines[-2]
+        assert "queue complete · next: fcreview export" in lines[-2]
         await pilot.press("q")
         assert "Queue complete (3 reviewed): run fcreview export" in (await settled(pilot))[5]

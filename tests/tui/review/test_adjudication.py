@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fcreview.model.decision import Dispute
-from fcreview.tui.review.adjudication import Docket
+from fcreview.tui.review.adjudication import CaseList
 
 CALL = "turn:1/call:1"
 
@@ -12,12 +12,12 @@ def dispute(target: str = "item", criterion: str = "correct") -> Dispute:
     return Dispute(target, criterion, [], None)
 
 
-def docket() -> Docket:
-    return Docket.of([(7, dispute()), (7, dispute(CALL)), (3, dispute("response"))])
+def case_list() -> CaseList:
+    return CaseList.of([(7, dispute()), (7, dispute(CALL)), (3, dispute("response"))])
 
 
 def test_parts_come_before_their_item_and_items_stay_in_order() -> None:
-    assert [case.name for case in docket().cases] == [
+    assert [case.key for case in case_list().cases] == [
         (7, CALL, "correct"),
         (7, "item", "correct"),
         (3, "response", "correct"),
@@ -25,22 +25,22 @@ def test_parts_come_before_their_item_and_items_stay_in_order() -> None:
 
 
 def test_a_call_that_is_settled_may_settle_its_item_and_a_new_dispute_stands_behind_them() -> None:
-    made = docket()
+    made = case_list()
     made.renew(7, [dispute(criterion="equivalent")])
-    assert [(case.item, case.dispute.criterion, case.settled) for case in made.cases] == [
+    assert [(case.item, case.dispute.criterion, case.resolved) for case in made.cases] == [
         (7, "correct", True),
         (7, "correct", True),
         (7, "equivalent", False),
         (3, "correct", False),
     ]
-    assert made.settled == 2
+    assert made.resolved == 2
     assert made.at == 0
     made.renew(7, [dispute(CALL), dispute()])  # undone
-    assert [case.settled for case in made.cases] == [False, False, True, False]
+    assert [case.resolved for case in made.cases] == [False, False, True, False]
 
 
 def test_it_goes_on_round_the_end_and_stops_when_all_is_settled() -> None:
-    made = docket()
+    made = case_list()
     made.at = 2
     made.renew(3, [])
     assert made.next_open()
@@ -55,7 +55,7 @@ def test_it_goes_on_round_the_end_and_stops_when_all_is_settled() -> None:
 
 
 def test_nothing_to_settle() -> None:
-    empty = Docket.of([])
+    empty = CaseList.of([])
     assert empty.case is None
     assert not empty.next_open()
     assert empty.done

@@ -9,15 +9,16 @@ import pytest
 
 from fcreview.errors import FcreviewError
 from fcreview.model.item import Item, Run
-from fcreview.tui.review.golden_editor import NO_FORM, Golden, drafted, line_of, place_of, typed
+from fcreview.tui.review.golden_editor import EMPTY_GOLDEN, check_text, draft_text, line_of, position_of
+from fcreview.tui.session import GoldenSupport
 from fcreview.tui.text.lines import laid_out
 
 RUN, ITEM = Run("bfcl", "V4", "en", "m", "/r"), Item("a", "simple")
 TEXT = '{\n  "golden": [\n    {"book": {"city": ["Ulm"], "days": 3}}\n  ]\n}'
 
 
-def golden(problem: str | None = None, draft: Any = None) -> Golden:
-    return Golden(lambda *_: draft, lambda *_: problem, lambda *_: None)
+def golden(problem: str | None = None, draft: Any = None) -> GoldenSupport:
+    return GoldenSupport(lambda *_: draft, lambda *_: problem, lambda *_: None)
 
 
 @pytest.mark.parametrize(
@@ -31,33 +32,33 @@ def golden(problem: str | None = None, draft: Any = None) -> Golden:
     ],
 )
 def test_a_problem_stands_at_the_deepest_name_it_mentions(problem: str, there: str) -> None:
-    assert TEXT[place_of(problem, TEXT) :].startswith(there)
+    assert TEXT[position_of(problem, TEXT) :].startswith(there)
 
 
 def test_json_errors_have_their_place() -> None:
-    found = typed('{\n  "a": [1,\n}', golden(), RUN, ITEM)
+    found = check_text('{\n  "a": [1,\n}', golden(), RUN, ITEM)
     assert found.fix is None
     assert line_of('{\n  "a": [1,\n}', found.at)[0] == 2
 
 
 @pytest.mark.parametrize("text", ["[1]", "3", "", "[" * 100_000, '{"a": 1' + "0" * 5000 + "}"])
 def test_what_is_no_object_is_a_problem(text: str) -> None:
-    assert typed(text, golden(), RUN, ITEM).problem
+    assert check_text(text, golden(), RUN, ITEM).problem
 
 
 def test_what_the_benchmark_says_is_told() -> None:
-    found = typed(TEXT, golden("book has no parameter days"), RUN, ITEM)
+    found = check_text(TEXT, golden("book has no parameter days"), RUN, ITEM)
     assert (found.fix, found.problem) == (None, "book has no parameter days")
-    assert typed(TEXT, golden(), RUN, ITEM).fix == json.loads(TEXT)
+    assert check_text(TEXT, golden(), RUN, ITEM).fix == json.loads(TEXT)
 
 
 def test_without_a_known_golden_answer_it_begins_with_an_empty_object() -> None:
     def unable(*_: Any) -> None:
         raise FcreviewError("no way")
 
-    assert drafted(golden(), RUN, ITEM) == NO_FORM
-    assert drafted(Golden(unable, unable, unable), RUN, ITEM) == NO_FORM
-    assert typed("{}", Golden(unable, unable, unable), RUN, ITEM).problem == "no way"
+    assert draft_text(golden(), RUN, ITEM) == EMPTY_GOLDEN
+    assert draft_text(GoldenSupport(unable, unable, unable), RUN, ITEM) == EMPTY_GOLDEN
+    assert check_text("{}", GoldenSupport(unable, unable, unable), RUN, ITEM).problem == "no way"
 
 
 def test_json_is_broken_only_where_it_does_not_fit() -> None:

@@ -15,7 +15,7 @@ from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
-from fcreview.tui.review.judge import About, Judging
+from fcreview.tui.review.judge import ReviewRecorder, ReviewSubject
 from fcreview.tui.session import Session
 from tests.store.factory import make_item, write_run
 
@@ -45,14 +45,14 @@ def session(workspace: Workspace) -> Iterator[Session]:
     made.close()
 
 
-def judging(session: Session) -> Judging:
-    return Judging(session, lambda action: KEYS.get(action, ""))
+def recorder(session: Session) -> ReviewRecorder:
+    return ReviewRecorder(session, lambda action: KEYS.get(action, ""))
 
 
-async def about(session: Session, name: str, target: str = "item") -> About:
-    def read(store: Store) -> About:
+async def about(session: Session, name: str, target: str = "item") -> ReviewSubject:
+    def read(store: Store) -> ReviewSubject:
         item = store.find(name)[0]
-        return About(item, store.detail(item), target)
+        return ReviewSubject(item, store.detail(item), target)
 
     return await session.ask(read)
 
@@ -63,66 +63,66 @@ def last(workspace: Workspace) -> dict[str, Any]:
 
 
 async def test_a_verdict_on_the_item_goes_on_and_one_on_a_part_stays(session: Session, workspace: Workspace) -> None:
-    whole = await judging(session).verdict(await about(session, "simple_0"), "golden")
-    assert (whole.message, whole.goes_on) == ("saved: golden wrong, so pass · simple_0", True)
-    part = await judging(session).verdict(await about(session, "simple_0", "turn:1/call:1"), "fail")
-    assert (part.message, part.goes_on) == ("saved: fail · turn 1 call 1", False)
+    whole = await recorder(session).record_verdict(await about(session, "simple_0"), "golden")
+    assert (whole.message, whole.completes_item) == ("saved: golden wrong, so pass · simple_0", True)
+    part = await recorder(session).record_verdict(await about(session, "simple_0", "turn:1/call:1"), "fail")
+    assert (part.message, part.completes_item) == ("saved: fail · turn 1 call 1", False)
     assert (last(workspace)["target"], last(workspace)["verdict"]) == ("turn:1/call:1", False)
 
 
 async def test_scores_fill_one_criterion_after_the_other(session: Session, workspace: Workspace) -> None:
-    first = await judging(session).score(await about(session, "simple_1"), 2)
-    assert (first.message, first.goes_on) == ("saved: completeness 2 · now correctness", False)
-    second = await judging(session).score(await about(session, "simple_1"), 0)
-    assert (second.message, second.goes_on) == ("saved: correctness 0 · simple_1", True)
+    first = await recorder(session).record_score(await about(session, "simple_1"), 2)
+    assert (first.message, first.completes_item) == ("saved: completeness 2 · now correctness", False)
+    second = await recorder(session).record_score(await about(session, "simple_1"), 0)
+    assert (second.message, second.completes_item) == ("saved: correctness 0 · simple_1", True)
     assert (last(workspace)["criterion"], last(workspace)["verdict"]) == ("correctness", 0)
 
 
 async def test_an_item_without_scores_names_the_keys_that_are_in_force(session: Session) -> None:
-    outcome = await judging(session).score(await about(session, "simple_0"), 1)
-    assert (outcome.said, outcome.style) == ("items of this benchmark pass or fail: y or f", "warn")
-    fault = await judging(session).fault(await about(session, "simple_0"), "golden")
-    assert fault.said == "saved: golden is wrong (no verdict yet: y f u)"
+    outcome = await recorder(session).record_score(await about(session, "simple_0"), 1)
+    assert (outcome.text, outcome.style) == ("items of this benchmark pass or fail: y or f", "warn")
+    fault = await recorder(session).record_fault(await about(session, "simple_0"), "golden")
+    assert fault.text == "saved: golden is wrong (no verdict yet: y f u)"
 
 
 async def test_what_cannot_be_saved_says_why(session: Session, workspace: Workspace) -> None:
     (workspace.reviews / "alice.jsonl").mkdir()
-    outcome = await judging(session).verdict(await about(session, "simple_0"), "fail")
-    assert outcome.style == "bad" and not outcome.goes_on
-    assert outcome.said.startswith("NOT SAVED (fail): not saved in ")
-    gone = await judging(session).verdict(replace(await about(session, "simple_0"), item=12345), "fail")
-    assert gone.said.startswith("NOT SAVED (fail): ")
+    outcome = await recorder(session).record_verdict(await about(session, "simple_0"), "fail")
+    assert outcome.style == "bad" and not outcome.completes_item
+    assert outcome.text.startswith("NOT SAVED (fail): not saved in ")
+    gone = await recorder(session).record_verdict(replace(await about(session, "simple_0"), item=12345), "fail")
+    assert gone.text.startswith("NOT SAVED (fail): ")
 
 
 async def test_undo_says_what_it_took_back_and_of_which_item(session: Session) -> None:
     thing = await about(session, "simple_0")
-    await judging(session).verdict(thing, "golden")
-    await judging(session).tags(thing, ["odd"])
-    undone = await judging(session).undo()
+    await recorder(session).record_verdict(thing, "golden")
+    await recorder(session).record_tags(thing, ["odd"])
+    undone = await recorder(session).undo()
     assert (undone.message, undone.undone) == ("undone: tags odd · simple_0", thing.detail.key)
-    assert (await judging(session).undo()).said == "undone: pass, golden is wrong"
-    assert (await judging(session).undo()).style == "warn"
+    assert (await recorder(session).undo()).text == "undone: pass, golden is wrong"
+    assert (await recorder(session).undo()).style == "warn"
 
 
 async def test_a_wrong_golden_answer_is_named_whatever_was_asked(session: Session, workspace: Workspace) -> None:
-    argument = await judging(session).verdict(await about(session, "simple_2", CITY), "golden")
-    assert argument.said == "saved: golden wrong, so hallucinated no, overrules judge"
+    argument = await recorder(session).record_verdict(await about(session, "simple_2", CITY), "golden")
+    assert argument.text == "saved: golden wrong, so hallucinated no, overrides judge"
     assert (last(workspace)["verdict"], last(workspace)["fault"]) == (False, "golden")
-    response = await judging(session).verdict(await about(session, "simple_2", "response"), "golden")
-    assert response.said == "saved: golden wrong, so acts ask"
+    response = await recorder(session).record_verdict(await about(session, "simple_2", "response"), "golden")
+    assert response.text == "saved: golden wrong, so acts ask"
 
 
 async def test_a_fault_that_goes_with_the_verdict_is_said_with_it(session: Session, workspace: Workspace) -> None:
-    await judging(session).fault(await about(session, "simple_0"), "checker")
-    outcome = await judging(session).verdict(await about(session, "simple_0"), "fail")
-    assert (outcome.said, last(workspace)["fault"]) == ("saved: fail, checker is wrong", "checker")
+    await recorder(session).record_fault(await about(session, "simple_0"), "checker")
+    outcome = await recorder(session).record_verdict(await about(session, "simple_0"), "fail")
+    assert (outcome.text, last(workspace)["fault"]) == ("saved: fail, checker is wrong", "checker")
 
 
 async def test_undo_names_what_was_asked(session: Session) -> None:
-    await judging(session).score(await about(session, "simple_1"), 2)
-    await judging(session).verdict(await about(session, "simple_2", CITY), "pass")
-    await judging(session).labels(await about(session, "simple_2"), "acts", [])
-    said = [(await judging(session).undo()).said for _ in range(3)]
+    await recorder(session).record_score(await about(session, "simple_1"), 2)
+    await recorder(session).record_verdict(await about(session, "simple_2", CITY), "pass")
+    await recorder(session).record_labels(await about(session, "simple_2"), "acts", [])
+    said = [(await recorder(session).undo()).text for _ in range(3)]
     assert said == [
         "undone: acts none, on response",
         "undone: hallucinated no, on turn 1 call 1 city",

@@ -16,7 +16,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.review.judge import Asked, asked
+from fcreview.tui.review.judge import PendingQuestion, pending_question
 from fcreview.tui.session import Session
 from tests.store.factory import make_item, write_run
 
@@ -28,8 +28,8 @@ JUDGED = [
 ]
 
 
-def of(target: str, *verdicts: Verdict) -> Asked:
-    return asked(make_item(0, verdicts=list(verdicts)), target)
+def of(target: str, *verdicts: Verdict) -> PendingQuestion:
+    return pending_question(make_item(0, verdicts=list(verdicts)), target)
 
 
 def test_a_key_speaks_to_the_judges_criterion_before_the_rules() -> None:
@@ -81,7 +81,7 @@ async def test_the_queue_of_judged_items_leads_from_one_to_the_next(
         assert first[0].split()[:2] == ["simple_0", "1/2"] and "verdict on: turn 1 call 1 equivalent" in first[-2]
         await pilot.press("f")
         second = await settled(pilot)
-        assert "overrules judge gpt" in second[-2] and "city hallucinated" in second[-2]
+        assert "overrides judge gpt" in second[-2] and "city hallucinated" in second[-2]
         assert any("get_weather" in line and "you ✗" in line for line in second)
         await pilot.press("p")
         third = await settled(pilot)
@@ -91,7 +91,7 @@ async def test_the_queue_of_judged_items_leads_from_one_to_the_next(
         assert fourth[0].split()[:2] == ["simple_2", "2/2"] and "turn 1 call 1 equivalent" in fourth[-2]
         await pilot.press("p")
         last = await settled(pilot)
-        assert "none left to review" in last[-2] and "you ◐" in last[0]
+        assert "queue complete" in last[-2] and "you ◐" in last[0]
         await pilot.press("q")
         assert any("simple_2" in line and "◐" in line for line in await settled(pilot))
     assert said(workspace) == [

@@ -104,7 +104,7 @@ def letter_of(lines: list[str], word: str) -> str:
 async def test_one_key_settles_and_the_next_conflict_is_there(workspace: Workspace) -> None:
     async with adjudicating(workspace) as person:
         assert "disputed 1/3   simple_0 · correct" in person.lines[0]
-        assert "settled 0 of 3" in person.lines[0]
+        assert "resolved 0 of 3" in person.lines[0]
         assert not any(name in line for line in person.lines for name in SAID)
         assert any("Hangzhou is in China" in line for line in person.lines)
         assert any("majority none" in line for line in person.lines)
@@ -120,11 +120,11 @@ async def test_one_key_settles_and_the_next_conflict_is_there(workspace: Workspa
         assert "completeness is 0, 1, 2, unsure, not 9" in person.status()
         await person.press("f", "o", "1", "enter")
         assert person.events[2:] == [("simple_2", "adjudicate", CALL, "completeness", 1, None, None)]
-        assert "all settled" in person.lines[0]
-        assert "all settled" in person.status()
+        assert "all resolved" in person.lines[0]
+        assert "all resolved" in person.status()
         assert any("alice" in line for line in person.lines[1:5])
     async with adjudicating(workspace) as person:
-        assert any("nothing is disputed" in line for line in person.lines)
+        assert any("no disagreements" in line for line in person.lines)
         await person.press("1", "p", "n", "slash", "R", "v")
         assert len(person.events) == 3
 
@@ -149,14 +149,14 @@ async def test_undo_opens_it_again_and_unsure_leaves_it_open(workspace: Workspac
         await person.press("p", "z")
         assert "undone: pass · simple_0" in person.status()
         assert "disputed 1/3   simple_0" in person.lines[0]
-        assert "settled 0 of 3" in person.lines[0]
+        assert "resolved 0 of 3" in person.lines[0]
         await person.press("u")
-        assert "unsure, so it stays open" in person.status()
-        assert "settled 0 of 3" in person.lines[0]
+        assert "unsure (still unresolved)" in person.status()
+        assert "resolved 0 of 3" in person.lines[0]
         await person.press("left_square_bracket", letter_of(await person.press("left_square_bracket"), "pass"))
-        assert "settled 1 of 3" in person.lines[0]
+        assert "resolved 1 of 3" in person.lines[0]
         await person.press("left_square_bracket")
-        assert "settled 1/3" in person.lines[0]
+        assert "resolved 1/3" in person.lines[0]
         assert any("alice" in line for line in person.lines[1:6])
 
 
@@ -165,7 +165,7 @@ async def test_an_answer_that_is_unsure_cannot_be_taken(workspace: Workspace) ->
     async with adjudicating(workspace) as person:
         unsure = next(line for line in person.lines[1:8] if "unsure" in line)
         await person.press(str("ABC".index(unsure[1]) + 1))
-        assert "is unsure: there is nothing to take" in person.status()
+        assert "is unsure and cannot be accepted" in person.status()
         assert person.events == []
 
 

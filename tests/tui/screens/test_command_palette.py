@@ -275,7 +275,7 @@ async def test_two_panes_an_order_leads_to_the_list_and_an_id_to_its_item(make_a
         lines = await settled(pilot)
         assert isinstance(app.screen, QueueScreen) and app.focused is app.screen.query_one("#item-text")
         assert "45/60" in "\n".join(lines) and app.screen._panes.item is not None
-        assert app.screen._panes.item.reviewing.shown.detail.row.id == "simple_44"
+        assert app.screen._panes.item.item_reviewer.displayed.detail.row.id == "simple_44"
         await typed(pilot, settled, "unsure", "enter")
         await settled(pilot)
         (journal,) = make_app.stores[-1].workspace.reviews.glob("*.jsonl")

@@ -35,7 +35,7 @@ async def correcting(workspace: Workspace, **fields: Any) -> AsyncIterator[tuple
 
 
 def says(app: Host) -> str:
-    return plain(app.screen.query_one("#golden-says", LineBar).line)
+    return plain(app.screen.query_one("#golden-message", LineBar).line)
 
 
 def text(app: Host) -> str:
@@ -55,7 +55,7 @@ def accepting(days: list[str], **more: Any) -> str:
 async def test_it_begins_with_the_golden_answer_and_says_what_that_gives(sampled: Workspace) -> None:
     async with correcting(sampled) as (app, _):
         assert json.loads(text(app))["ground_truth"][0]["alarm.set"]["time"] == ["06:45", "6:45"]
-        assert "this prediction would fail · 0 of 2 runs change" in says(app)
+        assert "this prediction would fail · changes no verdict in 2 runs" in says(app)
 
 
 @pytest.mark.sweep
@@ -95,7 +95,7 @@ async def test_the_next_time_it_goes_on_from_what_was_said(sampled: Workspace) -
     [
         (accepting(["Monday"], colour=["red"]), "alarm.set has no parameter colour", 0),
         ('{"ground_truth": [\n{"alarm.set": {"days":\n 3, "time": ["06:45"]}}]}', "no list of accepted values", 1),
-        ('{"ground_truth":\n oops}', "no JSON", 1),
+        ('{"ground_truth":\n oops}', "invalid JSON", 1),
     ],
 )
 async def test_what_is_wrong_is_said_and_nothing_saved(sampled: Workspace, value: str, problem: str, line: int) -> None:
@@ -114,7 +114,7 @@ async def test_letters_are_text_until_tab_and_what_was_typed_is_not_dropped_at_o
         await pilot.press("q", "enter", "n")
         assert text(app).startswith("q\nn")
         await pilot.press("escape", "escape")
-        assert "again drops what was typed" in says(app)
+        assert "again to discard the text" in says(app)
         await pilot.press("escape")
         assert not isinstance(app.screen, GoldenScreen)
 
@@ -139,5 +139,5 @@ async def test_an_editor_of_ones_own(sampled: Workspace, tmp_path: Path, monkeyp
 async def test_blind_nothing_is_rechecked_before_deciding(sampled: Workspace) -> None:
     async with correcting(sampled, blind=True) as (app, pilot):
         await typed(app, pilot, accepting(["Monday", "Wednesday"]))
-        assert says(app).strip() == "well formed · rechecked when you have decided"
+        assert says(app).strip() == "valid · verdicts are hidden until you submit"
         assert "pass" not in says(app) and "runs" not in says(app)

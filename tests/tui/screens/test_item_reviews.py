@@ -41,10 +41,10 @@ async def test_behind_the_last_item_it_stays_and_says_how_many_are_left(workspac
         assert "saved: pass" in said and "end of the queue, 2 left unreviewed: ] goes there" in said
         await pilot.press("]")
         assert shown_id(app) == "simple_0"
-        assert "first item left unreviewed" in bar(app, "status")
+        assert "first unreviewed item" in bar(app, "status")
         await pilot.press("p", "p")  # simple_2 and multi_turn_0 have verdicts: nothing is behind simple_1
         assert shown_id(app) == "simple_1"
-        assert "none left to review" in bar(app, "status")
+        assert "queue complete" in bar(app, "status")
         assert len(events(workspace)) == 4
 
 
@@ -143,13 +143,13 @@ async def test_what_has_no_target_of_its_own_is_not_armed_and_disarming_is_said(
         screen.text.reading.at = 0
         screen.text.action_scroll(0)
         await pilot.press("T")
-        assert "nothing to judge by itself" in bar(app, "status") and screen.target == "item"
+        assert "no part under the cursor" in bar(app, "status") and screen.target == "item"
         screen.text.reading.difference()
         await pilot.press("T")
         assert screen.target != "item"
         screen.text.reading.at = 0
         screen.text.action_scroll(0)
-        assert screen.target == "item" and "about the whole item again" in bar(app, "status")
+        assert screen.target == "item" and "verdict target: whole item" in bar(app, "status")
         await pilot.press("s")
         assert "nothing to search for; press / to search" in bar(app, "status")
 
@@ -157,7 +157,7 @@ async def test_what_has_no_target_of_its_own_is_not_armed_and_disarming_is_said(
 async def test_capitals_speak_to_the_item_just_judged(workspace: Workspace) -> None:
     async with opened(workspace) as (app, pilot):
         await pilot.press("W")
-        assert "no item was judged yet" in bar(app, "status")
+        assert "no item was reviewed yet" in bar(app, "status")
         await pilot.press("f", "W")
         assert shown_id(app) == "simple_1"
         await pilot.press("g", "N", *"why", "enter")

@@ -72,4 +72,4 @@ async def test_where_there_are_none_it_says_so(workspace: Workspace) -> None:
     async with opened(workspace) as (app, pilot):
         await pilot.press("l")
         assert isinstance(app.screen, ItemScreen)
-        assert "responses have no labels here" in bar(app, "status")
+        assert "this benchmark has no response labels" in bar(app, "status")

@@ -12,7 +12,7 @@ from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import QueueRow
 from fcreview.store.workspace import Workspace, find_workspace
-from fcreview.tui.review.item_actions import Elsewhere, choices
+from fcreview.tui.review.item_actions import RunPrediction, run_choices
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.picker import PickScreen
 from fcreview.tui.text.lines import plain, table
@@ -103,7 +103,7 @@ async def test_blind_it_is_not_offered_before_deciding_and_without_verdicts_afte
 async def test_an_item_of_one_run_says_so(workspace: Workspace) -> None:
     async with opened(workspace) as (app, pilot):
         await pilot.press("m")
-        assert "no other run here has this item" in bar(app, "status")
+        assert "no other run has this item" in bar(app, "status")
 
 
 def test_a_name_that_is_cut_keeps_its_end() -> None:
@@ -112,6 +112,6 @@ def test_a_name_that_is_cut_keeps_its_end() -> None:
     rows = [
         QueueRow(item=n, run=n, seq=0, id="a", category="c", model=name, run_name=name) for n, name in enumerate(names)
     ]
-    made = choices([Elsewhere(row, "f(" + "x" * 60 + ")", 1) for row in rows], 0)
+    made = run_choices([RunPrediction(row, "f(" + "x" * 60 + ")", 1) for row in rows], 0)
     _, lines = table(made.columns, made.rows, 60)
     assert ["-FC" in plain(line) for line in lines] == [False, True], [plain(line) for line in lines]

@@ -36,4 +36,4 @@ async def test_levels_fold_and_a_search_looks_at_all_of_it() -> None:
         await pilot.press("left", "right")
         assert shown(app) == whole
         await pilot.press("r", "left")
-        assert "nothing is indented here" in plain(app.screen.query_one("#pager-title", LineBar).line)
+        assert "nothing to fold" in plain(app.screen.query_one("#pager-title", LineBar).line)

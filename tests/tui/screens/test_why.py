@@ -31,7 +31,7 @@ async def test_one_digit_behind_a_verdict_says_why_and_names_the_item(workspace:
         assert shown_id(app) == "simple_1"
         assert " O why simple_0:  1 too strict  2 misread  3 other" in bar(app, "keys")
         await pilot.press("2")
-        assert "saved: overruled: misread · simple_0" in bar(app, "status")
+        assert "saved: override reason: misread · simple_0" in bar(app, "status")
         assert spoken(workspace) == [("simple_0", "item", True, None), ("simple_0", "item", None, "misread")]
         (_, reason) = events(workspace)
         assert reason["overrules"] == {"source": "official", "by": None, "value": False, "reason": "misread"}
@@ -42,7 +42,7 @@ async def test_one_digit_behind_a_verdict_says_why_and_names_the_item(workspace:
         labels = [label for each in app.store.labels(View()) for label in each if label["opinions"]]
         assert [label["opinions"][0]["overrules"]["reason"] for label in labels] == ["other"]
         await pilot.press("z", "z")
-        assert "undone: why it overrules" in bar(app, "status") and "1 too strict" not in bar(app, "keys")
+        assert "undone: override reason" in bar(app, "status") and "1 too strict" not in bar(app, "keys")
 
 
 async def test_a_verdict_that_overrules_nothing_asks_for_no_reason(workspace: Workspace) -> None:
@@ -52,7 +52,7 @@ async def test_a_verdict_that_overrules_nothing_asks_for_no_reason(workspace: Wo
         await pilot.press("1")
         assert "pass or fail" in bar(app, "status")
         await pilot.press("O")
-        assert "the verdict given last overrules none" in bar(app, "status")
+        assert "the last verdict overrides nothing" in bar(app, "status")
         assert len(spoken(workspace)) == 1
 
 

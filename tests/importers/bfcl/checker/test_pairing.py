@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.importers.bfcl.checker.evaluate import EvaluationSettings, EvaluatedReply, evaluate_reply
+from fcreview.importers.bfcl.checker.evaluate import EvaluatedReply, EvaluationSettings, evaluate_reply
 from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
 from fcreview.importers.bfcl.decoders.registry import BY_NAME
 from fcreview.matching.first_difference import argument_rows
@@ -33,7 +33,9 @@ def test_it_is_shown_as_missing_with_the_reason() -> None:
     reply = read("[primes(number=450)]", answer, PRIMES)
     rows = argument_rows(case_golden[0], reply.predicted[0], reply.pairs[0].diff)
     row = next(row for row in rows if row.path == "formatted")
-    assert missing_value_labels(row)[1] == "(missing)" and row_reasons(row) == ["required by the function, though not by golden"]
+    assert missing_value_labels(row)[1] == "(missing)" and row_reasons(row) == [
+        "required by the function, though not by golden"
+    ]
 
 
 def test_golden_arguments_that_the_function_lacks_fail_where_they_are_given() -> None:

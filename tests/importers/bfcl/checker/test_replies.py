@@ -13,7 +13,7 @@ import pytest
 from benchmarks.synthetic import write_run
 from fcreview.importers.bfcl import dataset
 from fcreview.importers.bfcl.checker import evaluate
-from fcreview.importers.bfcl.checker.evaluate import EvaluationSettings, EvaluatedReply, evaluate_reply
+from fcreview.importers.bfcl.checker.evaluate import EvaluatedReply, EvaluationSettings, evaluate_reply
 from fcreview.importers.bfcl.decoders.registry import BY_NAME
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model.item import ImportIssue, Item
@@ -23,7 +23,9 @@ RESULT = "non_live/BFCL_v4_simple_python_result.json"
 
 
 def read(result: Any, decoder: str = "PROMPT", **more: Any) -> EvaluatedReply:
-    return evaluate_reply(CASE, {"result": result, **more}, [], EvaluationSettings("V4", "simple_python", BY_NAME[decoder]))
+    return evaluate_reply(
+        CASE, {"result": result, **more}, [], EvaluationSettings("V4", "simple_python", BY_NAME[decoder])
+    )
 
 
 CASE = replace(AREA)
@@ -50,14 +52,14 @@ def test_replies_that_only_look_the_same_are_not() -> None:
 
 
 def test_no_more_replies_are_kept_than_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "REMEMBERED", 2)
+    monkeypatch.setattr(evaluate, "MAX_CACHED", 2)
     for n in range(5):
         assert read(f"[math_area(base={n})]").prediction_hash
     assert len(CASE.reply_cache) == 2
 
 
 def items(folder: Path) -> list[Item | ImportIssue]:
-    dataset._load.cache_clear()
+    dataset._load_cached.cache_clear()
     return [item for plan in discover([folder]).plans for item in read_plan(plan)]
 
 
@@ -75,7 +77,7 @@ def test_runs_that_say_the_same_have_the_items_they_would_have_alone(
     lines[2] |= {"own": 1}
     path.write_bytes(b"\n".join(map(orjson.dumps, lines)))
     shared = items(folder)
-    monkeypatch.setattr(evaluate, "REMEMBERED", 0)
+    monkeypatch.setattr(evaluate, "MAX_CACHED", 0)
     assert items(folder) == shared
     found = [item for item in shared if isinstance(item, Item)]
     assert len(found) == 36

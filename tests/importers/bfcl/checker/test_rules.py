@@ -142,7 +142,7 @@ def test_format_sensitivity_is_checked_by_the_category_of_the_original() -> None
 
 def test_outputs_that_differ_in_type_only_are_judged_apart() -> None:
     texts = ["[math_area(base=10, height=5)]", "[math_area(base=10.0, height=5)]", "[math_area(base=True, height=5)]"]
-    case = replace(AREA, judged={})
+    case = replace(AREA, evaluation_cache={})
     found = [evaluate(text, case, version="V4", category="simple_python", model="gpt-4o") for text in texts * 2]
     assert [type(one.calls[0][1]["base"]) for one in found if one.calls] == [int, float, bool] * 2
     assert found[0] is found[3]

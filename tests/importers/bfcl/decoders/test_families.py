@@ -181,4 +181,9 @@ def test_no_decoder_stumbles(name: str) -> None:
     replies += ["[" * 500, "<start_function_call>call:f{" * 300, "{" * 3000, '{"a": ' * 500, "</think>5", "x" * 2000]
     for rules in ("V1", "V2", "V3", "V4"):
         for reply in replies:
-            assert decoding_outcome(BY_NAME[name], reply, DecoderContext(rules)) in ("calls", "nothing", "failed", "odd")
+            assert decoding_outcome(BY_NAME[name], reply, DecoderContext(rules)) in (
+                "calls",
+                "nothing",
+                "failed",
+                "odd",
+            )

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from fcreview.importers.bfcl.decoders.base import DecoderContext, WrongFormat
 from fcreview.importers.bfcl.decoders.python_calls import (
-    read_call,
-    parse_expression,
     is_prose,
     parse_call_text,
     parse_calls,
+    parse_expression,
     parse_simple_calls,
+    read_call,
 )
 from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model
 from fcreview.importers.common.records import Undecodable

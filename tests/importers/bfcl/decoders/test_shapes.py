@@ -236,7 +236,9 @@ def test_native_arguments_of_java_were_text_in_the_first_v1_runs_only(model: str
 
     def read(language: str, rules: str, *, first: bool = False) -> Any:
         decoder, _ = decoder_for_model(model, "V1")
-        return decode_result(result, early_v1_decoder(decoder, rules) if first else decoder, DecoderContext(rules, language))
+        return decode_result(
+            result, early_v1_decoder(decoder, rules) if first else decoder, DecoderContext(rules, language)
+        )
 
     assert read("java", "V1", first=True) == [("f", {"a": "1", "b": "True"})]
     assert read("java", "V1") == [("f", {"a": 1, "b": True})]

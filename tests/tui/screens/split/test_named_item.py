@@ -15,7 +15,7 @@ import pytest
 from fcreview.model.review import Event, Said
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
-from fcreview.store.rows import View
+from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.queue.loader import QueuePage, QueueRequest
@@ -38,9 +38,9 @@ class SlowReviewer(Reviewer):
     def __init__(self, store: Store) -> None:
         super().__init__(store, Journal(store.workspace, "alice"))
 
-    def review(self, item: int, said: Said) -> Event:
+    def review(self, item: int, annotation: Said, detail: ItemDetail | None = None) -> Event:
         time.sleep(0.01)
-        return super().review(item, said)
+        return super().review(item, annotation, detail)
 
 
 class Seen:
@@ -52,7 +52,7 @@ class Seen:
 
     def watch(self) -> None:
         pane = queue_of(self.app).query_one(ItemPane)
-        judge, begin = pane.reviewing.judge, pane.begin
+        record, begin = pane.item_reviewer.record, pane.begin
         before = ""
 
         def begun(shown: Any, remark: Any) -> None:
@@ -65,9 +65,9 @@ class Seen:
             assert name in (named(self.app), before), "named now, or until the key was pressed"
             assert named(self.app) == listed(self.app), "the list's cursor stands on what the header names"
             self.said.append(name)
-            judge(about, judgement)
+            record(about, judgement)
 
-        pane.reviewing.judge, pane.begin = judged, begun  # type: ignore[method-assign]
+        pane.item_reviewer.record, pane.begin = judged, begun  # type: ignore[method-assign]
 
     async def done(self) -> None:
         """Nothing waits, nothing rests."""

@@ -1,7 +1,4 @@
-"""Result files that change while the app is open: `watching` sees it, `taking` is the process that imports them.
-
-Whether the files of runs change while the app is open, and the process that takes them in.
-"""
+"""Watch the files of runs while the app is open, and import changes in a separate process."""
 
 from __future__ import annotations
 
@@ -14,71 +11,71 @@ from pathlib import Path
 
 import orjson
 
-from fcreview.cli.workspace import Place, searched, workspace_of
+from fcreview.cli.workspace import WorkspaceOptions, search_paths, workspace_of
 from fcreview.importers.common.discovery import gather
 from fcreview.store.rows import News
 from fcreview.tui.live_reload import FollowError, Taken
 
-PATIENCE = 5.0
-"""Seconds that the process has to tidy up."""
-OURS = "fcreview: "
-"""What lines for people begin with."""
+CLEANUP_SECONDS = 5.0
+"""Time for the import process to clean up before it is killed."""
+PREFIX = "fcreview: "
+"""Prefix of messages on stderr."""
 State = dict[str, tuple[int, int]]
-"""Size and time by path."""
+"""Size and modification time of files by path."""
 
 
-class Watching:
-    """Made before what is there is imported: what changes during that is seen at the first look.
+class RunWatcher:
+    """Detects and imports changes of result files, score files and datasets.
 
-    Files at the paths, and those beside them that runs are read from: scores, datasets.
+    Create it before the import, so that it notices files that change meanwhile.
     """
 
-    def __init__(self, place: Place, interval: float) -> None:
-        """CommandError if a path is not there."""
+    def __init__(self, options: WorkspaceOptions, interval: float) -> None:
+        """CommandError if a path does not exist."""
         self.interval = interval
-        self._place = place
-        self._paths = searched(place)
+        self._options = options
+        self._paths = search_paths(options)
         self.runs: Sequence[int] = ()
-        """Those that were opened; empty for all of the workspace."""
-        self._seen = _state(gather(self._paths).files)
-        self._beside: list[Path] | None = None
-        self._failed = self._taken = False
+        """Numbers of the open runs; empty for all runs of the workspace."""
+        self._state = _file_state(gather(self._paths).files)
+        self._outside: list[Path] | None = None
+        self._failed = self._imported = False
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
 
     def changed(self) -> bool:
-        """What could not be taken in counts as changed."""
+        """Whether a file changed since the last call, or the last import failed."""
         files = gather(self._paths).files
-        if self._beside is None:
-            imported = self._read_from(files)
-            self._beside = sorted(map(Path, imported))
-            seen = {path: of for path, of in self._seen.items() if path in imported or self._lies_here(Path(path))}
-            # the first time as they were imported; later on they may be known to be others, and kept so
-            self._seen = (_state(self._beside) if self._taken else imported) | seen
-        now = _state([*files, *self._beside])
-        before, self._seen = self._seen, now
+        if self._outside is None:
+            imported = self._imported_files(files)
+            self._outside = sorted(map(Path, imported))
+            state = {path: of for path, of in self._state.items() if path in imported or self._is_inside(Path(path))}
+            # the first time compare with the state at import; later a lost dataset may have another
+            self._state = (_file_state(self._outside) if self._imported else imported) | state
+        now = _file_state([*files, *self._outside])
+        before, self._state = self._state, now
         return now != before or self._failed
 
     def take_in(self) -> Taken:
-        place = self._place
-        asked = {
-            "paths": [os.path.abspath(path) for path in place.paths],  # noqa: PTH100 - as named: links are not followed
-            "data": [os.path.abspath(path) for path in place.data or ()] or None,  # noqa: PTH100
-            "workspace": os.path.abspath(place.workspace) if place.workspace else None,  # noqa: PTH100
-            "format": place.format,
-            "decoder": place.decoder,
+        options = self._options
+        request = {
+            "paths": [os.path.abspath(path) for path in options.paths],  # noqa: PTH100 - do not follow links
+            "data": [os.path.abspath(path) for path in options.data or ()] or None,  # noqa: PTH100
+            "workspace": os.path.abspath(options.workspace) if options.workspace else None,  # noqa: PTH100
+            "format": options.format,
+            "decoder": options.decoder,
         }
         self._failed = True
-        answer, told = self._ask(orjson.dumps(asked).decode())
+        answer, message = self._import(orjson.dumps(request).decode())
         try:
             found = orjson.loads(answer)
         except ValueError:
-            raise FollowError(told or "the import was broken off") from None
+            raise FollowError(message or "the import was interrupted") from None
         if "error" in found:
-            raise FollowError(str(found["error"]).removeprefix(OURS))
+            raise FollowError(str(found["error"]).removeprefix(PREFIX))
         before, self.runs = tuple(self.runs), tuple(found["runs"])
-        self._failed, self._taken, self._beside = False, True, None
-        return Taken(News(found["new"], found["changed"], found["gone"]), self.runs, before, told)
+        self._failed, self._imported, self._outside = False, True, None
+        return Taken(News(found["new"], found["changed"], found["gone"]), self.runs, before, message)
 
     def close(self) -> None:
         self._closed = True
@@ -87,23 +84,25 @@ class Watching:
             return
         process.terminate()
         try:
-            process.wait(PATIENCE)
+            process.wait(CLEANUP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
-    def _ask(self, question: str) -> tuple[bytes, str]:
-        """Its answer, and the first line of what it told. Its input stays open as long as somebody waits: it ends with
-        this process, however that ends."""
-        command = [sys.executable, "-P", "-m", "fcreview.cli.import_process", question]
+    def _import(self, request: str) -> tuple[bytes, str]:
+        """Run the import process and return its answer and its first message.
+
+        Its stdin stays open meanwhile, so that it ends when this process does.
+        """
+        command = [sys.executable, "-P", "-m", "fcreview.cli.import_process", request]
         with (
-            tempfile.TemporaryFile() as told,
-            subprocess.Popen(  # noqa: S603 - ourselves
+            tempfile.TemporaryFile() as messages,
+            subprocess.Popen(  # noqa: S603 - our own module
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=told,
-                start_new_session=True,  # what the terminal sends is for the app
+                stderr=messages,
+                start_new_session=True,  # signals of the terminal go to the app only
             ) as process,
         ):
             self._process = process
@@ -113,35 +112,35 @@ class Watching:
             answer = process.stdout.readline()
             process.stdin.close()
             process.wait()
-            told.seek(0)
-            lines = told.read().decode("utf-8", "replace").splitlines()
-        notes = [line.removeprefix(OURS) for line in lines if line.startswith(OURS)]
+            messages.seek(0)
+            lines = messages.read().decode("utf-8", "replace").splitlines()
+        notes = [line.removeprefix(PREFIX) for line in lines if line.startswith(PREFIX)]
         return answer, notes[0] if notes else ""
 
-    def _read_from(self, files: Iterable[Path]) -> State:
-        """Files of the runs in the store that do not lie at the paths, as they were imported."""
+    def _imported_files(self, files: Iterable[Path]) -> State:
+        """State at import of the runs' files outside the paths, such as scores and datasets."""
         from fcreview.store.importing.builder import read_index
 
-        workspace = workspace_of(self._place, create=False)
+        workspace = workspace_of(self._options, create=False)
         runs = [stored for stored in read_index(workspace).runs.values() if not self.runs or stored.run in self.runs]
         here = set(files)
         sources = [(workspace.full(source.path), source) for stored in runs for source in stored.sources]
         return {
             os.fspath(path): (source.size, source.mtime_ns)
             for path, source in sources
-            if path not in here and not self._lies_here(path) and source.size >= 0
+            if path not in here and not self._is_inside(path) and source.size >= 0
         }
 
-    def _lies_here(self, path: Path) -> bool:
+    def _is_inside(self, path: Path) -> bool:
         return any(path.is_relative_to(each) for each in self._paths)
 
 
-def _state(files: Iterable[Path]) -> State:
-    found: State = {}
+def _file_state(files: Iterable[Path]) -> State:
+    state: State = {}
     for file in files:
         try:
             status = file.stat()
         except OSError:
             continue
-        found[os.fspath(file)] = (status.st_size, status.st_mtime_ns)
-    return found
+        state[os.fspath(file)] = (status.st_size, status.st_mtime_ns)
+    return state

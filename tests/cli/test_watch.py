@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.watch import Watching
-from fcreview.cli.workspace import Place
+from fcreview.cli.watch import RunWatcher
+from fcreview.cli.workspace import WorkspaceOptions
 from fcreview.store.rows import News, View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
@@ -34,8 +34,8 @@ def place(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 @pytest.fixture
-def watching(place: Path) -> Watching:
-    return Watching(Place([place / RUN]), 0.1)
+def watching(place: Path) -> RunWatcher:
+    return RunWatcher(WorkspaceOptions([place / RUN]), 0.1)
 
 
 def append(file: Path, text: str) -> None:
@@ -47,14 +47,14 @@ def store(place: Path) -> Store:
     return Store.open(Workspace(place / RUN / ".fcreview"), "alice")
 
 
-def test_nothing_changes_by_itself(watching: Watching) -> None:
+def test_nothing_changes_by_itself(watching: RunWatcher) -> None:
     """Neither the store that the import writes nor what reviews bring counts."""
     assert [watching.changed() for _ in range(3)] == [False, False, False]
     assert watching.take_in().says == ""
     assert not watching.changed()
 
 
-def test_lines_that_are_appended_are_new_items(place: Path, watching: Watching) -> None:
+def test_lines_that_are_appended_are_new_items(place: Path, watching: RunWatcher) -> None:
     append(place / SIMPLE, LINE % 71 + LINE % 72)
     assert watching.changed()
     assert not watching.changed()
@@ -67,7 +67,7 @@ def test_lines_that_are_appended_are_new_items(place: Path, watching: Watching) 
 
 @pytest.mark.sweep
 @pytest.mark.process
-def test_half_a_line_is_an_issue_until_it_is_whole(place: Path, watching: Watching) -> None:
+def test_half_a_line_is_an_issue_until_it_is_whole(place: Path, watching: RunWatcher) -> None:
     whole = LINE % 71
     append(place / SIMPLE, whole[:40])
     assert watching.changed()
@@ -82,7 +82,7 @@ def test_half_a_line_is_an_issue_until_it_is_whole(place: Path, watching: Watchi
 
 
 @pytest.mark.sweep
-def test_a_file_that_is_cut_and_one_that_is_gone_take_their_items_with_them(place: Path, watching: Watching) -> None:
+def test_a_file_that_is_cut_and_one_that_is_gone_take_their_items_with_them(place: Path, watching: RunWatcher) -> None:
     shutil.rmtree(place / "score")  # what was scored stays
     assert watching.changed()
     watching.take_in()
@@ -98,7 +98,9 @@ def test_a_file_that_is_cut_and_one_that_is_gone_take_their_items_with_them(plac
     assert watching.take_in().news == News(new=len(lines))
 
 
-def test_an_answer_that_changes_is_told_and_scores_beside_the_run_are_followed(place: Path, watching: Watching) -> None:
+def test_an_answer_that_changes_is_told_and_scores_beside_the_run_are_followed(
+    place: Path, watching: RunWatcher
+) -> None:
     text = (place / SIMPLE).read_text()
     (place / SIMPLE).write_text(text.replace("annual_rate", "rate_of_a_year"))
     assert watching.changed()
@@ -110,7 +112,7 @@ def test_an_answer_that_changes_is_told_and_scores_beside_the_run_are_followed(p
         assert now.count(View("category:simple_python official:fail")) == 0
 
 
-def test_what_cannot_be_taken_in_is_told_and_tried_again(place: Path, watching: Watching, tmp_path: Path) -> None:
+def test_what_cannot_be_taken_in_is_told_and_tried_again(place: Path, watching: RunWatcher, tmp_path: Path) -> None:
     away = tmp_path / "away"
     (place / RUN / "non_live").rename(away)
     for folder in ("live", "multi_turn", "agentic", "format_sensitivity"):
@@ -133,7 +135,7 @@ def test_a_second_run_joins_those_that_were_opened(place: Path, tmp_path: Path) 
     workspace = tmp_path / "kept"
     words = ["import", place / "result", "--workspace", workspace]
     assert in_this_process(words, tmp_path, environment(tmp_path)).code == 0
-    watching = Watching(Place([place / "result"], workspace=workspace), 0.1)
+    watching = RunWatcher(WorkspaceOptions([place / "result"], workspace=workspace), 0.1)
     watching.runs = (1,)
     assert not watching.changed()
     away.rename(place / "result" / "maple-8b-FC")
@@ -143,7 +145,7 @@ def test_a_second_run_joins_those_that_were_opened(place: Path, tmp_path: Path) 
     assert taken.news.new > 0 and taken.news.gone == taken.news.changed == 0
 
 
-def test_closing_ends_the_process_in_the_middle_of_it(place: Path, watching: Watching) -> None:
+def test_closing_ends_the_process_in_the_middle_of_it(place: Path, watching: RunWatcher) -> None:
     lines = (place / SIMPLE).read_text()
     append(place / SIMPLE, lines * (8_000_000 // len(lines)))
     came: list[Taken | FollowError] = []

@@ -163,7 +163,7 @@ def test_nobody_differs(cli: Cli, known_run: Path) -> None:
     all_say(cli, known_run, *verdicts(0, alice=True, bob="unsure"))
     for arguments in ([], ["--json"]):
         done = cli("adjudicate", known_run, *arguments)
-        assert (done.code, done.out, done.err) == (0, "", "nothing is disputed\n")
+        assert (done.code, done.out, done.err) == (0, "", "no disagreements\n")
 
 
 def test_hostile_answers_do_not_reach_the_terminal(

@@ -80,7 +80,7 @@ def test_the_text_says_the_same(cli: Cli, known_run: Path, told: list[str]) -> N
         "           item · completeness 2",
         "TIME  alice   event E0, blind: unknown",
         "           item · correct pass · wrong: golden · tags city",
-        "TIME  bob   event E1, blind: no, taken back by R",
+        "TIME  bob   event E1, blind: no, retracted by R",
         "           turn 1 call 1 · correct fail",
         "TIME  bob   event R, blind: unknown",
         "           takes back E1",
@@ -89,7 +89,7 @@ def test_the_text_says_the_same(cli: Cli, known_run: Path, told: list[str]) -> N
         "           note  Rome will do",
     ]
     nothing = cli("audit", known_run, "simple_python_2")
-    assert (nothing.code, nothing.out, nothing.err) == (0, "", "nobody said anything\n")
+    assert (nothing.code, nothing.out, nothing.err) == (0, "", "no reviews\n")
 
 
 @pytest.mark.sweep

@@ -32,7 +32,7 @@ def test_what_annotators_differ_on_is_settled(cli: Cli, known_run: Path) -> None
     before = exported(cli, known_run)
     assert (before["human"], before["effective"], before["decided_by"]) == ("disputed", None, "disputed")
     done = label(cli, known_run, "judy", "pass", "--adjudicate", "--reason", "a city all the same")
-    assert done.out == "settled: simple_python_1: correct pass, with a note\n"
+    assert done.out == "adjudicated: simple_python_1: correct pass, with a note\n"
     after = exported(cli, known_run)
     assert (after["human"], after["effective"], after["decided_by"]) == (True, True, "adjudication")
     (event,) = map(json.loads, (known_run / ".fcreview/reviews/judy.jsonl").read_text().splitlines())

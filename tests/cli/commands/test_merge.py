@@ -179,4 +179,4 @@ def test_what_is_no_workspace_is_told_in_one_line(cli: Cli, known_run: Path, tmp
         assert done.err.startswith("fcreview: no workspace at")
     empty = tmp_path / "empty"
     (empty / ".fcreview").mkdir(parents=True)
-    assert cli("merge", known_run, empty).out == "no reviews there\n"
+    assert cli("merge", known_run, empty).out == "nothing to merge\n"

@@ -52,86 +52,29 @@ Annotator = Annotated[
 
 Shared = tuple[Any, Any]
 """Annotated type of a parameter, and its default."""
-PATH: Shared = (
-    Annotated[
-        Path,
-        typer.Argument(
-            metavar="PATH", help="A run, a folder of runs, or a folder with a workspace.", show_default=False
-        ),
-    ],
-    Parameter.empty,
-)
-PATHS: Shared = (
-    Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH", help="Runs, folders of runs, or a folder with a workspace.", show_default=False),
-    ],
-    Parameter.empty,
-)
-SHARED: dict[str, Shared] = {
+
+
+def _path(kind: Any, help_: str) -> Shared:
+    return Annotated[kind, typer.Argument(metavar="PATH", help=help_, show_default=False)], Parameter.empty
+
+
+def _option(kind: Any, name: str, metavar: str, help_: str, default: Any = None) -> Shared:
+    return Annotated[kind, typer.Option(name, metavar=metavar, help=help_, show_default=default is not None)], default
+
+
+PATH = _path(Path, "A run, a folder of runs, or a folder with a workspace.")
+PATHS = _path(list[Path], "Runs, folders of runs, or a folder with a workspace.")
+POLICY_HELP = f"Verdict that counts if annotators disagree: {', '.join(POLICIES)}."
+ERRATA_HELP = "Apply these errata (docs/errata.md), remembered for the workspace; `none` clears them."
+DECODER_HELP = "Decoder for BFCL responses (docs/bfcl.md), remembered for the run; `model` restores the default."
+SHARED = {
     "annotator": (Annotator, None),
-    "policy": (
-        Annotated[
-            str,
-            typer.Option(
-                "--policy",
-                metavar="NAME",
-                help=f"Verdict that counts if annotators disagree: {', '.join(POLICIES)}.",
-            ),
-        ],
-        UNANIMOUS,
-    ),
-    "data": (
-        Annotated[
-            list[Path] | None,
-            typer.Option(
-                "--data", metavar="DIR", help="Dataset folder, remembered for the run; repeatable.", show_default=False
-            ),
-        ],
-        None,
-    ),
-    "errata": (
-        Annotated[
-            str | None,
-            typer.Option(
-                "--errata",
-                metavar="FILE",
-                help="Apply these errata (docs/errata.md), remembered for the workspace; `none` clears them.",
-                show_default=False,
-            ),
-        ],
-        None,
-    ),
-    "workspace": (
-        Annotated[
-            Path | None,
-            typer.Option(
-                "--workspace", metavar="DIR", help="Store .fcreview/ in DIR, not beside the run.", show_default=False
-            ),
-        ],
-        None,
-    ),
-    "format": (
-        Annotated[
-            str | None,
-            typer.Option(
-                "--format", metavar="NAME", help="Read the files as this benchmark, e.g. bfcl.", show_default=False
-            ),
-        ],
-        None,
-    ),
-    "decoder": (
-        Annotated[
-            str | None,
-            typer.Option(
-                "--decoder",
-                metavar="NAME",
-                help="Decoder for BFCL responses (docs/bfcl.md), remembered for the run; `model` restores the default.",
-                show_default=False,
-            ),
-        ],
-        None,
-    ),
+    "policy": _option(str, "--policy", "NAME", POLICY_HELP, UNANIMOUS),
+    "data": _option(list[Path] | None, "--data", "DIR", "Dataset folder, remembered for the run; repeatable."),
+    "errata": _option(str | None, "--errata", "FILE", ERRATA_HELP),
+    "workspace": _option(Path | None, "--workspace", "DIR", "Store .fcreview/ in DIR instead of next to the run."),
+    "format": _option(str | None, "--format", "NAME", "Read the files as this benchmark, e.g. bfcl."),
+    "decoder": _option(str | None, "--decoder", "NAME", DECODER_HELP),
 }
 """Options by field of `WorkspaceOptions`, in the order of help."""
 COMMON = ("data", "errata", "workspace")

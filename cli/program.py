@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from fcreview.cli.app import COMMAND_GROUPS, COMMANDS
+from fcreview.cli.command_table import COMMAND_GROUPS, COMMANDS
 
 UNWRAPPED = "\b"
 """First line of a help paragraph whose line breaks Typer keeps."""

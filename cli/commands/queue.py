@@ -241,7 +241,7 @@ def extend(
         parts = extension(draws, wanted)
         if not parts:
             first = f" once {count_of(len(ahead), 'unreviewed item')} of the queue are reviewed" if ahead else ""
-            note(f"nothing to draw: the interval of {visible(figure.name)} reaches ±{half_width:g}{first}")
+            note(f"nothing to draw: the interval of {visible(figure.name)} is within ±{half_width:g}{first}")
             return
         queue = extended(session.workspace, known, Extension(sample, row, figure.name, parts, names, seed))
         file = write_queue(session.workspace, queue)

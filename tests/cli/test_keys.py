@@ -102,7 +102,7 @@ def test_a_key_of_the_file_passes_an_item_and_the_old_one_does_nothing(
         (event,) = journal(one_run)
         assert (event["key"]["id"], event["verdict"]) == ("simple_python_1", True)
         screen.press("\x11")  # Ctrl-Q
-        screen.wait_for("1 item reviewed, kept in")
+        screen.wait_for("1 item reviewed, saved in")
 
 
 @pytest.mark.sweep

@@ -116,7 +116,7 @@ def test_letters_do_not_tell_who_gave_which_answer(cli: Cli, two_known_runs: Pat
 def test_the_text_shows_both_sides_and_the_command_that_settles(cli: Cli, disputed: Path) -> None:
     done = cli("adjudicate", disputed)
     assert done.code == 0
-    assert done.err == "5 targets to settle\n"
+    assert done.err == "5 disagreements to resolve\n"
     first, second, _, _, last = done.out.strip().split("\n\n")
     for text in (
         "simple_python_1 · item · correct   (BFCL V4, maple, simple_python, run 1)",

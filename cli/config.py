@@ -12,51 +12,113 @@ reasons = ["too strict", "misread"]   # reasons for an override, at most 9
 [decoders]                            # decoders of BFCL responses, as --decoder
 "my-model-*" = "HERMES"
 ```
-
-The checks are written by hand, because importing pydantic would take more time than the rest of a start.
 """
 
 from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic_core import ErrorDetails
 
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.import_options import check_decoder
 from fcreview.model.sanitize import visible
 
-SETTINGS = ("annotator", "data", "follow", "colours", "tags", "reasons", "keys", "decoders")
 MAX_BYTES = 1_000_000
 MAX_REASONS = 9
 """Each reason has a digit key."""
 FOLLOW = 5.0
 """Default of `follow`, in seconds."""
 MIN_FOLLOW, MAX_FOLLOW = 0.2, 86_400
+TEXTS = 'must be a list of strings such as ["ambiguous"]'
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings of the configuration file."""
+def _unique(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(" ".join(each.split()) for each in texts))
 
-    file: Path
-    annotator: str | None = None
-    data: list[Path] = field(default_factory=list)
-    keys: Mapping[str, str] = field(default_factory=dict)
-    """Keys by action id: `{"item.pass": "p,y"}`."""
-    decoders: Mapping[str, str] = field(default_factory=dict)
-    """Decoders by folder name of BFCL models: `{"my-model-*": "HERMES"}`."""
-    tags: tuple[str, ...] = ()
-    """Error tags that dialogs list first."""
-    reasons: tuple[str, ...] = ()
-    """Reasons for an override; empty for the defaults."""
-    colours: str | None = None
-    """Name of the colour theme."""
-    follow: float = FOLLOW
+
+def _check_colours(name: Any) -> Any:
+    from fcreview.tui.text.theme import COLOURS
+
+    if not isinstance(name, str) or name not in COLOURS:
+        raise ValueError(f"colours must be one of {', '.join(COLOURS)}")
+    return name
+
+
+def _check_keys(keys: dict[str, str]) -> dict[str, str]:
+    if not keys:
+        return {}
+    from fcreview.tui.keymap import KeymapError, keymap
+
+    try:
+        return keymap(keys)
+    except KeymapError as error:
+        raise ValueError(error) from error
+
+
+def _check_decoders(decoders: dict[str, str]) -> dict[str, str]:
+    try:
+        return {model: check_decoder(name) or "" for model, name in decoders.items()}
+    except UsageError as error:
+        raise ValueError(error) from error
+
+
+def _check_reasons(reasons: tuple[str, ...]) -> tuple[str, ...]:
+    if len(reasons) > MAX_REASONS:
+        raise ValueError(f"reasons must have at most {MAX_REASONS} entries, because each has a digit key")
+    return reasons
+
+
+Texts = Annotated[
+    tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], ...],
+    Field(strict=False),
+    AfterValidator(_unique),
+]
+
+
+class Config(BaseModel):
+    """Settings of the configuration file. A field's description says what its value must be."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    annotator: str | None = Field(default=None, description="must be a string")
+    data: list[str] = Field(default=[], description="must be a list of folder names")
+    """Dataset folders, relative to the file."""
+    follow: float = Field(
+        default=FOLLOW,
+        ge=MIN_FOLLOW,
+        le=MAX_FOLLOW,
+        description=f"must be a number of seconds from {MIN_FOLLOW} to {MAX_FOLLOW:,}",
+    )
     """Seconds between two checks for new results with `open --follow`."""
+    colours: Annotated[str, BeforeValidator(_check_colours)] | None = None
+    """Name of the colour theme."""
+    tags: Texts = Field(default=(), description=TEXTS)
+    """Error tags that dialogs list first."""
+    reasons: Annotated[Texts, AfterValidator(_check_reasons)] = Field(default=(), description=TEXTS)
+    """Reasons for an override; empty for the defaults."""
+    keys: Annotated[dict[str, str], AfterValidator(_check_keys)] = Field(
+        default={}, description='must have lines such as "item.pass" = "p,y", with the action id in quotes'
+    )
+    """Keys by action id."""
+    decoders: Annotated[dict[str, str], AfterValidator(_check_decoders)] = Field(
+        default={}, description='must have lines such as "my-model-*" = "HERMES"'
+    )
+    """Decoders by folder name of BFCL models."""
+
+    @property
+    def file(self) -> Path:
+        """Path of the configuration file, which need not exist."""
+        return config_file()
+
+    @property
+    def folders(self) -> list[Path]:
+        """Dataset folders as absolute or current paths."""
+        return [self.file.parent / os.path.expanduser(each) for each in self.data]  # noqa: PTH111 - `~x` may name no user
 
 
 def config_file() -> Path:
@@ -74,14 +136,17 @@ def load_config() -> Config:
     try:
         settings = tomllib.loads(_read(file))
     except (FileNotFoundError, NotADirectoryError):
-        return Config(file)
+        return Config()
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from error
     except ValueError as error:  # not TOML, or not UTF-8
         raise CommandError(f"{file}: {visible(str(error))[:300]}") from error
     except RecursionError:
         raise CommandError(f"{file}: nested too deeply") from None
-    return _check(file, settings)
+    try:
+        return Config.model_validate(settings)
+    except ValidationError as error:
+        raise CommandError(f"{file}: {_describe(error.errors()[0])}") from error
 
 
 def _read(file: Path) -> str:
@@ -95,66 +160,12 @@ def _read(file: Path) -> str:
     return content.decode()
 
 
-def _check(file: Path, settings: dict[str, Any]) -> Config:
-    unknown = sorted(settings.keys() - set(SETTINGS))
-    if unknown:
-        raise CommandError(f"{file}: unknown setting {unknown[0]!r}: choose {', '.join(SETTINGS)}")
-    annotator, data = settings.get("annotator"), settings.get("data", [])
-    if not (annotator is None or isinstance(annotator, str)):
-        raise CommandError(f"{file}: annotator must be a string")
-    if not (isinstance(data, list) and all(isinstance(each, str) for each in data)):
-        raise CommandError(f"{file}: data must be a list of folder names")
-    keys = _keys(file, settings.get("keys", {}))
-    decoders = _decoders(file, settings.get("decoders", {}))
-    folders = [file.parent / os.path.expanduser(each) for each in data]  # noqa: PTH111 - `~x` may name no user
-    tags, reasons = (_texts(file, name, settings.get(name, [])) for name in ("tags", "reasons"))
-    colours, follow = _colours(file, settings.get("colours")), _follow(file, settings.get("follow", FOLLOW))
-    return Config(file, annotator, folders, keys, decoders, tags, reasons, colours, follow)
-
-
-def _texts(file: Path, name: str, value: Any) -> tuple[str, ...]:
-    """Value of `tags` or `reasons`, without duplicates."""
-    if not (isinstance(value, list) and all(isinstance(each, str) and each.strip() for each in value)):
-        raise CommandError(f'{file}: {name} must be a list of strings such as ["ambiguous"]')
-    texts = tuple(dict.fromkeys(" ".join(each.split()) for each in value))
-    if name == "reasons" and len(texts) > MAX_REASONS:
-        raise CommandError(f"{file}: reasons must have at most {MAX_REASONS} entries, because each has a digit key")
-    return texts
-
-
-def _follow(file: Path, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not MIN_FOLLOW <= value <= MAX_FOLLOW:
-        raise CommandError(f"{file}: follow must be a number of seconds from {MIN_FOLLOW} to {MAX_FOLLOW:,}")
-    return float(value)
-
-
-def _colours(file: Path, value: Any) -> str | None:
-    if value is None:
-        return None
-    from fcreview.tui.text.theme import COLOURS
-
-    if not isinstance(value, str) or value not in COLOURS:
-        raise CommandError(f"{file}: colours must be one of {', '.join(COLOURS)}")
-    return value
-
-
-def _decoders(file: Path, value: Any) -> dict[str, str]:
-    if not (isinstance(value, dict) and all(isinstance(each, str) for each in value.values())):
-        raise CommandError(f'{file}: [decoders] must have lines such as "my-model-*" = "HERMES"')
-    try:
-        return {model: check_decoder(name) or "" for model, name in value.items()}
-    except UsageError as error:
-        raise CommandError(f"{file}: {error}") from error
-
-
-def _keys(file: Path, value: Any) -> dict[str, str]:
-    if not (isinstance(value, dict) and all(isinstance(each, str) for each in value.values())):
-        raise CommandError(f'{file}: [keys] must have lines such as "item.pass" = "p,y", with the action id in quotes')
-    if not value:
-        return {}
-    from fcreview.tui.keymap import KeymapError, keymap
-
-    try:
-        return keymap(value)
-    except KeymapError as error:
-        raise CommandError(f"{file}: {error}") from error
+def _describe(error: ErrorDetails) -> str:
+    """What is wrong with a setting, in one line."""
+    setting = str(error["loc"][0])
+    if error["type"] == "extra_forbidden":
+        return f"unknown setting {setting!r}: choose {', '.join(Config.model_fields)}"
+    if error["type"] == "value_error":
+        return str(error["ctx"]["error"])
+    table = f"[{setting}]" if setting in ("keys", "decoders") else setting
+    return f"{table} {Config.model_fields[setting].description}"

@@ -370,7 +370,7 @@ def named_folders(options: WorkspaceOptions) -> tuple[Path, ...]:
 def data_folders(options: WorkspaceOptions, config: Config) -> list[Path]:
     """Folders of --data, FCREVIEW_DATA (separated as in PATH) and the configuration, without duplicates."""
     environment = [Path(each) for each in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if each]
-    permanent = [each.absolute() for each in [*environment, *config.data]]
+    permanent = [each.absolute() for each in [*environment, *config.folders]]
     return list(dict.fromkeys([*named_folders(options), *permanent]))
 
 

@@ -1,3 +1,5 @@
+"""Run `python -m fcreview.cli` as `fcreview`."""
+
 from fcreview.cli import app
 
 app()

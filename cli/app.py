@@ -1,57 +1,23 @@
-"""The program `fcreview`: its commands, and how errors, closed pipes and interrupts end."""
+"""Entry point of `fcreview`: runs a command and turns errors, closed pipes and interrupts into exit codes."""
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from pathlib import Path
 
-from fcreview.cli.errors import FAILED, FINE, INTERRUPTED, ReaderGoneError, explain
+from fcreview.cli.command_table import COMMANDS
+from fcreview.cli.errors import FAILED, FINE, INTERRUPTED, OutputClosedError, describe_error
 from fcreview.cli.output import note
-from fcreview.cli.signals import heed, told_to_end
+from fcreview.cli.signals import install_signal_handlers, terminated_by
 from fcreview.model.sanitize import clip, visible
 
-COMMANDS = {
-    "open": "fcreview.cli.commands.open:open_",
-    "import": "fcreview.cli.commands.run_import:import_",
-    "runs": "fcreview.cli.commands.runs:runs",
-    "items": "fcreview.cli.commands.items:items",
-    "show": "fcreview.cli.commands.show:show",
-    "triage": "fcreview.cli.commands.triage:triage",
-    "suspects": "fcreview.cli.commands.suspects:suspects",
-    "review": "fcreview.cli.commands.review:review",
-    "label": "fcreview.cli.commands.label:label",
-    "queue": "fcreview.cli.commands.queue:COMMANDS",
-    "adjudicate": "fcreview.cli.commands.adjudicate:adjudicate",
-    "agreement": "fcreview.cli.commands.agreement:agreement",
-    "calibrate": "fcreview.cli.commands.calibrate:calibrate",
-    "estimate": "fcreview.cli.commands.estimate:estimate",
-    "audit": "fcreview.cli.commands.audit:audit",
-    "compare": "fcreview.cli.commands.compare:compare",
-    "report": "fcreview.cli.commands.report:report",
-    "export": "fcreview.cli.commands.export:export",
-    "import-labels": "fcreview.cli.commands.export:import_labels",
-    "merge": "fcreview.cli.commands.merge:merge",
-    "errata": "fcreview.cli.commands.errata:COMMANDS",
-    "rules": "fcreview.cli.commands.rules:COMMANDS",
-    "sql": "fcreview.cli.commands.sql:sql",
-    "doctor": "fcreview.cli.commands.doctor:doctor",
-    "schema": "fcreview.cli.commands.sql:schema",
-    "completion": "fcreview.cli.commands.completion:completion",
-    "demo": "fcreview.cli.commands.open:demo",
-}
-"""Name -> `module:function`, or `module:table` of one that has commands of its own.
-A module is loaded when its command, or help on all of them, is asked for."""
-
-LONGEST = 2_000
-"""Cells of a line of an error: what it quotes may be as long as anybody made it."""
-SELDOM = (50_000, 20, 50)
-"""Garbage collection. What is loaded at the start stays: looking through it again and again takes 20 ms more."""
+MAX_ERROR_WIDTH = 2_000
+"""Width in cells to which a line of an error message is cut, because it may quote any text."""
 
 
-def completed(arguments: list[str]) -> list[str]:
-    """No arguments ask for help; a path where a command should stand is opened."""
+def with_default_command(arguments: list[str]) -> list[str]:
+    """Arguments with `--help` if there are none, and with `open` before a path that stands first."""
     if not arguments:
         return ["--help"]
     first = arguments[0]
@@ -60,77 +26,63 @@ def completed(arguments: list[str]) -> list[str]:
     return arguments
 
 
-def plainly_opened(arguments: list[str]) -> list[Path]:
-    """The paths, if that is all that is said to `open`: nothing to parse, and the parser takes 0.1 s to load."""
-    if arguments[0] != "open" or any(each.startswith("-") for each in arguments):
-        return []
-    return [Path(each) for each in arguments[1:]]
-
-
 def run(arguments: list[str]) -> int:
-    """The exit code. Errors are told on stderr; with FCREVIEW_DEBUG=1 an error keeps its traceback."""
+    """Run a command and return its exit code. Errors are printed to stderr; FCREVIEW_DEBUG=1 adds the traceback."""
     try:
-        arguments = completed(arguments)
-        paths = plainly_opened(arguments)
-        if paths:
-            from fcreview.cli.launch import open_place
-            from fcreview.cli.workspace import Place
+        from fcreview.cli.program import build_program
 
-            open_place(Place(paths))
-        else:
-            from fcreview.cli.program import program
-
-            named = {name: COMMANDS[name] for name in arguments[:1] if name in COMMANDS}
-            program(named or COMMANDS)(args=arguments, prog_name="fcreview")
+        arguments = with_default_command(arguments)
+        build_program(arguments[0])(args=arguments, prog_name="fcreview")
         return FINE
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else FINE
-    except (ReaderGoneError, BrokenPipeError):
+    except (OutputClosedError, BrokenPipeError):
         return FINE
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
-        ended = told_to_end()
-        if ended is not None:
-            return ended
+        signalled = terminated_by()
+        if signalled is not None:
+            return signalled
         if os.environ.get("FCREVIEW_DEBUG") == "1":
             raise
-        code, lines = explain(error)
-        note("\n".join(clip(visible(line), LONGEST) for line in (f"fcreview: {lines[0]}", *lines[1:])))
+        code, lines = describe_error(error)
+        note("\n".join(clip(visible(line), MAX_ERROR_WIDTH) for line in (f"fcreview: {lines[0]}", *lines[1:])))
         return code or FAILED
 
 
-def open_streams() -> None:
-    """A standard stream that was closed (`>&-`) is nowhere from now on, here and in worker processes: else the next
-    file that is opened, a journal perhaps, would take its number, and what is printed."""
+def replace_closed_streams() -> None:
+    """Open the null device for each standard stream that is closed (`>&-`), here and in worker processes.
+
+    Otherwise the next file to be opened, perhaps a journal, would get the stream's number and everything printed.
+    """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            os.dup2(nowhere, number)  # in order, so that it mostly is that number already
-            if nowhere != number:
-                os.close(nowhere)
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, number)  # in this order `null` usually is that number already
+            if null != number:
+                os.close(null)
             os.set_inheritable(number, True)
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
 def app() -> None:
-    """Entry point of the console script."""
-    gc.set_threshold(*SELDOM)
-    open_streams()
-    heed()
+    """Run the command on the command line and exit. Entry point of the console script."""
+    replace_closed_streams()
+    install_signal_handlers()
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a locale without our characters gets escapes instead of an error
+        if hasattr(stream, "reconfigure"):  # print escapes where the locale lacks a character
             stream.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the interpreter's own flush is quiet
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # silence the interpreter's own flush
         if not isinstance(error, BrokenPipeError) and code == FINE:
             note(f"fcreview: standard output: {error.strerror or error}")
             code = FAILED
-    limited = sys.modules.get("fcreview.store.database")
-    if limited is not None and limited.stuck():
+    database = sys.modules.get("fcreview.store.database")
+    if database is not None and database.stuck():
         sys.stderr.flush()
-        os._exit(code)  # nothing is open for writing, and the interpreter would wait for it
+        os._exit(code)  # the interpreter would wait for the query thread, which has nothing open for writing
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""Each run with its own dataset: the one named now, if it fits, else the one that was named before."""
+"""Find the dataset of each run: in --data if it fits, else in the folders of earlier commands."""
 
 from __future__ import annotations
 
@@ -13,58 +13,61 @@ from fcreview.store.importing.dataset_paths import Remembered, supplying
 
 Folders = tuple[Path, ...]
 Search = Callable[[Folders], Found]
-"""The runs with the datasets that are found when these folders are looked at first."""
-Names = tuple[str, ...]
-"""Of a run: benchmark, generation, language, model, path."""
+"""Finds the runs with their datasets, searching the given folders first."""
+RunId = tuple[str, ...]
+"""Benchmark, generation, language, model and path of a run."""
 
 
-def with_datasets(search: Search, named: Folders, remembered: Remembered) -> Found:
-    """The runs. `named` are the folders of --data. Mostly one search: as many as there are different datasets."""
-    once, usual = cache(search), _there(remembered.usual)
-    finder = _Finder(cache(lambda folders: _by_names(once(folders).plans)), named, remembered, usual)
+def assign_datasets(search: Search, named: Folders, remembered: Remembered) -> Found:
+    """Runs with the dataset that fits each. It takes one search for each different dataset.
+
+    Args:
+        named: folders of --data.
+        remembered: folders of earlier commands.
+    """
+    once, usual = cache(search), _existing(remembered.usual)
+    finder = _DatasetFinder(cache(lambda folders: _by_run_id(once(folders).plans)), named, remembered, usual)
     found = once(named or usual)
-    return replace(found, plans=[finder.with_its_own(plan) for plan in found.plans])
+    return replace(found, plans=[finder.assign(plan) for plan in found.plans])
 
 
 @dataclass(frozen=True, slots=True)
-class _Finder:
-    plans: Callable[[Folders], Mapping[Names, RunPlan]]
-    """As they are with the datasets of these folders."""
+class _DatasetFinder:
+    plans: Callable[[Folders], Mapping[RunId, RunPlan]]
+    """Plans by run, with datasets from these folders."""
     named: Folders
     remembered: Remembered
     usual: Folders
 
-    def with_its_own(self, plan: RunPlan) -> RunPlan:
-        """The plan as it is with the folders that hold for this run."""
+    def assign(self, plan: RunPlan) -> RunPlan:
+        """The plan with the dataset that fits its run."""
         if supplying(self.named, plan):
             return plan
         before = self.remembered.of(plan.run)
-        own = self._searched(_there(before) or self.named, plan)
+        own = self._search(_existing(before) or self.named, plan)
         if self.named and before:
-            what = (
-                f"the folders given with --data have no dataset for this run: the one named before holds, {before[0]}"
-            )
+            what = f"--data has no dataset for this run: using {before[0]} from an earlier command"
             own.issues.append(ImportIssue(plan.run.path, None, what, severity="notice"))
         if own.data or before or not own.run.needs_dataset:
             return own
-        usual = self._searched(self.usual, plan)  # a run that is new beside others, which has none of its own
+        usual = self._search(self.usual, plan)  # a new run without a dataset of its own
         return usual if usual.data else own
 
-    def _searched(self, folders: Folders, plan: RunPlan) -> RunPlan:
-        return self.plans(folders).get(_names(plan), plan)
+    def _search(self, folders: Folders, plan: RunPlan) -> RunPlan:
+        return self.plans(folders).get(_run_id(plan), plan)
 
 
-def _by_names(plans: Iterable[RunPlan]) -> dict[Names, RunPlan]:
-    found: dict[Names, RunPlan] = {}
+def _by_run_id(plans: Iterable[RunPlan]) -> dict[RunId, RunPlan]:
+    found: dict[RunId, RunPlan] = {}
     for plan in plans:
-        found.setdefault(_names(plan), plan)
+        found.setdefault(_run_id(plan), plan)
     return found
 
 
-def _names(plan: RunPlan) -> Names:
+def _run_id(plan: RunPlan) -> RunId:
     run = plan.run
     return run.benchmark, run.generation, run.language, run.model, run.path
 
 
-def _there(folders: Iterable[Path]) -> Folders:
+def _existing(folders: Iterable[Path]) -> Folders:
     return tuple(folder for folder in folders if folder.is_dir())

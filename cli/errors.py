@@ -1,4 +1,4 @@
-"""Errors of the command line itself, and how any error is told: one line on stderr and an exit code, no traceback."""
+"""Errors of the command line, and the exit code and message of any error."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ __all__ = [
     "INTERRUPTED",
     "WRONG_USAGE",
     "CommandError",
-    "ReaderGoneError",
+    "OutputClosedError",
     "UsageError",
-    "explain",
-    "one_of",
+    "check_choice",
+    "describe_error",
 ]
 
 Name = TypeVar("Name", bound=str)
 
 
 class CommandError(FcreviewError):
-    """The command failed; the message is the reason, one line."""
+    """Raised when a command fails. The message gives the reason in one line."""
 
 
 class UsageError(CommandError):
-    """The command was called wrongly."""
+    """Raised for invalid arguments."""
 
     code = WRONG_USAGE
 
 
-class ReaderGoneError(Exception):
-    """Whoever read our output has closed it (`| head`): nothing is left to do, and nothing went wrong."""
+class OutputClosedError(Exception):
+    """Raised when the reader of standard output has closed it (`| head`). The command ends without an error."""
 
 
-def one_of(known: Collection[Name], named: str, what: str) -> Name:
-    """The name that was given, as one of those there are. UsageError, which lists them, if it is none."""
+def check_choice(known: Collection[Name], named: str, what: str) -> Name:
+    """Return `named` if it is one of the `known` names. Otherwise raise a UsageError that lists them."""
     found = next((each for each in known if each == named), None)
     if found is None:
-        raise UsageError(f"no {what} {named!r}: there are {', '.join(known)}")
+        raise UsageError(f"no {what} {named!r}: choose {', '.join(known)}")
     return found
 
 
-def explain(error: Exception) -> tuple[int, list[str]]:
-    """Exit code and lines for stderr. What is not one of ours is an internal error and says how to see more."""
+def describe_error(error: Exception) -> tuple[int, list[str]]:
+    """Exit code and stderr lines for an error. An unexpected one is reported as an internal error."""
     if isinstance(error, FcreviewError):
         return error.code, error.lines()
     if isinstance(error, OSError):
         return FAILED, [": ".join(str(part) for part in (error.filename, error.strerror or error) if part)]
     return FAILED, [
         f"internal error: {type(error).__name__}: {error}",
-        "FCREVIEW_DEBUG=1 shows where; please report it with the command you gave",
+        "Set FCREVIEW_DEBUG=1 for the traceback, and report it with the command you ran.",
     ]

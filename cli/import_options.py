@@ -1,12 +1,8 @@
-"""Which decoder is to read the replies of a BFCL run, where a person said so: with `--decoder`, now or before, or in
-the configuration.
+"""Set the decoder and the errata that runs are imported with.
 
-`.fcreview/decoders.json` holds what was named with --decoder, by `run_key`: `{key: "HERMES"}`. It is no part of the
-store, so that a store which is built anew still finds it.
-
-Which errata runs are read with: named once with `--errata`, kept as a copy in the workspace.
-
-The copy is what holds: the file may be moved or lost afterwards, and what it says cannot change unnoticed.
+`--decoder` is remembered in `.fcreview/decoders.json`, by `run_key`: `{key: "HERMES"}`. The file is separate from the
+store, so it survives when the store is rebuilt. `--errata` is copied to `.fcreview/errata.jsonl`, so that the workspace
+no longer depends on the original file.
 """
 
 from __future__ import annotations
@@ -26,24 +22,30 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 
-MODELS = "model"
-"""What forgets a decoder that was named before: the model's own reads again."""
+DEFAULT_DECODER = "model"
+"""Value of --decoder that restores the default decoder of the model."""
 
 
-def checked(name: str | None) -> str | None:
-    """The name as the importer spells it. UsageError if there is no such decoder."""
-    if name is None or name == MODELS:
+def check_decoder(name: str | None) -> str | None:
+    """Return the decoder's name as the importer spells it. UsageError if there is no such decoder."""
+    if name is None or name == DEFAULT_DECODER:
         return name
     from fcreview.importers.bfcl.decoders.registry import BY_NAME
 
     if name.upper() not in BY_NAME:
-        raise UsageError(f"no decoder {name!r}: there are {MODELS} and {', '.join(sorted(BY_NAME))}")
+        raise UsageError(f"no decoder {name!r}: choose {DEFAULT_DECODER}, {', '.join(sorted(BY_NAME))}")
     return name.upper()
 
 
-def ask_for(plans: Iterable[RunPlan], named: str | None, standing: Mapping[str, str], workspace: Workspace) -> None:
-    """Sets `decoder` of BFCL's plans. `named` is that of --decoder, `standing` the configuration's, by folder names of
-    models in which `*` stands for any text."""
+def set_decoders(
+    plans: Iterable[RunPlan], named: str | None, configured: Mapping[str, str], workspace: Workspace
+) -> None:
+    """Set `decoder` in the plans of BFCL runs.
+
+    Args:
+        named: value of --decoder.
+        configured: decoders in the configuration by model folder name; `*` matches any text.
+    """
     from fcreview.safe_files import read_object, write_object
     from fcreview.store.importing.builder import run_key
 
@@ -54,58 +56,63 @@ def ask_for(plans: Iterable[RunPlan], named: str | None, standing: Mapping[str, 
         if plan.run.benchmark != "bfcl":
             continue
         key = run_key(workspace, plan.run)
-        if named == MODELS:
+        if named == DEFAULT_DECODER:
             kept.pop(key, None)
         elif named:
             kept[key] = named
-        usual = next((name for model, name in standing.items() if fnmatchcase(plan.run.model, model)), "")
-        named_once = str(kept.get(key) or usual)
-        plan.decoder = "" if named_once == MODELS else named_once
+        usual = next((name for model, name in configured.items() if fnmatchcase(plan.run.model, model)), "")
+        chosen = str(kept.get(key) or usual)
+        plan.decoder = "" if chosen == DEFAULT_DECODER else chosen
     if kept != before:
         with contextlib.suppress(OSError):
             write_object(file, kept)
 
 
-NONE = "none"
-"""What forgets the errata that were named before."""
+NO_ERRATA = "none"
+"""Value of --errata that removes the errata."""
 
 
-def read_with(plans: Iterable[RunPlan], named: str | None, workspace: Workspace) -> None:
-    """Sets `errata` of the plans. `named` is that of --errata. CommandError for a file that is not there, or of which
-    nothing can be applied; ErrataError for one that is no errata or was changed."""
+def set_errata(plans: Iterable[RunPlan], named: str | None, workspace: Workspace) -> None:
+    """Set `errata` in the plans.
+
+    Args:
+        named: value of --errata.
+
+    Raises: CommandError if the file does not exist or nothing in it applies; ErrataError if it is invalid.
+    """
     from fcreview.safe_files import write_whole
 
-    if named == NONE:
+    if named == NO_ERRATA:
         workspace.errata.unlink(missing_ok=True)
     elif named is not None:
         path = Path(named)
         if not path.is_file():
             raise CommandError(f"no such file: --errata {named}")
-        _check_use(read_file(path), named)
-        write_whole(workspace.errata, content(path))
-    errata = applied(workspace)
+        _check_applicable(load_errata(path), named)
+        write_whole(workspace.errata, read_bytes(path))
+    errata = workspace_errata(workspace)
     for plan in plans:
-        plan.errata = of_importer(errata, plan.importer)
+        plan.errata = errata_for(errata, plan.importer)
 
 
-def of_importer(errata: Errata | None, importer: str) -> Errata | None:
-    """What of the errata its runs are read with."""
-    return errata.of(importer, rules=equates(importer)) if errata and mends(importer) else None
+def errata_for(errata: Errata | None, importer: str) -> Errata | None:
+    """The part of the errata that applies to runs of this importer."""
+    return errata.of(importer, rules=applies_equivalences(importer)) if errata and applies_errata(importer) else None
 
 
-def applied(workspace: Workspace) -> Errata | None:
-    """The errata that runs of the workspace are read with."""
-    return read_file(workspace.errata) if workspace.errata.exists() else None
+def workspace_errata(workspace: Workspace) -> Errata | None:
+    """The errata of the workspace, or None."""
+    return load_errata(workspace.errata) if workspace.errata.exists() else None
 
 
-def read_file(path: Path) -> Errata:
+def load_errata(path: Path) -> Errata:
     from fcreview.corrections.errata_file import read_errata
 
-    return read_errata(content(path), str(path))
+    return read_errata(read_bytes(path), str(path))
 
 
-def content(path: Path) -> bytes:
-    """CommandError, which names it, for what cannot be read: of two files the other may still be."""
+def read_bytes(path: Path) -> bytes:
+    """Content of a small file. The CommandError for an unreadable file names it."""
     from fcreview import safe_files
 
     try:
@@ -114,33 +121,33 @@ def content(path: Path) -> bytes:
         raise CommandError(f"{path}: {error.strerror or error}") from error
 
 
-def _check_use(errata: Errata, named: str) -> None:
+def _check_applicable(errata: Errata, named: str) -> None:
     from fcreview.importers.registry import IMPORTERS
 
     titles = {name: one.title for name, one in IMPORTERS.items()}
-    other = sorted({titles.get(e.benchmark, e.benchmark) for e in errata.entries.values() if not mends(e.benchmark)})
+    other = sorted(
+        {titles.get(e.benchmark, e.benchmark) for e in errata.entries.values() if not applies_errata(e.benchmark)}
+    )
     if other:
-        what = (
-            f"errata of {', '.join(other)} cannot be applied: only golden answers of {_able(titles)} can be exchanged"
-        )
-        if all(not mends(entry.benchmark) for entry in errata.entries.values()) and not errata.rules:
+        what = f"cannot apply errata of {', '.join(other)}: only {_supported(titles)} golden answers can be corrected"
+        if all(not applies_errata(entry.benchmark) for entry in errata.entries.values()) and not errata.rules:
             raise CommandError(f"{named}: {what}")
         note(f"fcreview: {named}: {what}")
 
 
-def _able(titles: dict[str, str]) -> str:
-    return ", ".join(title for name, title in titles.items() if mends(name))
+def _supported(titles: dict[str, str]) -> str:
+    return ", ".join(title for name, title in titles.items() if applies_errata(name))
 
 
-def mends(importer: str) -> bool:
-    """Whether runs of this importer can be read with corrected golden answers."""
+def applies_errata(importer: str) -> bool:
+    """Whether this importer supports corrected golden answers."""
     from fcreview.importers.registry import IMPORTERS
 
     return importer in IMPORTERS and IMPORTERS[importer].applies_errata
 
 
-def equates(importer: str) -> bool:
-    """Whether they can be read with equivalence rules."""
+def applies_equivalences(importer: str) -> bool:
+    """Whether this importer supports equivalence rules."""
     from fcreview.importers.registry import IMPORTERS
 
     return importer in IMPORTERS and IMPORTERS[importer].applies_equivalences

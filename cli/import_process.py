@@ -1,6 +1,6 @@
 """The process that imports changed files while the app is open, at a lower priority than the app.
 
-`python -m fcreview.cli.import_process PLACE`, where PLACE is a `cli.workspace.Place` as JSON. It prints one line,
+`python -m fcreview.cli.import_process OPTIONS`, where OPTIONS is a `cli.workspace.WorkspaceOptions` as JSON. It prints one line,
 `{"runs": [1, 2], "new": 3, "changed": 0, "gone": 0, "warning": ""}` or `{"error": text}`, and ends when its standard
 input closes.
 """
@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.cli.signals import ENDING, heed
+from fcreview.cli.signals import TERMINATION_SIGNALS, install_signal_handlers
 
 PREFIX = "fcreview: "
 """What lines of warnings and errors begin with."""
@@ -30,33 +30,35 @@ STOP_TIMEOUT = 5.0
 
 
 def main() -> None:
-    heed()
+    install_signal_handlers()
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     try:
         answer = import_changes(orjson.loads(sys.argv[1]))
     except Exception as error:
-        from fcreview.cli.errors import explain
+        from fcreview.cli.errors import describe_error
 
-        answer = {"error": explain(error)[1][0].removeprefix(PREFIX)}
-    for each in ENDING:
+        answer = {"error": describe_error(error)[1][0].removeprefix(PREFIX)}
+    for each in TERMINATION_SIGNALS:
         signal.signal(each, signal.SIG_IGN)  # the import is complete, and the app closes the pipe after the answer
     sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
     sys.stdout.buffer.flush()
 
 
 def import_changes(fields: dict[str, Any]) -> dict[str, Any]:
-    """Update the workspace. `fields` are those of `Place`. Raises what `fcreview import` reports as an error."""
+    """Update the workspace. `fields` are those of `WorkspaceOptions`. Raises what `fcreview import` reports as an error."""
     from fcreview.cli.config import load_config
-    from fcreview.cli.workspace import Place, up_to_date, workspace_of
+    from fcreview.cli.workspace import WorkspaceOptions, update_workspace, workspace_of
     from fcreview.store.importing.run_importer import Before
 
     paths = {name: [Path(each) for each in fields[name] or ()] for name in ("paths", "data")}
     workspace = Path(fields["workspace"]) if fields["workspace"] else None
-    place = Place(**fields | {"paths": paths["paths"], "data": paths["data"] or None, "workspace": workspace})
-    with Before(workspace_of(place, create=False)) as before, contextlib.redirect_stderr(io.StringIO()) as messages:
-        _, runs = up_to_date(place, load_config())
+    options = WorkspaceOptions(
+        **fields | {"paths": paths["paths"], "data": paths["data"] or None, "workspace": workspace}
+    )
+    with Before(workspace_of(options, create=False)) as before, contextlib.redirect_stderr(io.StringIO()) as messages:
+        _, runs = update_workspace(options, load_config())
         warnings = [line.removeprefix(PREFIX) for line in messages.getvalue().splitlines() if line.startswith(PREFIX)]
         return {"runs": runs, **asdict(before.news(runs)), "warning": warnings[0] if warnings else ""}
 

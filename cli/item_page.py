@@ -1,4 +1,4 @@
-"""One item as a page of HTML: one file, without scripts, that asks for nothing elsewhere; all text in it is escaped."""
+"""Write one item as an HTML page without scripts and without network access. All text in it is escaped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fcreview.tui.text.lines import Line
 
 LAYOUTS = {"wide": 96, "narrow": 42}
-"""Cells of a line: on a desk and on paper, and on a phone. The page has both, and a style shows the one that fits."""
+"""Width of a line in cells on desktops and paper, and on phones. The page has both; CSS shows the one that fits."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = """
 :root { color-scheme: light dark; }
@@ -45,7 +45,7 @@ summary, .dim, .equal { opacity: .65; }
 
 
 def item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
-    """All of it, behind its verdicts in one line; texts that the screen opens in its pager can be unfolded."""
+    """The item's page: its verdicts in one line, then every block. Long texts can be unfolded."""
     blocks = document(detail, annotator, Options(dialogue=True, open_all=True, in_print="whole below"))
     name = escape(visible(detail.row.id))
     run = escape(visible(f"{detail.run.kind} · {detail.run.model}"))
@@ -64,28 +64,28 @@ def item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
 
 def _block(block: Block) -> Iterator[str]:
     wide, narrow = (block.lines(cells) for cells in LAYOUTS.values())
-    if not block.full and len(narrow) == len(wide):  # what nothing else tells whole is broken, not cut
-        narrow = [_unruled(full) if _cut([line]) else line for line, full in zip(narrow, wide, strict=True)]
+    if not block.full and len(narrow) == len(wide):  # a line that is clipped and shown nowhere else is wrapped
+        narrow = [_without_rule(full) if _is_clipped([line]) else line for line, full in zip(narrow, wide, strict=True)]
     for layout, lines in zip(LAYOUTS, (wide, narrow), strict=True):
         if lines:
             yield f'<pre class="{layout}">' + "\n".join(map(_line, lines)) + "</pre>"
-    if block.full and (block.folded or _cut(narrow) or _cut(wide)):
+    if block.full and (block.folded or _is_clipped(narrow) or _is_clipped(wide)):
         whole = "\n".join(map(escape, visible_lines(block.full())))
-        always = block.folded or _cut(wide)
+        always = block.folded or _is_clipped(wide)
         kind = "" if always else ' class="narrow"'
         yield f"<details{kind}><summary>{escape(visible(block.title))}, whole</summary><pre>{whole}</pre></details>"
 
 
-def _cut(lines: Sequence[Line]) -> bool:
+def _is_clipped(lines: Sequence[Line]) -> bool:
     return any("…" in text for line in lines for text, _ in line)
 
 
-def _unruled(line: Line) -> Line:
-    """Without the rule that fills it up."""
+def _without_rule(line: Line) -> Line:
+    """The line without the horizontal rule at its end."""
     end = next((at for at in range(len(line), 0, -1) if line[at - 1][0].strip(" ─")), 0)
     return line[:end]
 
 
 def _line(line: Line) -> str:
-    """Style names are the program's own; text is the data's."""
+    """A line as spans. Style names are constants; text is escaped."""
     return "".join(f'<span class="{style}">{escape(text)}</span>' if style else escape(text) for text, style in line)

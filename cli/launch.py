@@ -1,4 +1,4 @@
-"""From paths to the queue on the screen. Needs no Typer, so that the plain `fcreview open PATH` starts without it."""
+"""Open the app on the workspace of some paths, or print text without a terminal."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError
-from fcreview.cli.output import note, on_terminal, text_of
-from fcreview.cli.workspace import Opened, Place, opened
+from fcreview.cli.output import cell_text, note, on_terminal
+from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.model.wording import count_of
 
 if TYPE_CHECKING:
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from fcreview.store.rows import View
 
 PLAIN_ITEMS = 40
+"""Items printed without a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is to be shown first, and how."""
+class OpenOptions:
+    """What the app shows first."""
 
     item: str | None = None
     queue: str | None = None
@@ -30,44 +31,49 @@ class Asked:
     blind: bool = False
 
 
-def open_place(place: Place, asked: Asked = Asked(), *, follow: bool = False) -> None:
-    """Imports what is new and shows the queue; see `fcreview open --help`."""
-    watching = _watching(place) if follow and on_terminal() else None
-    if follow and watching is None:
-        note("fcreview: --follow needs a terminal: this is what is there now")
-    with opened(place) as session:
-        show_queue(session, asked, watching)
+def open_runs(options: WorkspaceOptions, show: OpenOptions = OpenOptions(), *, follow: bool = False) -> None:
+    """Import what is new and show the queue."""
+    watcher = _watcher(options) if follow and on_terminal() else None
+    if follow and watcher is None:
+        note("fcreview: --follow needs a terminal: printing the current items")
+    with open_workspace(options) as session:
+        show_queue(session, show, watcher)
 
 
-def _watching(place: Place) -> FileWatcher:
-    """Made before the import: what changes meanwhile is seen."""
+def _watcher(options: WorkspaceOptions) -> FileWatcher:
+    """Create the watcher. Do it before the import, so that it notices files that change meanwhile."""
     from fcreview.cli.watch import FileWatcher
 
-    return FileWatcher(place, load_config().follow)
+    return FileWatcher(options, load_config().follow)
 
 
-def show_queue(session: Opened, asked: Asked = Asked(), watching: FileWatcher | None = None) -> None:
-    """The app on a terminal, else the head of the queue, or the item, as text. With `watching` what changes is taken in
-    while the app is open."""
-    item, run, blind = asked.item, asked.run, asked.blind
-    view = session.to_review(asked.where, queue=asked.queue, seed=asked.seed, run=run, blind=blind)
+def show_queue(
+    session: WorkspaceSession, show: OpenOptions = OpenOptions(), watcher: FileWatcher | None = None
+) -> None:
+    """Show the queue in the app, or print its first items (or the item) without a terminal.
+
+    Args:
+        watcher: imports changed files while the app is open.
+    """
+    item, run, blind = show.item, show.run, show.blind
+    view = session.review_view(show.where, queue=show.queue, seed=show.seed, run=run, blind=blind)
     first = None
     if item is not None:
-        from fcreview.cli.commands.show import one_item
+        from fcreview.cli.commands.show import find_item
 
-        first = one_item(session, item, run)
+        first = find_item(session, item, run)
     if on_terminal():
-        if watching is not None:
-            watching.runs = session.scope
-        resume = not (asked.where or asked.queue or run or item)
-        show_app(session, view, first, blind=blind, resume=resume, follow=watching)
+        if watcher is not None:
+            watcher.runs = session.scope
+        resume = not (show.where or show.queue or run or item)
+        show_app(session, view, first, blind=blind, resume=resume, follow=watcher)
         return
     if blind:
         raise CommandError(
-            "--blind needs a terminal: lists and items as text show verdicts; fcreview review --plain --blind asks line"
-            " by line"
+            "--blind needs a terminal, because printed items show verdicts. Use fcreview review --plain --blind to"
+            " review line by line."
         )
-    note("fcreview: no terminal here: plain text instead of the app; fcreview review --plain asks line by line")
+    note("fcreview: no terminal: printing items; use fcreview review --plain to review line by line")
     if first is None:
         from fcreview.cli.commands.items import print_rows
 
@@ -79,7 +85,7 @@ def show_queue(session: Opened, asked: Asked = Asked(), watching: FileWatcher | 
 
 
 def show_app(
-    session: Opened,
+    session: WorkspaceSession,
     view: View,
     first: int | None = None,
     *,
@@ -88,11 +94,12 @@ def show_app(
     resume: bool = False,
     follow: FileWatcher | None = None,
 ) -> None:
-    """The screens, until they are left. Ends the program with `FcreviewApp.return_code` if that is not 0.
+    """Run the app. Exits with `FcreviewApp.return_code` if it is not 0.
 
-    `resume`: the queue as this annotator left it.
+    Args:
+        resume: restore the annotator's last queue and position.
     """
-    from fcreview.cli.wiring import lend_golden, lend_screens
+    from fcreview.cli.wiring import golden_services, screen_services
     from fcreview.tui.app import FcreviewApp
     from fcreview.tui.session import REASONS, Session, Vocabulary
     from fcreview.tui.text.theme import choose
@@ -100,14 +107,14 @@ def show_app(
     config = load_config()
     if config.colours:
         choose(config.colours)
-    session.close()  # the app opens the store itself, behind its first screen
-    services = lend_screens(session)
-    screens = Session(session.workspace, session.annotator, blind=blind, golden=lend_golden(), services=services)
+    session.close()  # the app opens the store itself while it draws the first screen
+    services = screen_services(session)
+    screens = Session(session.workspace, session.annotator, blind=blind, golden=golden_services(), services=services)
     screens.vocabulary = Vocabulary(config.tags, config.reasons or REASONS)
     keys = config.keys
     app = FcreviewApp(screens, view, first, key_names=keys, adjudicate=adjudicate, resume=resume, follow=follow)
     if reviewed := app.run():
-        kept = session.workspace.reviews / f"{session.annotator}.jsonl"
-        note(f"{count_of(reviewed, 'item')} reviewed, kept in {text_of(str(kept))}")
+        journal = session.workspace.reviews / f"{session.annotator}.jsonl"
+        note(f"{count_of(reviewed, 'item')} reviewed, saved in {cell_text(str(journal))}")
     if app.return_code:
         raise SystemExit(app.return_code)

@@ -1,6 +1,6 @@
-"""Reviewing without a screen: an item as lines of text, a question, an answer of one letter, the next item.
+"""Review without a screen: print an item as lines of text, read a one-letter answer, continue with the next item.
 
-Words stand for what the screen shows by place, colour and sign, so that a screen reader says all of it.
+Words replace what the screen shows by position, colour and symbol, so that a screen reader reads everything.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain
 
 if TYPE_CHECKING:
-    from fcreview.cli.workspace import Opened
+    from fcreview.cli.workspace import WorkspaceSession
     from fcreview.store.rows import ItemDetail, View
     from fcreview.store.store import Store
 
-CELLS = 100
+WIDTH = 100
+"""Width of text in cells before it is split into lines."""
 SIDES = ("golden", "predicted")
 RULES = re.compile("[─-]{2,} ?")
 STATES = {
@@ -42,14 +43,14 @@ VERDICTS = {"p": "pass", "f": "fail", "g": "golden", "u": "unsure"}
 HEADING = ["argument", "golden", "predicted"]
 PROMPT = "verdict? [p f g u s q, ? for all] "
 HELP = (
-    "p pass, f fail, g golden wrong so pass, u unsure, 0 1 2 scores",
-    "s skip, b back, n and a text: note, w and who: who is wrong, z undo",
-    "t the item again with all its text, q quit",
+    "p pass, f fail, g pass because the golden answer is wrong, u unsure, 0 1 2 score",
+    "s skip, b back, n TEXT add a note, w FAULT set the fault, z undo",
+    "t print the item again in full, q quit",
 )
 
 
-def review_lines(session: Opened, view: View, *, blind: bool) -> None:
-    """Until the queue, the input or the patience ends. CommandError if a review could not be saved."""
+def review_lines(session: WorkspaceSession, view: View, *, blind: bool) -> None:
+    """Review items until the queue or the input ends. CommandError if a review could not be saved."""
     from fcreview.store.reviews.reviewer import Reviewer
     from fcreview.store.store import Store
 
@@ -61,13 +62,15 @@ def review_lines(session: Opened, view: View, *, blind: bool) -> None:
         reviews = Session(None, session.annotator, store, reviewer, blind=blind)
         reviews.queue = view.file
         try:
-            done = Loop(store, view, reviews).run()
+            done = ReviewLoop(store, view, reviews).run()
         finally:
             reviews.close()
     emit(f"{count_of(done, 'review')} saved")
 
 
-class Loop:
+class ReviewLoop:
+    """Prints items, reads answers and records them."""
+
     def __init__(self, store: Store, view: View, reviews: Session) -> None:
         self._store, self._view, self._reviews = store, view, reviews
         self._recorder = ReviewRecorder(reviews, lambda _: "", judged=view.queue == "judged")
@@ -75,24 +78,24 @@ class Loop:
         self._saved = 0
 
     def run(self) -> int:
-        """How many reviews were saved."""
+        """Run the loop and return how many reviews were saved."""
         rows = self._store.page(self._view, 0, 1)
         if not rows:
-            emit("no item matches")
+            emit("No items match.")
             return 0
         first = QueueNavigator.locate(self._store, self._view, rows[0].item)
         start = first.item if rows[0].you is None else first.next_unreviewed(self._store)
         if start is None:
-            emit("every item here has your verdict")
+            emit("You have reviewed every item here.")
             return 0
         self._show(start)
-        while (answer := self._asked()) is not None:
-            if not self._heard(*answer):
+        while (answer := self._read_answer()) is not None:
+            if not self._handle(*answer):
                 break
         return self._saved
 
-    def _asked(self) -> tuple[str, str] | None:
-        """The letter and what follows it; None at the end of the input."""
+    def _read_answer(self) -> tuple[str, str] | None:
+        """The first letter of an answer and the rest of its line; None at the end of the input."""
         sys.stdout.write(PROMPT)
         sys.stdout.flush()
         try:
@@ -105,23 +108,23 @@ class Loop:
         text = line.strip()
         return text[:1], text[1:].strip()
 
-    def _heard(self, letter: str, rest: str) -> bool:
-        """Whether there is more to ask."""
-        about = self._subject
+    def _handle(self, letter: str, rest: str) -> bool:
+        """Carry out an answer. Returns whether to ask for another."""
+        subject = self._subject
         if letter == "q":
             return False
         if letter in VERDICTS and not rest:
-            return self._judged(self._run(self._recorder.record_verdict(about, VERDICTS[letter])))
+            return self._advance(self._run(self._recorder.record_verdict(subject, VERDICTS[letter])))
         if letter in "012" and letter and not rest:
-            return self._judged(self._run(self._recorder.record_score(about, int(letter))))
+            return self._advance(self._run(self._recorder.record_score(subject, int(letter))))
         if letter == "n" and rest:
-            self._run(self._recorder.record_note(about, rest))
+            self._run(self._recorder.record_note(subject, rest))
         elif letter == "w" and rest:
-            self._fault(about, rest)
+            self._fault(subject, rest)
         elif letter == "z":
             self._run(self._recorder.undo())
         elif letter == "t":
-            self._show(about.item, full=True)
+            self._show(subject.item, full=True)
         elif letter in ("s", "b"):
             return self._step(1 if letter == "s" else -1)
         else:
@@ -130,47 +133,49 @@ class Loop:
         return True
 
     @property
-    def _here(self) -> QueueNavigator:
+    def _position(self) -> QueueNavigator:
         if self._walk is None:
-            raise RuntimeError("no item was shown yet")
+            raise RuntimeError("no item is shown")
         return self._walk
 
     @property
     def _subject(self) -> ReviewSubject:
-        return ReviewSubject(self._here.item, self._store.detail(self._here.item))
+        return ReviewSubject(self._position.item, self._store.detail(self._position.item))
 
-    def _fault(self, about: ReviewSubject, who: str) -> None:
+    def _fault(self, subject: ReviewSubject, name: str) -> None:
         from fcreview.model.review import FAULTS
 
-        fault = next((each for each in FAULTS if each.startswith(who)), None)
+        fault = next((each for each in FAULTS if each.startswith(name)), None)
         if fault is None:
-            emit(f"who is one of {', '.join(FAULTS)}")
+            emit(f"Choose a fault: {', '.join(FAULTS)}")
         else:
-            self._run(self._recorder.record_fault(about, fault))
+            self._run(self._recorder.record_fault(subject, fault))
 
     def _run(self, act: Coroutine[Any, Any, Outcome]) -> Outcome:
         outcome = asyncio.run(act)
         emit(outcome.message)
         if outcome.style == "bad":
-            raise CommandError("the review is not on disk: nothing more is asked")
+            raise CommandError("The review could not be saved. Review stopped.")
         self._saved += outcome.done and outcome.undone is None
         return outcome
 
-    def _judged(self, outcome: Outcome) -> bool:
+    def _advance(self, outcome: Outcome) -> bool:
         if not outcome.completes_item:
             return True
-        following = self._here.next_unreviewed(self._store)
+        following = self._position.next_unreviewed(self._store)
         if following is None:
-            left = self._here.remaining(self._store)
-            emit("all done" if not left.count else f"end of the queue, {left} before it without your verdict")
+            left = self._position.remaining(self._store)
+            emit(
+                "Queue complete." if not left.count else f"End of the queue; {left} earlier in it not reviewed by you."
+            )
             return False
         self._show(following)
         return True
 
     def _step(self, by: int) -> bool:
-        item = self._here.neighbour(self._store, by)
+        item = self._position.neighbour(self._store, by)
         if item is None:
-            emit("this is the last item" if by > 0 else "this is the first item")
+            emit("This is the last item." if by > 0 else "This is the first item.")
         else:
             self._show(item)
         return True
@@ -178,25 +183,25 @@ class Loop:
     def _show(self, item: int, *, full: bool = False) -> None:
         self._walk = QueueNavigator.locate(self._store, self._view, item, self._walk)
         detail = self._store.detail(item)
-        place = "" if self._walk.position is None else f", {self._walk.position + 1} of {self._walk.count}"
+        position = "" if self._walk.position is None else f", {self._walk.position + 1} of {self._walk.count}"
         emit()
-        emit(f"item {visible(detail.row.id)}{place}, {visible(detail.run.kind)}, {visible(detail.run.model)}")
-        for line in told(
+        emit(f"item {visible(detail.row.id)}{position}, {visible(detail.run.kind)}, {visible(detail.run.model)}")
+        for line in item_text(
             detail, self._reviews.annotator, hidden=self._store.blind and detail.row.you is None, full=full
         ):
             emit(line)
 
 
-def told(detail: ItemDetail, annotator: str, *, hidden: bool, full: bool = False) -> Iterator[str]:
-    """The item as lines of safe text without columns and rules."""
+def item_text(detail: ItemDetail, annotator: str, *, hidden: bool, full: bool = False) -> Iterator[str]:
+    """The item as lines of safe text, without columns and rules."""
     if not hidden:
         yield heading(detail)
-    options = Options(hidden=hidden, dialogue=full, open_all=full, in_print="t for all of it")
+    options = Options(hidden=hidden, dialogue=full, open_all=full, in_print="press t for the full text")
     for block in document(detail, annotator, options):
         if block.argument and block.copy is not None:
-            yield _argument(plain(block.lines(CELLS)[0])[:1], block.copy())
+            yield _argument(plain(block.lines(WIDTH)[0])[:1], block.copy())
         else:
-            lines = (RULES.sub("", plain(line)).strip() for line in block.lines(CELLS))
+            lines = (RULES.sub("", plain(line)).strip() for line in block.lines(WIDTH))
             yield from (line for line in lines if line and line.split() != HEADING)
 
 
@@ -205,5 +210,5 @@ def _argument(state: str, values: Mapping[str, str | None]) -> str:
     golden, predicted = (visible(text) if (text := values[side]) is not None else "none" for side in SIDES)
     name = visible(values["argument"] or "function")
     if state == "=":
-        return f"{name}, equal: {predicted if values['predicted'] is not None else 'left out'}"
+        return f"{name}, equal: {predicted if values['predicted'] is not None else 'omitted'}"
     return f"{name}, {STATES.get(state, 'differs')}. golden: {golden}. predicted: {predicted}"

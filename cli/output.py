@@ -1,6 +1,6 @@
-"""JSON Lines or plain text on stdout, remarks on stderr; nothing from data reaches a terminal raw.
+"""Print JSON Lines or text to stdout, messages to stderr, and progress to a terminal.
 
-Progress on stderr: one line that is rewritten, on a terminal only, gone at the end.
+Text from data never reaches a terminal unsanitised.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.cli.errors import ReaderGoneError, UsageError
+from fcreview.cli.errors import OutputClosedError, UsageError
 from fcreview.model.json_value import json_safe
 from fcreview.model.sanitize import clip, visible
 from fcreview.model.wording import GAP, column_sizes, filled
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 PIPED_CELLS = 100
-"""Width of laid-out text where there is no terminal."""
+"""Width of text, in cells, without a terminal."""
 
 
 class _Escapes(dict[int, str]):
-    """For `str.translate`: what draws nothing, or worse than nothing, as a JSON escape; all else as it is."""
+    """Table for `str.translate` that turns invisible and control characters into JSON escapes."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -47,16 +47,16 @@ _escapes = _Escapes()
 
 
 def json_line(value: Any) -> bytes:
-    """`value` (JSON, dataclasses, named tuples) as one line of JSON that is safe on a terminal."""
+    """One line of JSON that is safe on a terminal. `value` may contain dataclasses and named tuples."""
     try:
         line = orjson.dumps(value, default=_plain)
     except TypeError:
         line = orjson.dumps(json_safe(_deep_plain(value)))
-    return escaped(line) + b"\n"
+    return escape_json(line) + b"\n"
 
 
-def escaped(lines: bytes) -> bytes:
-    """JSON with DEL, C1, bidi, zero-width and other invisible characters as escapes; it means the same."""
+def escape_json(lines: bytes) -> bytes:
+    """Escape DEL, C1, bidi, zero-width and other invisible characters in JSON text."""
     if lines.isascii() and b"\x7f" not in lines:
         return lines
     return lines.decode().translate(_escapes).encode()
@@ -87,73 +87,75 @@ def emit_bytes(chunk: bytes) -> None:
     try:
         sys.stdout.buffer.write(chunk)
     except BrokenPipeError as error:
-        raise ReaderGoneError from error
+        raise OutputClosedError from error
 
 
 def emit_data(chunk: bytes) -> None:
-    """Text for other programs: as it is, unless a person would get it on a terminal."""
+    """Print text for other programs unchanged. On a terminal it is sanitised."""
     if sys.stdout.isatty():
         chunk = "\n".join(visible(line.rstrip("\r")) for line in chunk.decode().split("\n")).encode()
     emit_bytes(chunk)
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
-    """Takes a file's bytes, whole lines at a time, and prints them."""
+class StdoutWriter:
+    """A file-like object that prints what is written to it; each write has whole lines."""
 
     write: Callable[[bytes], None]
 
 
-def printed(content: Content) -> Printed:
-    """Standard output for a file of that content. UsageError for bytes that a terminal would obey."""
+def stdout_writer(content: Content) -> StdoutWriter:
+    """Writer to stdout for this kind of content. UsageError for binary content on a terminal."""
     if content == "binary" and sys.stdout.isatty():
-        raise UsageError("this format is nothing for a terminal: name a file with -o")
-    return Printed({"json": lambda lines: emit_bytes(escaped(lines)), "text": emit_data, "binary": emit_bytes}[content])
+        raise UsageError("This format cannot be printed to a terminal. Use -o FILE.")
+    return StdoutWriter(
+        {"json": lambda lines: emit_bytes(escape_json(lines)), "text": emit_data, "binary": emit_bytes}[content]
+    )
 
 
 def emit(line: str = "") -> None:
-    """Lines of text. What was laid out is visible already; what was forgotten becomes so here."""
+    """Print lines of text to stdout, sanitised."""
     try:
         sys.stdout.write("\n".join(visible(each.rstrip()) for each in line.split("\n")) + "\n")
     except BrokenPipeError as error:
-        raise ReaderGoneError from error
+        raise OutputClosedError from error
 
 
 def note(text: str) -> None:
-    """A remark or an error on stderr, made visible line by line."""
+    """Print a message to stderr, sanitised line by line."""
     for line in text.split("\n"):
-        _remark(visible(line))
+        _print_message(visible(line))
 
 
 def alert(text: str) -> None:
-    """A remark that must not be overlooked: `note`, in yellow where that can be shown."""
+    """Print an important message to stderr, in yellow on a colour terminal."""
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
-    _remark(f"\x1b[33m{visible(text)}\x1b[0m" if coloured else visible(text))
+    _print_message(f"\x1b[33m{visible(text)}\x1b[0m" if coloured else visible(text))
 
 
-def _remark(line: str) -> None:
-    """A remark that cannot be printed (its disk is full, its reader gone) stops no command in the middle."""
+def _print_message(line: str) -> None:
+    """Print to stderr. A closed or full stderr does not stop the command."""
     with suppress(OSError):
         print(line, file=sys.stderr)
 
 
 def on_terminal() -> bool:
-    """Whether a full-screen app can run: keyboard and screen are a terminal that can do more than print."""
+    """Whether a full-screen app can run: stdin and stdout are a terminal that is not dumb."""
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
 
 
-def cells() -> int:
-    """Width to lay text out for: the terminal's, or a fixed one where output goes elsewhere."""
+def terminal_width() -> int:
+    """Width of the terminal in cells, or `PIPED_CELLS` without one."""
     return max(shutil.get_terminal_size().columns, 40) if sys.stdout.isatty() else PIPED_CELLS
 
 
-def cut(line: str) -> str:
-    """The line as wide as the terminal; whole where there is none."""
-    return clip(line, cells()) if sys.stdout.isatty() else line
+def truncate(line: str) -> str:
+    """Clip a line to the width of the terminal, if there is one."""
+    return clip(line, terminal_width()) if sys.stdout.isatty() else line
 
 
-def text_of(value: Any) -> str:
-    """One table cell."""
+def cell_text(value: Any) -> str:
+    """A value as sanitised text of a table cell."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -161,7 +163,7 @@ def text_of(value: Any) -> str:
     return visible(value if isinstance(value, str) else str(value))
 
 
-def aligned(
+def format_table(
     headers: Sequence[str],
     rows: Iterable[Sequence[str]],
     *,
@@ -169,22 +171,27 @@ def aligned(
     widest: int = 60,
     whole: bool = False,
 ) -> list[str]:
-    """A table as lines; `rows` hold visible text. Columns in `right` are numbers. The last column ends where its text
-    ends; on a terminal lines are cut at its width, unless they are wanted `whole`. Columns other than the last are at
-    most `widest` cells."""
+    """Rows as lines with aligned columns; the last column is not padded.
+
+    Args:
+        right: columns to align right, such as numbers.
+        widest: width limit of all columns but the last, in cells.
+        whole: do not clip lines to the width of the terminal.
+    """
     body = [list(row) for row in rows]
     sizes = column_sizes(headers, body, widest=widest)
-    lines = [laid_out(row, sizes, right) for row in [list(headers), *body]]
-    return lines if whole else list(map(cut, lines))
+    lines = [format_row(row, sizes, right) for row in [list(headers), *body]]
+    return lines if whole else list(map(truncate, lines))
 
 
-def laid_out(row: Sequence[str], sizes: Sequence[int], right: Sequence[int] = ()) -> str:
+def format_row(row: Sequence[str], sizes: Sequence[int], right: Sequence[int] = ()) -> str:
+    """One line of a table, with cells clipped and padded to these sizes."""
     cells = enumerate(zip(row, sizes, strict=True))
     return (" " * GAP).join(filled(clip(text, size), size, right=at in right) for at, (text, size) in cells).rstrip()
 
 
-PAUSE = 0.1
-"""Seconds between two updates: few writes over a slow link. What takes less shows nothing."""
+UPDATE_SECONDS = 0.1
+"""Seconds before the first update and between two updates."""
 
 
 def megabytes(count: int) -> str:
@@ -192,22 +199,24 @@ def megabytes(count: int) -> str:
 
 
 class Progress:
-    """What `import_runs` calls with (what, bytes done, bytes in all); others with what they count, 0 in all where that
-    is not known."""
+    """A progress line on stderr, shown on a terminal only and erased at the end.
+
+    Call it with (label, amount done, total amount); 0 means that the total is unknown.
+    """
 
     def __init__(
         self, doing: str = "importing", amount: Callable[[int], str] = megabytes, *, quiet: bool = False
     ) -> None:
         self._doing, self._amount = doing, amount
         self._shown = False
-        self._next = time.monotonic() + PAUSE
+        self._next = time.monotonic() + UPDATE_SECONDS
         self._on = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
     def __call__(self, what: str, done: int, total: int) -> None:
         now = time.monotonic()
         if not self._on or now < self._next:
             return
-        self._next = now + PAUSE
+        self._next = now + UPDATE_SECONDS
         share = f"{100 * done // total:3d} %" if total else self._amount(done)
         line = f"{self._doing} {share}{f' of {self._amount(total)}' if total else ''}  {visible(what)}"
         sys.stderr.write("\r" + clip(line, 78) + "\x1b[K")

@@ -1,13 +1,4 @@
-"""What `fcreview report` gathers, for text, JSON and pages alike.
-
-Runs with their items, and the figures that their benchmarks publish of them.
-
-The whole report as a page: figures, why items fail, calibration, agreement, progress, and how items were chosen.
-
-A run's tables as lines of text: what `fcreview report` prints and the screens show.
-
-A page put in its place: there whole, or what was there before.
-"""
+"""Gather what `fcreview report` shows: metrics of each run, and the page for HTML and Markdown."""
 
 from __future__ import annotations
 
@@ -18,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.commands.suspects import ranked
-from fcreview.cli.import_options import applied, of_importer
-from fcreview.cli.output import Progress, aligned, note, text_of
+from fcreview.cli.import_options import errata_for, workspace_errata
+from fcreview.cli.output import Progress, cell_text, format_table, note
 from fcreview.exporters.export import write_file
 from fcreview.exporters.report.html import html
 from fcreview.exporters.report.metrics import (
@@ -58,88 +49,95 @@ from fcreview.stats.agreement import apart
 from fcreview.stats.calibration import Scope, basis
 
 if TYPE_CHECKING:
-    from fcreview.cli.workspace import Opened
+    from fcreview.cli.workspace import WorkspaceSession
     from fcreview.corrections.errata_file import Errata
     from fcreview.model.item import Run
     from fcreview.store.analysis import Told as StoreTold
     from fcreview.store.rows import RunRow, View
 
 
-Sourced = dict[FigureSource, list[Scored]]
+ItemsBySource = dict[FigureSource, list[Scored]]
 
 
 @dataclass(slots=True)
-class Part:
-    """A run with its items, read once: for its own tables and for those over several runs."""
+class RunData:
+    """A run and its scored items."""
 
     row: RunRow
-    rows: Sourced
+    rows: ItemsBySource
 
 
 @dataclass(slots=True)
-class Told:
-    """Lines of one run, or of several together."""
+class ReportPart:
+    """Metrics of one run, or of several runs combined."""
 
     head: dict[str, Any]
     lines: list[FigureLine]
     row: RunRow | None = None
-    """None: several."""
+    """The run, or None for several."""
     several: Sequence[RunRow] = ()
 
 
-def told(session: Opened, run: str | None, *, quiet: bool = False) -> Iterator[Told]:
-    """Of every run, or of the one that is named; then of those of one model that the benchmark publishes figures of
-    together. `quiet`: without progress on the terminal."""
+def report_parts(session: WorkspaceSession, run: str | None, *, quiet: bool = False) -> Iterator[ReportPart]:
+    """Metrics of each run, then combined metrics of runs of one model if the benchmark publishes them.
+
+    Args:
+        run: only this run, by number or model.
+        quiet: show no progress.
+    """
     from fcreview.importers.registry import IMPORTERS
 
-    together: dict[tuple[str, str, str], list[Part]] = {}
-    errata = applied(session.workspace)
-    for part in parts_of(session.store.told, session.chosen(run), errata, quiet=quiet):
+    together: dict[tuple[str, str, str], list[RunData]] = {}
+    errata = workspace_errata(session.workspace)
+    for part in load_runs(session.store.told, session.select_runs(run), errata, quiet=quiet):
         row = part.row
-        yield Told(head(row), figures_of(part.rows, row.info), row)
+        yield ReportPart(run_fields(row), run_metrics(part.rows, row.info), row)
         importer = IMPORTERS.get(row.info.benchmark)
         if importer is not None and importer.combines:
             together.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
     for parts in together.values():
-        if lines := combined_of(parts):
-            yield Told(head_of(parts), lines, several=[part.row for part in parts])
+        if lines := combined_metrics(parts):
+            yield ReportPart(combined_fields(parts), lines, several=[part.row for part in parts])
 
 
-def parts_of(
+def load_runs(
     told: StoreTold, runs: Sequence[RunRow], errata: Errata | None = None, *, quiet: bool = False
-) -> Iterator[Part]:
-    """The runs with their items, in order; of those whose figures count, and that no errata are applied to, with items
-    that are alike as one."""
+) -> Iterator[RunData]:
+    """Runs with their scored items. Equal items are aggregated if the importer allows it and no errata apply."""
     from fcreview.importers.registry import aggregates_rows, needs_part_verdicts
 
-    progress = Progress("counting", lambda count: count_of(count, "item"), quiet=quiet)
+    progress = Progress("scoring", lambda count: count_of(count, "item"), quiet=quiet)
     total, done = sum(row.n_items for row in runs), 0
     benchmarks = {row.info.benchmark for row in runs}
-    mended = {each for each in benchmarks if of_importer(errata, each)}
-    alike = {row.run for row in runs if aggregates_rows(row.info) and row.info.benchmark not in mended}
+    corrected = {each for each in benchmarks if errata_for(errata, each)}
+    aggregated = {row.run for row in runs if aggregates_rows(row.info) and row.info.benchmark not in corrected}
     counted = told.counted(
-        [row.run for row in runs if row.run in alike], {row.run for row in runs if needs_part_verdicts(row.info)}
+        [row.run for row in runs if row.run in aggregated], {row.run for row in runs if needs_part_verdicts(row.info)}
     )
     try:
         for row in runs:
             progress(row.info.model, done, total)
-            rows = next(counted)[1] if row.run in alike else told.scored(row.run, errata=row.info.benchmark in mended)
+            rows = (
+                next(counted)[1]
+                if row.run in aggregated
+                else told.scored(row.run, errata=row.info.benchmark in corrected)
+            )
             progress.close()
-            yield Part(row, rows)
+            yield RunData(row, rows)
             done += row.n_items
     finally:
         progress.close()
 
 
-def figures_of(rows: Sourced, info: Run) -> list[FigureLine]:
-    """The lines of a run in the order of its benchmark's tables."""
+def run_metrics(rows: ItemsBySource, info: Run) -> list[FigureLine]:
+    """Metrics of a run, in the order of the benchmark's tables."""
     from fcreview.importers.registry import figures
 
     return lines_of(lambda source: figures(rows[source], info), rows)
 
 
-def combined_of(parts: list[Part]) -> list[FigureLine]:
-    """The lines over several runs of one model; none if its benchmark publishes none for these."""
+def combined_metrics(parts: list[RunData]) -> list[FigureLine]:
+    """Combined metrics of several runs of one model; empty if the benchmark publishes none for them."""
     from fcreview.importers.registry import combined
 
     return lines_of(
@@ -147,7 +145,7 @@ def combined_of(parts: list[Part]) -> list[FigureLine]:
     )
 
 
-def head(row: RunRow) -> dict[str, Any]:
+def run_fields(row: RunRow) -> dict[str, Any]:
     info = row.info
     return {
         "run": row.run, "benchmark": info.benchmark, "generation": info.generation, "language": info.language,
@@ -155,53 +153,53 @@ def head(row: RunRow) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def head_of(parts: list[Part]) -> dict[str, Any]:
-    """Of several runs together: `run` is null, languages are joined by `+`."""
+def combined_fields(parts: list[RunData]) -> dict[str, Any]:
+    """Fields for several runs: `run` is None and languages are joined by `+`."""
     languages = "+".join(dict.fromkeys(part.row.info.language for part in parts))
-    return head(parts[0].row) | {
+    return run_fields(parts[0].row) | {
         "run": None,
         "language": languages,
         "n_items": sum(part.row.n_items for part in parts),
     }
 
 
-BY: tuple[Scope, ...] = ("benchmark", "category", "tier", "error")
-"""Groups by which calibration is told; functions are among the kinds of cases that a source gets wrong."""
-SOURCES_SAID = (
-    "Each figure three times. official: as the benchmark's own score files have it; rule: recomputed here with the "
-    "benchmark's rules; corrected: with what people settled in the place of the automatic verdict. A figure that could "
-    "be recomputed for a part of its items only is left out: which part that is is no accident."
+CALIBRATION_SCOPES: tuple[Scope, ...] = ("benchmark", "category", "tier", "error")
+"""Groups of the calibration tables. Functions are covered by the list of errors of each source."""
+SOURCES_NOTE = (
+    "Each metric has up to three values. official: from the benchmark's score files; rule: recomputed here with the "
+    "benchmark's rules; corrected: with reviewed verdicts in place of automatic ones. A metric that can be recomputed "
+    "for some of its items only is omitted, because those items are not a random sample."
 )
 
 
-def page_of(session: Opened, run: str | None) -> Page:
-    """Of every run, or of the one that is named. StoreError where verdicts are hidden from this annotator."""
-    found = list(told(session, run))
+def page_of(session: WorkspaceSession, run: str | None) -> Page:
+    """The report page for all runs or one. StoreError if verdicts are hidden from this annotator."""
+    found = list(report_parts(session, run))
     rows = [each.row for each in found if each.row is not None]
     view = session.view(queue="dataset", run=run)
-    queues = drawn(session)
+    queues = queue_designs(session)
     many = f"{count_of(len(rows), 'run')}, {count_of(sum(row.n_items for row in rows), 'item')}"
-    lead = [f"{many}. Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with fcreview.", SOURCES_SAID]
+    lead = [f"{many}. Created {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with fcreview.", SOURCES_NOTE]
     if session.policy != UNANIMOUS:
-        lead.append(f"Policy {session.policy}: where annotators differ, what more than half say counts.")
+        lead.append(f"Policy {session.policy}: if annotators disagree, the majority verdict counts.")
     return Page(
         "Report on function-calling runs",
         lead,
         [
             *([passing_section([_passes(row) for row in rows])] if len(rows) > 1 else []),
-            Section("Figures", sections=[_figures(each, _intervals(session, each, queues)) for each in found]),
-            failing_section(failing(session, view, rows)),
+            Section("Metrics", sections=[_figures(each, _intervals(session, each, queues)) for each in found]),
+            failing_section(failures_by_dataset(session, view, rows)),
             suspects_section(ranked(session, "" if run is None else f"run:{session.run(run)}")),
-            calibrated(session, view),
-            agreement(session, view),
+            calibration_of(session, view),
+            agreement_of(session, view),
             progress_section([_progress(row) for row in rows], queues),
             chosen_section(queues),
         ],
     )
 
 
-def _intervals(session: Opened, each: Told, queues: Sequence[Drawn]) -> Intervals:
-    """What is estimated of the corrected figures of a run: where nothing was drawn at random, nothing is."""
+def _intervals(session: WorkspaceSession, each: ReportPart, queues: Sequence[Drawn]) -> Intervals:
+    """Confidence intervals of the corrected metrics; none without a random sample."""
     if not queues:
         return {}
     from fcreview.cli.commands.estimate import HALF_WIDTH, estimates_of, estimates_together
@@ -217,7 +215,7 @@ def _intervals(session: Opened, each: Told, queues: Sequence[Drawn]) -> Interval
     }
 
 
-def _figures(each: Told, known: Intervals) -> Section:
+def _figures(each: ReportPart, known: Intervals) -> Section:
     blocks: list[Any] = [Text(_subtitle(each.head))]
     if each.row is not None and each.row.info.lacks_dataset:
         blocks.append(Text(NO_DATASET))
@@ -231,46 +229,46 @@ def _subtitle(head: dict[str, Any]) -> str:
     return f"{kind_of(head['benchmark'], head['generation'], head['language'])}, {count_of(head['n_items'], 'item')}"
 
 
-def failing(session: Opened, view: View, rows: Sequence[RunRow]) -> list[Failing]:
-    """By dataset: failures alike, over all of its runs."""
+def failures_by_dataset(session: WorkspaceSession, view: View, rows: Sequence[RunRow]) -> list[Failing]:
+    """Clusters of failures of each dataset, over all of its runs."""
     datasets: dict[str, list[RunRow]] = {}
     for row in rows:
         datasets.setdefault(_kind(row), []).append(row)
-    parts = []
-    for kind, of in datasets.items():
-        runs = tuple(row.run for row in of)
+    sections = []
+    for kind, group in datasets.items():
+        runs = tuple(row.run for row in group)
         clusters = session.store.clusters(replace(view, runs=runs))
         examples = [_example(session, replace(view, where=cluster.where, runs=runs)) for cluster in clusters[:CLUSTERS]]
-        parts.append(Failing(f"{kind}, {count_of(len(of), 'run')}", clusters, examples))
-    return parts
+        sections.append(Failing(f"{kind}, {count_of(len(group), 'run')}", clusters, examples))
+    return sections
 
 
-def _example(session: Opened, alike: View) -> Example:
-    """The first of these items; there is one."""
-    row = session.store.page(alike, 0, 1)[0]
+def _example(session: WorkspaceSession, cluster: View) -> Example:
+    """The first item of a cluster, which is never empty."""
+    row = session.store.page(cluster, 0, 1)[0]
     return Example(row.id, row.question, row.first_difference)
 
 
-def calibrated(session: Opened, view: View) -> Section:
+def calibration_of(session: WorkspaceSession, view: View) -> Section:
     cases = session.store.told.cases(view)
     if not cases:
         return calibration_section(Calibrated())
     from fcreview.stats.calibration_summary import (
         calibration,
-        wrong_kinds,  # needs numpy
+        wrong_kinds,  # imports numpy
     )
 
-    figures = list(calibration(cases, ("overall", *BY)))
-    return calibration_section(Calibrated(basis(cases), figures, list(wrong_kinds(cases)), BY))
+    figures = list(calibration(cases, ("overall", *CALIBRATION_SCOPES)))
+    return calibration_section(Calibrated(basis(cases), figures, list(wrong_kinds(cases)), CALIBRATION_SCOPES))
 
 
-def agreement(session: Opened, view: View) -> Section:
+def agreement_of(session: WorkspaceSession, view: View) -> Section:
     ratings = session.store.told.agreement_rows(view)
     if len({rating.annotator for rating in ratings}) < 2:
         return agreement_section({})
-    from fcreview.stats.agreement_summary import agreement as figures  # needs numpy
+    from fcreview.stats.agreement_summary import agreement as measure  # imports numpy
 
-    return agreement_section({how: list(figures(said, ["overall"], how)) for how, said in apart(ratings).items()})
+    return agreement_section({how: list(measure(ratings, ["overall"], how)) for how, ratings in apart(ratings).items()})
 
 
 def _passes(row: RunRow) -> RunPasses:
@@ -297,8 +295,8 @@ def _progress(row: RunRow) -> RunProgress:
     return RunProgress(_name(row), row.n_items, row.reviewed, row.in_part)
 
 
-def drawn(session: Opened) -> list[Drawn]:
-    """The workspace's queues; of one that cannot be read stderr says so."""
+def queue_designs(session: WorkspaceSession) -> list[Drawn]:
+    """How each queue of the workspace was drawn. Unreadable queues are reported on stderr."""
     from fcreview.store.queues.queue_file import QueueError, read_queues
 
     found = []
@@ -308,14 +306,14 @@ def drawn(session: Opened) -> list[Drawn]:
             continue
         design = queue.design
         done = {each.annotator: each.said for each in session.store.progress(queue.name)}
-        of = (design.size, design.population, design.where, design.stratify, design.seed)
-        found.append(Drawn(queue.name, queue.created, *of, done))
+        sampling = (design.size, design.population, design.where, design.stratify, design.seed)
+        found.append(Drawn(queue.name, queue.created, *sampling, done))
     return found
 
 
-def shown(head: dict[str, Any], lines: list[FigureLine], *, whole: bool = False) -> Iterator[str]:
-    """`whole`: lines are not cut at the terminal's width."""
-    words = [text_of(head[name]) for name in ("benchmark", "generation", "language", "model") if head[name]]
+def metric_lines(head: dict[str, Any], lines: list[FigureLine], *, whole: bool = False) -> Iterator[str]:
+    """Metrics as tables of text. `whole` lines are not clipped to the width of the terminal."""
+    words = [cell_text(head[name]) for name in ("benchmark", "generation", "language", "model") if head[name]]
     first = f"run {head['run']}" if head["run"] is not None else "together"
     yield f"{first}   {'  '.join(words)}   {head['n_items']:,} items"
     sources = sources_of(lines)
@@ -323,33 +321,31 @@ def shown(head: dict[str, Any], lines: list[FigureLine], *, whole: bool = False)
         part = [line for line in lines if line.table == table]
         cells = [
             [
-                "  " * line.level + text_of(line.name),
+                "  " * line.level + cell_text(line.name),
                 *(number(shown_value(line, source), line.unit, line.digits) for source in sources),
-                "; ".join(filter(None, (metrics_basis(line), text_of(line.note)))),
+                "; ".join(filter(None, (metrics_basis(line), cell_text(line.note)))),
             ]
             for line in part
         ]
         yield ""
         numbers = range(1, len(sources) + 1)
-        for text in aligned([text_of(table), *sources, ""], cells, right=numbers, widest=44, whole=whole):
+        for text in format_table([cell_text(table), *sources, ""], cells, right=numbers, widest=44, whole=whole):
             yield text.rstrip()
     yield ""
 
 
-def as_text(session: Opened, stopped: Callable[[], bool]) -> str:
-    """All of its runs, or those up to when it is stopped. StoreError where verdicts are hidden from this annotator."""
-    from fcreview.model.wording import NO_DATASET
-
+def report_text(session: WorkspaceSession, stopped: Callable[[], bool]) -> str:
+    """The report of all runs as text, up to when `stopped` returns true. StoreError if verdicts are hidden."""
     lines: list[str] = []
-    for found in told(session, None, quiet=True):
+    for found in report_parts(session, None, quiet=True):
         if stopped():
             break
         if found.row is not None and found.row.info.lacks_dataset:
             lines.append(NO_DATASET)
-        lines += shown(found.head, found.lines, whole=True)
+        lines += metric_lines(found.head, found.lines, whole=True)
     return "\n".join(lines)
 
 
 def write_html(path: Path, page: Page) -> None:
-    """ExportError if the place cannot be written to."""
+    """Write the page as HTML, atomically. ExportError if the file cannot be written."""
     write_file(path, html(page).encode())

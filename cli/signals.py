@@ -1,29 +1,31 @@
-"""SIGTERM and SIGHUP (a dropped connection) end a command as Ctrl-C does: what is half done is taken away."""
+"""SIGTERM and SIGHUP (a dropped connection) end a command as Ctrl-C does, so that unfinished work is cleaned up."""
 
 from __future__ import annotations
 
 import signal
 from types import FrameType
 
-ENDING = (signal.SIGTERM, signal.SIGHUP)
-_told: list[int] = []
+TERMINATION_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+_received: list[int] = []
 
 
-def heed() -> None:
-    """From now on these signals raise SystemExit here. One that is ignored (`nohup`) stays so."""
-    for each in ENDING:
+def install_signal_handlers() -> None:
+    """Raise SystemExit on these signals. A signal that is ignored (`nohup`) stays ignored."""
+    for each in TERMINATION_SIGNALS:
         if signal.getsignal(each) is not signal.SIG_IGN:
-            signal.signal(each, _end)
+            signal.signal(each, _exit)
 
 
-def told_to_end() -> int | None:
-    """The exit code that says by which signal this process was told to end; None if it was not. A library may have
-    made something else of the SystemExit."""
-    return 128 + _told[0] if _told else None
+def terminated_by() -> int | None:
+    """Exit code for the signal that ended this process, or None.
+
+    It is needed because a library may have replaced the SystemExit by an exception of its own.
+    """
+    return 128 + _received[0] if _received else None
 
 
-def _end(number: int, _: FrameType | None) -> None:
-    for each in ENDING:
-        signal.signal(each, signal.SIG_IGN)  # one is enough: it usually comes twice, and must not stop the tidying
-    _told.append(number)
+def _exit(number: int, _: FrameType | None) -> None:
+    for each in TERMINATION_SIGNALS:
+        signal.signal(each, signal.SIG_IGN)  # a second signal usually follows and must not interrupt the cleanup
+    _received.append(number)
     raise SystemExit(128 + number)

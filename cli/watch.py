@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.cli.workspace import Place, searched, workspace_of
+from fcreview.cli.workspace import WorkspaceOptions, search_paths, workspace_of
 from fcreview.importers.common.discovery import gather
 from fcreview.store.rows import News
 from fcreview.tui.live_reload import ReloadError, ReloadResult
@@ -30,13 +30,13 @@ class FileWatcher:
     datasets. Create it before the first import, so that it also finds what changes during that import.
     """
 
-    def __init__(self, place: Place, interval: float) -> None:
+    def __init__(self, options: WorkspaceOptions, interval: float) -> None:
         """Raises: CommandError if a path does not exist."""
         self.interval = interval
         self.runs: Sequence[int] = ()
         """Numbers of the opened runs; empty for all runs of the workspace."""
-        self._place = place
-        self._paths = searched(place)
+        self._options = options
+        self._paths = search_paths(options)
         self._files = file_states(gather(self._paths).files)
         self._sources: FileStates = {}
         self._imported: FileStates | None = None
@@ -55,9 +55,9 @@ class FileWatcher:
         return changed or self._failed
 
     def import_changes(self) -> ReloadResult:
-        place = replace(self._place, forget_data=False, errata=None)  # both apply to the first import only
+        options = replace(self._options, forget_data=False, errata=None)  # both apply to the first import only
         self._failed = True
-        answer = self._run_import(orjson.dumps(place, default=os.path.abspath).decode())
+        answer = self._run_import(orjson.dumps(options, default=os.path.abspath).decode())
         if "error" in answer:
             raise ReloadError(answer["error"])
         self._failed, self._imported = False, None
@@ -98,7 +98,7 @@ class FileWatcher:
     def _imported_sources(self) -> FileStates:
         from fcreview.store.importing.builder import read_index
 
-        workspace = workspace_of(self._place, create=False)
+        workspace = workspace_of(self._options, create=False)
         runs = [run for run in read_index(workspace).runs.values() if not self.runs or run.run in self.runs]
         return {
             os.fspath(workspace.full(source.path)): (source.size, source.mtime_ns)

@@ -1,4 +1,4 @@
-"""What exporters are lent of the importers: a run's files as they lie on disk, and how they are written back."""
+"""Functions of the importers that exporters and screens get passed, because they may not import them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError
 from fcreview.cli.output import note
-from fcreview.cli.workspace import Place, discovered
+from fcreview.cli.workspace import WorkspaceOptions, discover_runs
 
 if TYPE_CHECKING:
-    from fcreview.cli.workspace import Opened
+    from fcreview.cli.workspace import WorkspaceSession
     from fcreview.exporters.base import Benchmarks
     from fcreview.model.item import Item, Run
     from fcreview.run_plan import RunPlan
@@ -23,22 +23,23 @@ if TYPE_CHECKING:
     from fcreview.tui.exports import ReportServices
     from fcreview.tui.session import GoldenSupport
 
-Named = tuple[str, str, str, str, str]
+RunId = tuple[str, str, str, str, str]
+"""Benchmark, generation, language, model and path of a run."""
 
 
-def lend(place: Place) -> Benchmarks:
-    """Files are looked for when the first run is asked for."""
+def benchmark_services(options: WorkspaceOptions) -> Benchmarks:
+    """Access to runs and their files, for exporters. Files are searched for on first use."""
     from fcreview.exporters.base import Benchmarks
     from fcreview.importers import registry
 
     @cache
-    def plans() -> dict[Named, RunPlan]:
-        return {_name(plan.run): plan for plan in discovered(place, load_config()).plans}
+    def plans() -> dict[RunId, RunPlan]:
+        return {_run_id(plan.run): plan for plan in discover_runs(options, load_config()).plans}
 
     def plan(run: Run) -> RunPlan:
-        found = plans().get(_name(run))
+        found = plans().get(_run_id(run))
         if found is None:
-            raise CommandError(f"the files of {run.kind}, {run.model} are no longer at {run.path}")
+            raise CommandError(f"files of {run.kind}, {run.model} not found at {run.path}")
         return found
 
     return Benchmarks(
@@ -46,8 +47,8 @@ def lend(place: Place) -> Benchmarks:
     )
 
 
-def lend_golden() -> GoldenSupport:
-    """For the screens. Importers are loaded when the first golden answer is looked at."""
+def golden_services() -> GoldenSupport:
+    """Golden answer functions, for screens. Importers are loaded on first use."""
     from fcreview.tui.session import GoldenSupport
 
     def draft(run: Run, item: Item) -> dict[str, Any] | None:
@@ -68,27 +69,27 @@ def lend_golden() -> GoldenSupport:
     return GoldenSupport(draft, problem, regraded)
 
 
-def lend_screens(session: Opened) -> ReportServices:
-    """Return the services of the command palette. The screens have their own store of the workspace."""
+def screen_services(session: WorkspaceSession) -> ReportServices:
+    """Reports and exports, for the command palette. The screens pass their own store."""
     from fcreview.tui.exports import ReportServices
 
     def report(store: Store, runs: Sequence[int], stopped: Callable[[], bool]) -> str:
-        from fcreview.cli.report_data import as_text
+        from fcreview.cli.report_data import report_text
 
-        return as_text(replace(session, scope=tuple(runs), _store=store, _runs=[]), stopped)
+        return report_text(replace(session, scope=tuple(runs), _store=store, _runs=[]), stopped)
 
     def benchmarks(tell: Callable[[str], None]) -> Benchmarks:
-        return replace(lend(session.place or Place([session.workspace.place])), tell=tell)
+        return replace(benchmark_services(session.options or WorkspaceOptions([session.workspace.place])), tell=tell)
 
     return ReportServices(report, benchmarks)
 
 
-def tell_lost_datasets(out: Path) -> None:
-    """Of runs that were written there: which would open without the dataset they had, and what to say then."""
-    for plan in discovered(Place([out]), load_config()).plans:
+def print_lost_datasets(out: Path) -> None:
+    """Print which runs written to `out` would open without their dataset."""
+    for plan in discover_runs(WorkspaceOptions([out]), load_config()).plans:
         if plan.run.needs_dataset and not plan.data:
-            note(f"{plan.run.kind}, {plan.run.model}: its dataset is not found from there: open it with --data")
+            note(f"{plan.run.kind}, {plan.run.model}: its dataset is not found from there; open it with --data DIR")
 
 
-def _name(run: Run) -> Named:
+def _run_id(run: Run) -> RunId:
     return run.benchmark, run.generation, run.language, run.model, os.path.realpath(run.path)

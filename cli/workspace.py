@@ -1,16 +1,12 @@
-"""Whether what lies at some paths is as it was when it was last brought in: then nothing is searched or imported.
+"""Open the workspace of the paths on the command line.
 
-`.fcreview/seen.json` holds, by a digest of what was asked (paths, dataset folders, format, decoders), `{"state": a
-digest of the names, sizes and times of all files that mattered, "others": files outside the paths, "runs": numbers in
-the store}`. What mattered are the files at the paths, the datasets, the store itself and the programs that read and
-write it. Only where every run has its dataset is anything kept: a missing one is looked for each time. A file that is
-lost or wrong costs a search and nothing else.
+`open_workspace` finds the workspace and its runs, imports what is new and returns a `WorkspaceSession`.
 
-What is said on standard error of runs that could not be brought in as they are on disk.
-
-What a command works on: a workspace that is up to date, and the items of it that it was asked for.
-
-From the paths a person names to an open store: find the workspace, find the runs, import what is new.
+`ImportCache` skips the search and the import if nothing changed since the last command. `.fcreview/seen.json` has an
+entry for each set of options (paths, dataset folders, format, decoders): `{"state": digest of the names, sizes and
+times of all relevant files, "others": files outside the paths, "runs": run numbers in the store}`. Relevant are the
+result files, the datasets, the store, and the code that reads and writes them. Runs without a dataset have no entry, so
+that every command searches for it. If the file is lost or damaged, fcreview searches again.
 """
 
 from __future__ import annotations
@@ -28,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import fcreview.importers
 import fcreview.store
 from fcreview.cli.config import Config, load_config
-from fcreview.cli.errors import CommandError, UsageError, one_of
+from fcreview.cli.errors import CommandError, UsageError, check_choice
 from fcreview.cli.output import emit, note
 from fcreview.importers.common.discovery import gather
 from fcreview.model.sanitize import visible
@@ -47,61 +43,70 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 
-KEPT = 32
-"""Questions remembered in one workspace."""
+MAX_ENTRIES = 32
+"""Entries kept in one workspace."""
 
 
-class Seen:
-    """What lies at the paths now; made before the search, so that what changes during an import is seen next time."""
+class ImportCache:
+    """State of the files at the paths.
 
-    def __init__(self, paths: Sequence[Path], data: Sequence[Path], how: str) -> None:
-        self._question = _digest(f"{len(paths)} {how}", *map(os.fspath, [*paths, *data]))
+    Create it before the search, so that files that change during the import are noticed by the next command.
+    """
+
+    def __init__(self, paths: Sequence[Path], data: Sequence[Path], settings: str) -> None:
+        self._key = _digest(f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data]))
         self._files = gather(paths).files
-        self._here = _state([*self._files, *_programs()])
+        self._inside = _state([*self._files, *_code_files()])
         self._others: list[str] | None = None
-        self._there = ""
+        self._outside = ""
 
     def runs(self, workspace: Workspace) -> tuple[int, ...] | None:
-        """The runs at the paths if nothing changed since `keep`; else None."""
-        kept = read_object(_file(workspace)).get(self._question)
-        if not isinstance(kept, dict) or not _are(kept.get("others"), str) or not _are(kept.get("runs"), int):
+        """Numbers of the runs at the paths, or None if a file changed since `save`."""
+        entry = read_object(_file(workspace)).get(self._key)
+        if (
+            not isinstance(entry, dict)
+            or not _is_list(entry.get("others"), str)
+            or not _is_list(entry.get("runs"), int)
+        ):
             return None
-        same = kept.get("state") == self._state(workspace, _state(map(Path, kept["others"])))
-        return tuple(kept["runs"]) if same else None
+        unchanged = entry.get("state") == self._state(workspace, _state(map(Path, entry["others"])))
+        return tuple(entry["runs"]) if unchanged else None
 
-    def note(self, plans: Sequence[RunPlan]) -> None:
-        """Looks at the datasets, before they are read."""
+    def record_datasets(self, plans: Sequence[RunPlan]) -> None:
+        """Record the state of the datasets. Call it before the import reads them."""
         if plans and all(plan.data for plan in plans):
             inside = set(self._files)
             self._others = sorted({os.fspath(path) for plan in plans for path in plan.files if path not in inside})
-            self._there = _state(map(Path, self._others))
+            self._outside = _state(map(Path, self._others))
 
-    def keep(self, workspace: Workspace, runs: Sequence[int]) -> None:
-        """Remembers that these runs are in the store as they are on disk."""
+    def save(self, workspace: Workspace, runs: Sequence[int]) -> None:
+        """Record that the store has these runs as they are on disk."""
         if self._others is None:
             return
-        state = self._state(workspace, self._there)
+        state = self._state(workspace, self._outside)
         entry = {"state": state, "others": self._others, "runs": list(runs)}
-        kept = {name: value for name, value in read_object(_file(workspace)).items() if name != self._question}
-        kept = dict([*kept.items()][1 - KEPT :]) | {self._question: entry}
+        others = [pair for pair in read_object(_file(workspace)).items() if pair[0] != self._key]
+        entries = dict(others[1 - MAX_ENTRIES :]) | {self._key: entry}
         with contextlib.suppress(OSError):
-            write_object(_file(workspace), kept)
+            write_object(_file(workspace), entries)
 
     def _state(self, workspace: Workspace, others: str) -> str:
-        return _digest(self._here, others, _state([workspace.store, workspace.errata]))
+        return _digest(self._inside, others, _state([workspace.store, workspace.errata]))
 
 
-def _programs() -> list[Path]:
-    """Another version of the importers may read the same files differently."""
-    return gather(Path(place) for package in (fcreview.importers, fcreview.store) for place in package.__path__).files
+def _code_files() -> list[Path]:
+    """Source files of importers and store: another version may read the same files differently."""
+    return gather(
+        Path(options) for package in (fcreview.importers, fcreview.store) for options in package.__path__
+    ).files
 
 
 def _state(files: Iterable[Path]) -> str:
-    return _digest(*(_look(file) for file in files))
+    return _digest(*(_fingerprint(file) for file in files))
 
 
-def _look(file: Path) -> str:
-    """The time of its status too: who may read it changes nothing else."""
+def _fingerprint(file: Path) -> str:
+    """Name, size, times and inode. The status time also changes with the permissions."""
     try:
         found = file.stat()
     except OSError:
@@ -117,89 +122,91 @@ def _file(workspace: Workspace) -> Path:
     return workspace.root / "seen.json"
 
 
-def _are(values: Any, kind: type) -> bool:
+def _is_list(values: Any, kind: type) -> bool:
     return isinstance(values, list) and all(type(value) is kind for value in values)
 
 
-TOLD = 3
-_WHAT_NOW = "say where it is with --data DIR, or give it up with fcreview import --forget-data"
+MAX_MESSAGES = 3
+"""Runs, journal problems or errata that are listed one by one."""
+_DATASET_ADVICE = "pass --data DIR, or drop it with fcreview import --forget-data"
 _MISSING = {
-    "kept": "the last import is kept",
-    "outdated": "the last import is kept, and the results that have changed since are not shown",
+    "kept": "using the last import",
+    "outdated": "using the last import without the results that changed since",
 }
 
 
-def tell_missing(summary: ImportSummary) -> None:
-    """Datasets that are not where they were: a line for each folder and what that means."""
+def print_missing_datasets(summary: ImportSummary) -> None:
+    """Print one line for each dataset folder that is missing, with the consequence."""
     alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in summary.runs:
         if row["missing_dataset"] is not None:
             meaning = _MISSING.get(row["status"], "imported without it")
             alike.setdefault((row["missing_dataset"], meaning), []).append(row)
     for (folder, meaning), rows in alike.items():
-        note(f"fcreview: {_runs(rows)}: dataset not found (it was in {folder}): {meaning}; {_WHAT_NOW}")
+        note(f"fcreview: {_runs(rows)}: dataset not found (was in {folder}): {meaning}; {_DATASET_ADVICE}")
 
 
 def _runs(rows: Sequence[dict[str, Any]]) -> str:
     """`maple`, or `12 runs (maple, birch, cedar ...)`."""
-    names = ", ".join(row["model"] for row in rows[:TOLD])
+    names = ", ".join(row["model"] for row in rows[:MAX_MESSAGES])
     if len(rows) == 1:
         return names
-    return f"{count_of(len(rows), 'run')} ({names}{' ...' if len(rows) > TOLD else ''})"
+    return f"{count_of(len(rows), 'run')} ({names}{' ...' if len(rows) > MAX_MESSAGES else ''})"
 
 
-def tell_failures(summary: ImportSummary) -> None:
-    """Runs that could not be read: what follows is without them."""
+def print_failures(summary: ImportSummary) -> None:
+    """Print the runs that could not be imported."""
     failed = [row for row in summary.runs if row["status"] == "failed"]
-    for row in failed[:TOLD]:
+    for row in failed[:MAX_MESSAGES]:
         reason = next((i["what"] for i in summary.issues if i["file"] == row["path"] and i["severity"] == "error"), "")
         note(f"fcreview: {reason or 'not imported: ' + row['model']}")
-    if len(failed) > TOLD:
-        note(f"fcreview: {count_of(len(failed) - TOLD, 'more run')} could not be read: fcreview import shows them")
+    if len(failed) > MAX_MESSAGES:
+        more = count_of(len(failed) - MAX_MESSAGES, "more run")
+        note(f"fcreview: {more} not imported: run fcreview import for details")
 
 
-def tell_errata(summary: ImportSummary, errata: Path) -> None:
-    """Entries of these errata that were not applied: a line each, however many runs they concern."""
+def print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
+    """Print each entry of the errata that was not applied, once for all runs."""
     found = {(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)}
-    for line, item, what in sorted(found)[:TOLD]:
-        note(f"fcreview: errata, line {line}, {visible(item)}: {what}")
-    if len(found) > TOLD:
-        more = count_of(len(found) - TOLD, "more erratum", "more errata")
-        note(f"fcreview: {more} not applied: fcreview import --errata")
+    for line, item, what in sorted(found)[:MAX_MESSAGES]:
+        note(f"fcreview: errata line {line}, {visible(item)}: {what}")
+    if len(found) > MAX_MESSAGES:
+        more = count_of(len(found) - MAX_MESSAGES, "more erratum", "more errata")
+        note(f"fcreview: {more} not applied: run fcreview import --errata to list them")
 
 
 def is_settled(summary: ImportSummary) -> bool:
-    """Whether every run is in the store as it is on disk, so that it need not be looked for again."""
+    """Whether the store has every run as it is on disk, so that the next command can skip the search."""
     return all(row["status"] in ("imported", "unchanged") and not row["missing_dataset"] for row in summary.runs)
 
 
-LISTED = 8
-"""Runs that are named where one has to be chosen."""
+MAX_LISTED_RUNS = 8
+"""Runs that an error message lists as candidates."""
 
 
 @dataclass(slots=True)
-class Opened:
-    """A workspace brought up to date, and which of its runs lie at the paths that were named."""
+class WorkspaceSession:
+    """An up-to-date workspace, the annotator, and the runs that the command line selects."""
 
     workspace: Workspace
     annotator: str
     scope: tuple[int, ...] = ()
-    """Numbers of those runs; empty for every run of the workspace."""
+    """Numbers of the selected runs; empty for all runs of the workspace."""
     policy: Policy = UNANIMOUS
-    """What counts where annotators differ."""
-    place: Place | None = None
-    """What was named on the command line."""
+    """Policy for items on which annotators disagree."""
+    options: WorkspaceOptions | None = None
+    """Options on the command line."""
     _store: Store | None = None
     _runs: list[RunRow] = field(default_factory=list)
 
     @property
     def store(self) -> Store:
-        """Opened when first asked for."""
+        """The store, opened on first use."""
         if self._store is None:
             from fcreview.store.store import Store
 
             self._store = Store.open(self.workspace, self.annotator, policy=self.policy)
-            _tell(self._store.reviews.warnings)
+            _print_journal_warnings(self._store.reviews.warnings)
         return self._store
 
     @property
@@ -208,27 +215,24 @@ class Opened:
             self._runs = [row for row in self.store.runs() if not self.scope or row.run in self.scope]
         return self._runs
 
-    def head(self, *, as_json: bool = False) -> None:
-        """Says at the head of figures and lists that they are made with another policy than the usual one; on stderr,
-        where JSON follows."""
+    def print_policy(self, *, as_json: bool = False) -> None:
+        """Print the policy if it is not the default; on stderr if JSON follows."""
         if self.policy != UNANIMOUS:
-            (note if as_json else emit)(
-                f"policy {self.policy}: where annotators differ, what more than half say counts"
-            )
+            (note if as_json else emit)(f"policy {self.policy}: if annotators disagree, the majority verdict counts")
 
-    def why_none(self, view: View) -> str:
-        """The likely reason why the view holds no item: a filter on what somebody else reviewed, say."""
+    def explain_empty(self, view: View) -> str:
+        """The likely reason why a view has no items, such as a filter on another annotator's reviews."""
         from fcreview.store.filters.parser import parse
         from fcreview.store.reviews.journal_reader import journal_files
 
         if not view.where.strip():
-            return "there are no items"
-        said = f"no item matches {visible(view.where)}"
+            return "no items"
+        message = f"no item matches {visible(view.where)}"
         names = [journal.stem for journal in journal_files(self.workspace)]
         if not parse(view.where).reviews or self.annotator in names:
-            return said
-        others = f"reviews are of {visible(', '.join(names[:8]))}: --annotator NAME" if names else "nobody reviewed yet"
-        return f"{said}: {visible(self.annotator)} has no reviews here, {others}"
+            return message
+        others = f"choose --annotator {visible(', '.join(names[:8]))}" if names else "there are no reviews yet"
+        return f"{message}: {visible(self.annotator)} has no reviews here; {others}"
 
     def close(self) -> None:
         if self._store is not None:
@@ -237,8 +241,10 @@ class Opened:
     def view(
         self, where: str = "", *, queue: str = "dataset", seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
-        """The items at the paths that the filter selects, where `@name` stands for one that the annotator saved.
-        FilterError if it is not understood, UsageError for a queue that is not there or, blind, tells verdicts."""
+        """Items that the filter selects, in queue order. `@name` in the filter is a saved filter.
+
+        Raises: FilterError for an invalid filter; UsageError for an unknown queue or one that `blind` excludes.
+        """
         from fcreview.store.filters.saved import expanded, saved
         from fcreview.store.rows import QUEUES, SUSPECTS, TELLING, View
         from fcreview.store.workspace import Own
@@ -248,7 +254,7 @@ class Opened:
         if blind and queue in TELLING:
             open_ = [name for name in QUEUES if name not in TELLING]
             raise UsageError(
-                f"--queue {queue} tells verdicts: with --blind there are {', '.join(open_)}, and queue files"
+                f"--queue {queue} reveals verdicts: with --blind choose {', '.join(open_)} or a queue file"
             )
         where = expanded(where, saved(Own(self.workspace.root, self.annotator)), blind=blind)
         view = View(where, queue, seed, (self.run(run),) if run else self.scope)
@@ -256,43 +262,43 @@ class Opened:
             self.store.take_suspects(view)
         return view
 
-    def to_review(
+    def review_view(
         self, where: str = "", *, queue: str | None = None, seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
-        """As `view`, of a queue file the annotator's share. Failures, or blind the dataset, if no queue is named."""
-        usual = "dataset" if blind else "failures"
-        return self.share(self.view(where, queue=queue or usual, seed=seed, run=run, blind=blind))
+        """As `view`, with the annotator's share of a queue file. The default queue is failures, or dataset if blind."""
+        default = "dataset" if blind else "failures"
+        return self.share(self.view(where, queue=queue or default, seed=seed, run=run, blind=blind))
 
     def queue_file(self, name: str) -> QueueFile:
-        """Ready to be asked for as `View.queue`. UsageError if there is none of this name."""
+        """Load a queue file, so that a `View` can name it. UsageError if there is no such queue."""
         from fcreview.store.queues.queue_file import queue_names
         from fcreview.store.rows import QUEUES
 
         known = queue_names(self.workspace)
         if name not in known:
-            raise UsageError(f"no queue {name!r}: there are {', '.join((*QUEUES, *known))}")
+            raise UsageError(f"no queue {name!r}: choose {', '.join((*QUEUES, *known))}")
         return self.store.take_queue(name)
 
     def share(self, view: View) -> View:
-        """Of a queue file the annotator's share; of another view what it is. CommandError for who has none."""
+        """Limit a queue file to the annotator's share. CommandError if the annotator has none."""
         if view.file is None:
             return view
         queue = self.queue_file(view.file)
         if queue.share_of(self.annotator) is None:
             names = ", ".join(share.annotator for share in queue.shares)
-            raise CommandError(f"queue {view.file} has no share for {self.annotator}: --annotator is one of {names}")
+            raise CommandError(f"queue {view.file} has no share for {self.annotator}: choose --annotator {names}")
         return replace(view, share=True)
 
     def run(self, named: str) -> int:
-        """The number of the run that a person means by its number or model."""
+        """Number of the run with this number or model. CommandError unless there is exactly one."""
         found = [row for row in self.runs if named in (str(row.run), row.info.model)]
         if len(found) == 1:
             return found[0].run
-        said = "not one" if found else "none"
-        raise CommandError(f"run {named!r} is {said} of the runs here: {listed(found or self.runs)}")
+        problem = f"{named!r} matches several runs" if found else f"no run {named!r}"
+        raise CommandError(f"{problem}: choose {format_runs(found or self.runs)}")
 
-    def chosen(self, named: str | None) -> list[RunRow]:
-        """The run that --run means; all of them where it was not given."""
+    def select_runs(self, named: str | None) -> list[RunRow]:
+        """The run that --run selects, or all runs."""
         number = None if named is None else self.run(named)
         return [row for row in self.runs if number in (None, row.run)]
 
@@ -307,38 +313,37 @@ class Opened:
         return Journal(self.workspace, self.annotator)
 
 
-def listed(rows: Sequence[RunRow]) -> str:
-    """`1 gpt-4o, 2 maple-8b`, for who has to choose one; not safe to draw yet."""
-    known = ", ".join(f"{row.run} {row.info.model}" for row in rows[:LISTED])
-    return known + (f" and {len(rows) - LISTED} more" if len(rows) > LISTED else "")
+def format_runs(rows: Sequence[RunRow]) -> str:
+    """Candidates for --run as `1 gpt-4o, 2 maple-8b`; not sanitised."""
+    known = ", ".join(f"{row.run} {row.info.model}" for row in rows[:MAX_LISTED_RUNS])
+    return known + (f" and {len(rows) - MAX_LISTED_RUNS} more" if len(rows) > MAX_LISTED_RUNS else "")
 
 
-def _tell(warnings: Sequence[str]) -> None:
-    """Reviews that do not count because their lines cannot be read, on stderr."""
-    for warning in warnings[:TOLD]:
+def _print_journal_warnings(warnings: Sequence[str]) -> None:
+    """Print unreadable journal lines, whose reviews do not count, to stderr."""
+    for warning in warnings[:MAX_MESSAGES]:
         note(f"fcreview: {warning}")
-    if len(warnings) > TOLD:
-        note(f"fcreview: {len(warnings) - TOLD} more problems in the journals: fcreview doctor shows them")
+    if len(warnings) > MAX_MESSAGES:
+        note(f"fcreview: {len(warnings) - MAX_MESSAGES} more journal problems: run fcreview doctor to list them")
 
 
-LARGEST = 1 << 30
-"""Bytes of a file that a person names to be taken in at once."""
+MAX_INPUT_BYTES = 1 << 30
+"""Size limit of an input file on the command line, in bytes."""
 
 
-def read_named(path: Path) -> bytes:
-    """What a person named: a file, or a pipe that is read to its end. OSError for more than `LARGEST` bytes, as a
-    device may give."""
+def read_input(path: Path) -> bytes:
+    """Content of a file or pipe. OSError for more than `MAX_INPUT_BYTES`, which a device could deliver."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        content = file.read(LARGEST + 1) if size <= LARGEST else b""
-    if max(size, len(content)) > LARGEST:
-        raise OSError(errno.EFBIG, f"more than {LARGEST:,} bytes", os.fspath(path))
+        content = file.read(MAX_INPUT_BYTES + 1) if size <= MAX_INPUT_BYTES else b""
+    if max(size, len(content)) > MAX_INPUT_BYTES:
+        raise OSError(errno.EFBIG, f"more than {MAX_INPUT_BYTES:,} bytes", os.fspath(path))
     return content
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What was named on the command line: where the runs are, and where to look for and keep what belongs to them."""
+class WorkspaceOptions:
+    """Common options of commands: paths of runs, and how to find, read and store them."""
 
     paths: Sequence[Path]
     data: Sequence[Path] | None = None
@@ -347,81 +352,79 @@ class Place:
     annotator: str | None = None
     policy: str = UNANIMOUS
     forget_data: bool = False
-    """The datasets that were named before do not hold any more."""
+    """Forget the dataset folders remembered from earlier commands."""
     decoder: str | None = None
-    """What is to read the replies of BFCL runs, as `decoders.checked` has it."""
+    """Decoder of BFCL responses, as `check_decoder` returns it."""
     errata: str | None = None
-    """A file of errata that runs are read with from now on, or `finding.errata.NONE`."""
+    """Errata file to apply from now on, or `import_options.NO_ERRATA`."""
 
 
-def named_folders(place: Place) -> tuple[Path, ...]:
-    """Those of --data, absolute. CommandError if one is not there."""
-    for folder in place.data or ():
+def named_folders(options: WorkspaceOptions) -> tuple[Path, ...]:
+    """The folders of --data as absolute paths. CommandError if one does not exist."""
+    for folder in options.data or ():
         if not os.path.exists(folder):  # noqa: PTH110 - its name may be too long
             raise CommandError(f"no such folder: --data {folder}")
-    return tuple(dict.fromkeys(Path(os.path.abspath(each)) for each in place.data or ()))  # noqa: PTH100 - links stay
+    return tuple(dict.fromkeys(Path(os.path.abspath(each)) for each in options.data or ()))  # noqa: PTH100 - links stay
 
 
-def data_folders(place: Place, config: Config) -> list[Path]:
-    """--data, then FCREVIEW_DATA (folders joined like PATH), then the configuration; each once."""
+def data_folders(options: WorkspaceOptions, config: Config) -> list[Path]:
+    """Folders of --data, FCREVIEW_DATA (separated as in PATH) and the configuration, without duplicates."""
     environment = [Path(each) for each in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if each]
-    standing = [each.absolute() for each in [*environment, *config.data]]
-    return list(dict.fromkeys([*named_folders(place), *standing]))
+    permanent = [each.absolute() for each in [*environment, *config.folders]]
+    return list(dict.fromkeys([*named_folders(options), *permanent]))
 
 
-def workspace_of(place: Place, *, create: bool = True) -> Workspace:
-    """The workspace of the paths that were named; of several, that of the folder they have in common."""
+def workspace_of(options: WorkspaceOptions, *, create: bool = True) -> Workspace:
+    """The workspace of the path, or of the common folder of several paths."""
     from fcreview.store.workspace import find_workspace
 
-    start = place.paths[0]
-    if len(place.paths) > 1 and place.workspace is None:
-        start = Path(os.path.commonpath([path.resolve() for path in place.paths]))
+    start = options.paths[0]
+    if len(options.paths) > 1 and options.workspace is None:
+        start = Path(os.path.commonpath([path.resolve() for path in options.paths]))
         if start in (Path(start.anchor), Path.home()):
-            raise CommandError("these paths share no folder: say where to keep the reviews with --workspace DIR")
-    return find_workspace(start, place.workspace, create=create)
+            raise CommandError("these paths share no folder: pass --workspace DIR to choose where reviews are stored")
+    return find_workspace(start, options.workspace, create=create)
 
 
-def searched(place: Place) -> list[Path]:
-    """Where runs are looked for: at the paths, for a workspace folder itself beside it. CommandError if a path is not
-    there."""
-    for path in place.paths:
+def search_paths(options: WorkspaceOptions) -> list[Path]:
+    """Paths to search for runs. A `.fcreview` folder stands for its parent. CommandError if a path does not exist."""
+    for path in options.paths:
         if not path.exists():
             raise CommandError(f"no such file or folder: {path}")
-    paths = [path.resolve() for path in place.paths]
+    paths = [path.resolve() for path in options.paths]
     return [path.parent if path.name == ".fcreview" else path for path in paths]
 
 
-def discovered(place: Place, config: Config) -> Found:
-    """The runs at the paths, each with its dataset. CommandError if a path is not there."""
-    from fcreview.cli.dataset_options import Folders, with_datasets
+def discover_runs(options: WorkspaceOptions, config: Config) -> Found:
+    """Find the runs at the paths, each with its dataset. CommandError if a path does not exist."""
+    from fcreview.cli.dataset_options import Folders, assign_datasets
     from fcreview.importers.registry import IMPORTERS, discover
 
-    if place.format is not None:
-        one_of(sorted(IMPORTERS), place.format, "format")
-    paths, standing = searched(place), data_folders(replace(place, data=None), config)
+    if options.format is not None:
+        check_choice(sorted(IMPORTERS), options.format, "format")
+    paths, permanent = search_paths(options), data_folders(replace(options, data=None), config)
 
     def search(folders: Folders) -> Found:
-        return discover(paths, data=[*folders, *standing], format=place.format)
+        return discover(paths, data=[*folders, *permanent], format=options.format)
 
-    remembered = None if place.forget_data else remembered_of(place)
-    named = named_folders(place)
-    return search(named) if remembered is None else with_datasets(search, named, remembered)
+    remembered = None if options.forget_data else remembered_datasets(options)
+    named = named_folders(options)
+    return search(named) if remembered is None else assign_datasets(search, named, remembered)
 
 
-def remembered_of(place: Place) -> Remembered | None:
-    """The datasets that were named before; None where there is no workspace yet."""
+def remembered_datasets(options: WorkspaceOptions) -> Remembered | None:
+    """Dataset folders of earlier commands, or None if there is no workspace."""
     from fcreview.store.importing.dataset_paths import Remembered
     from fcreview.store.workspace import WorkspaceError
 
     try:
-        return Remembered(workspace_of(place, create=False))
+        return Remembered(workspace_of(options, create=False))
     except WorkspaceError:
         return None
 
 
-def bring_in(place: Place, found: Found, config: Config) -> tuple[Workspace, ImportSummary]:
-    """Imports what is new or changed of the runs found. Where there are none, only a workspace that is there already
-    will do: CommandError otherwise, and no folder is made."""
+def import_found(options: WorkspaceOptions, found: Found, config: Config) -> tuple[Workspace, ImportSummary]:
+    """Import the runs that are new or changed. CommandError if there are neither runs nor a workspace."""
     from fcreview.cli.output import Progress
     from fcreview.importers.registry import read_plan
     from fcreview.store.importing.dataset_paths import DataChoice
@@ -432,12 +435,12 @@ def bring_in(place: Place, found: Found, config: Config) -> tuple[Workspace, Imp
     if not found.plans:
         summary = ImportSummary(issues=[asdict(issue) for issue in found.issues])
         try:
-            return workspace_of(place, create=False), summary
+            return workspace_of(options, create=False), summary
         except WorkspaceError:
-            raise CommandError(nothing_found(place, summary)) from None
-    workspace = workspace_of(place)
-    set_reading(found.plans, place, config, workspace)
-    progress, choice = Progress(), DataChoice(named_folders(place), place.forget_data)
+            raise CommandError(explain_nothing_found(options, summary)) from None
+    workspace = workspace_of(options)
+    set_import_options(found.plans, options, config, workspace)
+    progress, choice = Progress(), DataChoice(named_folders(options), options.forget_data)
     try:
         return workspace, import_runs(
             workspace, found.plans, read_plan, issues=found.issues, progress=progress, data=choice
@@ -446,84 +449,90 @@ def bring_in(place: Place, found: Found, config: Config) -> tuple[Workspace, Imp
         progress.close()
 
 
-def set_reading(plans: Sequence[RunPlan], place: Place, config: Config, workspace: Workspace) -> None:
-    """With which decoder and which errata the runs are read, as said now or before."""
-    from fcreview.cli.import_options import ask_for, read_with
+def set_import_options(
+    plans: Sequence[RunPlan], options: WorkspaceOptions, config: Config, workspace: Workspace
+) -> None:
+    """Set the decoder and the errata of each run, from the options or as remembered."""
+    from fcreview.cli.import_options import set_decoders, set_errata
 
-    ask_for(plans, place.decoder, config.decoders, workspace)
-    read_with(plans, place.errata, workspace)
+    set_decoders(plans, options.decoder, config.decoders, workspace)
+    set_errata(plans, options.errata, workspace)
 
 
 @contextmanager
-def opened(place: Place) -> Iterator[Opened]:
-    """The workspace of the paths, brought up to date. CommandError if there is nothing to show."""
-    policy = one_of(POLICIES, place.policy, "policy")
+def open_workspace(options: WorkspaceOptions) -> Iterator[WorkspaceSession]:
+    """Open the workspace of the paths after importing what is new. CommandError if there is nothing to show."""
+    policy = check_choice(POLICIES, options.policy, "policy")
     config = load_config()
-    workspace, scope = up_to_date(place, config)
-    session = Opened(workspace, annotator_of(place, config), scope, policy, place)
+    workspace, scope = update_workspace(options, config)
+    session = WorkspaceSession(workspace, annotator_of(options, config), scope, policy, options)
     try:
         yield session
     finally:
         session.close()
 
 
-def up_to_date(place: Place, config: Config) -> tuple[Workspace, tuple[int, ...]]:
-    """The workspace with all that lies at the paths, and the runs that were named (none: all). Where nothing changed
-    since the last time, no importer is asked."""
+def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspace, tuple[int, ...]]:
+    """Import what is new and return the workspace and the numbers of the selected runs (empty: all).
+
+    If nothing changed since the last command, no importer is called.
+    """
     from fcreview.store.workspace import WorkspaceError
 
-    seen = Seen(searched(place), data_folders(place, config), f"{place.format} {place.decoder} {config.decoders}")
+    cache = ImportCache(
+        search_paths(options), data_folders(options, config), f"{options.format} {options.decoder} {config.decoders}"
+    )
     with suppress(WorkspaceError):
-        workspace = workspace_of(place, create=False)
-        runs = seen.runs(workspace) if place.errata is None else None  # errata are checked, whatever was seen
+        workspace = workspace_of(options, create=False)
+        runs = cache.runs(workspace) if options.errata is None else None  # new errata are always checked
         if runs is not None:
             return workspace, runs
-    found = discovered(place, config)
-    seen.note(found.plans)
-    workspace, summary = bring_in(place, found, config)
+    found = discover_runs(options, config)
+    cache.record_datasets(found.plans)
+    workspace, summary = import_found(options, found, config)
     usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]
-    tell_failures(summary)
-    tell_missing(summary)
-    tell_errata(summary, workspace.errata)
-    if not usable and (summary.runs or not is_place_of(workspace, place.paths)):
-        raise CommandError(nothing_found(place, summary))
-    scope = scope_of(workspace, place, usable)
+    print_failures(summary)
+    print_missing_datasets(summary)
+    print_unapplied_errata(summary, workspace.errata)
+    if not usable and (summary.runs or not is_workspace_path(workspace, options.paths)):
+        raise CommandError(explain_nothing_found(options, summary))
+    scope = select_scope(workspace, options, usable)
     if is_settled(summary):
-        seen.keep(workspace, scope)
+        cache.save(workspace, scope)
     return workspace, scope
 
 
-def annotator_of(place: Place, config: Config) -> str:
-    """--annotator, FCREVIEW_ANNOTATOR, the configuration, git's user name or the login.
+def annotator_of(options: WorkspaceOptions, config: Config) -> str:
+    """The annotator: --annotator, FCREVIEW_ANNOTATOR, the configuration, git's user name or the login name.
 
-    AnnotatorError if a name that was given cannot be a file's name.
+    Raises: AnnotatorError if the name cannot be a file name.
     """
     from fcreview.store.workspace import check_annotator, default_annotator
 
-    if place.annotator is not None:
-        return check_annotator(place.annotator)
+    if options.annotator is not None:
+        return check_annotator(options.annotator)
     if config.annotator and not os.environ.get("FCREVIEW_ANNOTATOR"):
         return check_annotator(config.annotator)
     return default_annotator()
 
 
-def is_place_of(workspace: Workspace, paths: Sequence[Path]) -> bool:
-    """Whether the paths name the workspace's own folder, and something was imported there."""
+def is_workspace_path(workspace: Workspace, paths: Sequence[Path]) -> bool:
+    """Whether every path is the workspace's own folder and the workspace has a store."""
     own = {workspace.root.resolve(), workspace.place.resolve()}
     return workspace.store.exists() and all(path.resolve() in own for path in paths)
 
 
-def scope_of(workspace: Workspace, place: Place, rows: Sequence[dict[str, Any]]) -> tuple[int, ...]:
-    if is_place_of(workspace, place.paths):
+def select_scope(workspace: Workspace, options: WorkspaceOptions, rows: Sequence[dict[str, Any]]) -> tuple[int, ...]:
+    if is_workspace_path(workspace, options.paths):
         return ()
     return tuple(sorted(row["run"] for row in rows))
 
 
-def nothing_found(place: Place, summary: ImportSummary) -> str:
-    where = ", ".join(str(path) for path in place.paths)
+def explain_nothing_found(options: WorkspaceOptions, summary: ImportSummary) -> str:
+    where = ", ".join(str(path) for path in options.paths)
     if summary.runs:
         return f"no run could be imported from {where}"
     errors = [issue for issue in summary.issues if issue["severity"] != "notice"]
-    of = f"{errors[0]['file']}: " if errors and errors[0]["file"] != where else ""
-    why = f": {of}{errors[0]['what']}" if errors else ""
-    return f"no runs found in {where}{why} (fcreview doctor says what was looked at)"
+    file = f"{errors[0]['file']}: " if errors and errors[0]["file"] != where else ""
+    reason = f": {file}{errors[0]['what']}" if errors else ""
+    return f"no runs found in {where}{reason} (run fcreview doctor for details)"

@@ -1,25 +1,15 @@
-"""`fcreview adjudicate`: what annotators differ on, their names hidden: a screen, or a list without a terminal."""
+"""`fcreview adjudicate`: resolve annotator disagreements on screen, or list them without a terminal."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.launch import show_app
-from fcreview.cli.options import (
-    Annotator,
-    AsJson,
-    Data,
-    ErrataOption,
-    PathArgument,
-    RunOption,
-    WhereOption,
-    WorkspaceOption,
-)
-from fcreview.cli.output import cells, emit, emit_json, note, on_terminal
-from fcreview.cli.workspace import Place, opened
+from fcreview.cli.options import AsJson, RunOption, WhereOption, workspace_command
+from fcreview.cli.output import emit, emit_json, note, on_terminal, terminal_width
+from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.matching.first_difference import first_difference
 from fcreview.model.address import ITEM, RESPONSE, Target, part_of, words
 from fcreview.model.decision import letter
@@ -34,30 +24,27 @@ if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
 
 LABEL = 13
-"""Cells of what stands before each line's text."""
-CALLS, ROWS = 6, 12
-"""Calls of a side, and rows of a text, that are shown; `fcreview show` has the rest."""
+"""Width of the label before each line, in cells."""
+MAX_CALLS, MAX_ROWS = 6, 12
+"""Calls of each side, and rows of each text, that are printed."""
 
 
+@workspace_command("annotator")
 def adjudicate(
-    path: PathArgument,
+    options: WorkspaceOptions,
     where: WhereOption = "",
     run: RunOption = None,
-    data: Data = None,
-    errata: ErrataOption = None,
-    workspace: WorkspaceOption = None,
-    annotator: Annotator = None,
     as_json: AsJson = False,
 ) -> None:
-    """Settle what annotators differ on.
+    """Resolve annotator disagreements.
 
-    Each target with their answers as A, B, C in shuffled order, names hidden; what most say is shown and not taken.
-    On a terminal one key settles a target; elsewhere they are listed, for `fcreview label ITEM --adjudicate`.
-    What is settled comes back only if prediction or golden answer changes.
+    Answers are shown as A, B, C in random order without names; the majority verdict is shown and not applied. Without
+    a terminal, each disagreement is printed with the `fcreview label --adjudicate` command that resolves it. A resolved
+    target returns only if its prediction or golden answer changes.
 
     Example: fcreview adjudicate runs/gpt4o --where category:live_simple
     """
-    with opened(Place([path], data, workspace, annotator=annotator, errata=errata)) as session:
+    with open_workspace(options) as session:
         view = session.view(where, run=run)
         if on_terminal() and not as_json:
             show_app(session, view, adjudicate=True)
@@ -66,20 +53,21 @@ def adjudicate(
         for each in found:
             detail = session.store.detail(each.item)
             if as_json:
-                emit_json(as_object(detail, each.dispute))
+                emit_json(to_json(detail, each.dispute))
                 continue
-            for line in lines_of(detail, each.dispute, path, cells(), workspace):
+            for line in dispute_lines(detail, each.dispute, options, terminal_width()):
                 emit(line)
             emit()
     if not as_json or not found:
-        note(f"{count_of(len(found), 'target')} to settle" if found else "nothing is disputed")
+        note(f"{count_of(len(found), 'disagreement')} to resolve" if found else "no disagreements")
 
 
-def as_object(detail: ItemDetail, dispute: Dispute) -> dict[str, Any]:
-    """{run, model, benchmark, generation, language, category, id, target, criterion, answers, majority, automatic}.
+def to_json(detail: ItemDetail, dispute: Dispute) -> dict[str, Any]:
+    """JSON object of a disagreement: {run, model, benchmark, generation, language, category, id, target, criterion,
+    answers, majority, automatic}.
 
-    An answer is {answer, value, fault, tags, note}: `answer` a letter, and nothing says whose it is. `majority` is what
-    more than half say, or null. `automatic` has {source, value, by, error_type, rationale} as exported labels do.
+    An answer is {answer, value, fault, tags, note}, where `answer` is a letter that hides the annotator. `majority` is
+    the verdict of more than half of them, or null. `automatic` has the fields of automatic verdicts in exported labels.
     """
     answers = [
         {"answer": letter(at), "value": o.verdict, "fault": o.fault, "tags": o.tags or [], "note": o.note}
@@ -102,70 +90,71 @@ def as_object(detail: ItemDetail, dispute: Dispute) -> dict[str, Any]:
     }
 
 
-def lines_of(
-    detail: ItemDetail, dispute: Dispute, path: Path, width: int, workspace: Path | None = None
-) -> Iterator[str]:
-    """One dispute as lines of safe text."""
+def dispute_lines(detail: ItemDetail, dispute: Dispute, options: WorkspaceOptions, width: int) -> Iterator[str]:
+    """A disagreement as lines of safe text."""
     key, item = detail.key, detail.item
     about = [visible(key.id), words(visible(dispute.target)), visible(dispute.criterion)]
-    place = ", ".join([visible(detail.run.kind), visible(key.model), visible(key.category)])
-    yield f"{' · '.join(about)}   ({place}, run {detail.row.run})"
+    run = ", ".join([visible(detail.run.kind), visible(key.model), visible(key.category)])
+    yield f"{' · '.join(about)}   ({run}, run {detail.row.run})"
     for at, answer in enumerate(dispute.answers):
-        yield from labelled(letter(at), answer_text(answer), width)
-        yield from labelled("", ", ".join(answer.tags or ()), width)
-        yield from labelled("", answer.note or "", width)
-    golden, predicted, difference = compared(item, dispute.target)
-    yield from labelled("golden", golden, width)
-    yield from labelled("predicted", predicted, width)
-    yield from labelled("differs", difference, width)
+        yield from labelled_lines(letter(at), answer_text(answer), width)
+        yield from labelled_lines("", ", ".join(answer.tags or ()), width)
+        yield from labelled_lines("", answer.note or "", width)
+    golden, predicted, difference = compare_calls(item, dispute.target)
+    yield from labelled_lines("golden", golden, width)
+    yield from labelled_lines("predicted", predicted, width)
+    yield from labelled_lines("differs", difference, width)
     for v in told_of(item, dispute):
-        yield from labelled(v.source, verdict_text(v, dispute.criterion), width)
-    yield from labelled("majority", majority_text(dispute), width)
-    yield f"  {visible(settling(detail, dispute, path, workspace))}"
+        yield from labelled_lines(v.source, verdict_text(v, dispute.criterion), width)
+    yield from labelled_lines("majority", majority_text(dispute), width)
+    yield f"  {visible(label_command(detail, dispute, options))}"
 
 
-def compared(item: Item, target: str) -> tuple[str, str, str]:
-    """Golden and predicted calls of the item, or of the part that is disputed, and the first difference between them;
-    of a response, and where nothing was called, what was answered in words."""
+def compare_calls(item: Item, target: str) -> tuple[str, str, str]:
+    """Golden calls, predicted calls and first difference of a target.
+
+    A response, or a target without predicted calls, has the model's text in place of the predicted calls.
+    """
     part = part_of(target)
-    said = [m.content for m in item.messages if m.role == "assistant" and (part is None or m.turn == part.turn)]
+    replies = [m.content for m in item.messages if m.role == "assistant" and (part is None or m.turn == part.turn)]
     if target == RESPONSE:
-        return "", said[-1] if said else "", ""
+        return "", replies[-1] if replies else "", ""
     pairs = pairs_of(item, part)
     golden = [call for call in item.golden if any((p.turn, p.golden) == (call.turn, call.index) for p in pairs)]
     predicted = [c for c in item.predicted if any((p.turn, p.predicted) == (c.turn, c.index) for p in pairs)]
     difference = item.first_difference if part is None else first_difference(pairs, golden, predicted).text
-    return calls_text(golden), calls_text(predicted) or (said[-1] if said else ""), difference or ""
+    return calls_text(golden), calls_text(predicted) or (replies[-1] if replies else ""), difference or ""
 
 
 def pairs_of(item: Item, part: Target | None) -> list[Pair]:
     if part is None:
         return item.pairs
-    there = [pair for pair in item.pairs if pair.turn == part.turn]
-    return there if part.call is None else there[part.call : part.call + 1]
+    pairs = [pair for pair in item.pairs if pair.turn == part.turn]
+    return pairs if part.call is None else pairs[part.call : part.call + 1]
 
 
 def calls_text(calls: Sequence[Call]) -> str:
-    """A line a call."""
+    """Calls as text, one on each line."""
     from fcreview.tui.item_view.call_diff import call_text
 
-    lines = [call_text(call.name, call) for call in calls[:CALLS]]
-    return "\n".join([*lines, *([f"and {len(calls) - CALLS} more"] if len(calls) > CALLS else [])])
+    lines = [call_text(call.name, call) for call in calls[:MAX_CALLS]]
+    return "\n".join([*lines, *([f"and {len(calls) - MAX_CALLS} more"] if len(calls) > MAX_CALLS else [])])
 
 
-def settling(detail: ItemDetail, dispute: Dispute, path: Path, workspace: Path | None) -> str:
-    """The command that settles it, in the workspace that was named."""
-    named = ["--run", str(detail.row.run)]
-    named += ["--target", dispute.target] if dispute.target != ITEM else []
-    named += ["--criterion", dispute.criterion] if dispute.criterion != CORRECT else []
-    named += ["--workspace", str(workspace)] if workspace is not None else []
-    return f"{shlex.join(['fcreview', 'label', str(path), detail.key.id, *named, '--adjudicate'])} --verdict ..."
+def label_command(detail: ItemDetail, dispute: Dispute, options: WorkspaceOptions) -> str:
+    """The command that adjudicates this target."""
+    arguments = ["--run", str(detail.row.run)]
+    arguments += ["--target", dispute.target] if dispute.target != ITEM else []
+    arguments += ["--criterion", dispute.criterion] if dispute.criterion != CORRECT else []
+    arguments += ["--workspace", str(options.workspace)] if options.workspace is not None else []
+    command = ["fcreview", "label", str(options.paths[0]), detail.key.id, *arguments, "--adjudicate"]
+    return f"{shlex.join(command)} --verdict ..."
 
 
-def labelled(label: str, text: str, width: int) -> Iterator[str]:
-    """Text from data behind a label that stands in its first line only; nothing for an empty text."""
+def labelled_lines(label: str, text: str, width: int) -> Iterator[str]:
+    """Text as lines, with the label before the first one; none for an empty text."""
     from fcreview.tui.text.lines import fold_text
 
-    rows, more = fold_text(text, width - LABEL, ROWS) if text else ([], False)
+    rows, more = fold_text(text, width - LABEL, MAX_ROWS) if text else ([], False)
     for at, row in enumerate([*rows, *(["…"] if more else [])]):
         yield f"  {label if at == 0 else '':<{LABEL - 2}}{row}"

@@ -1,13 +1,4 @@
-"""Commands that lay runs beside each other.
-
-`fcreview compare`: two runs item by item, two sources' verdicts on one run, or many runs as a matrix.
-
-A run with whose verdicts on it count.
-
-Many runs as a matrix, as text and as JSON.
-
-A comparison of two runs, as text and as JSON.
-"""
+"""`fcreview compare`: compare two runs item by item, two verdict sources on one run, or many runs as a matrix."""
 
 from __future__ import annotations
 
@@ -18,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fcreview.cli.errors import CommandError, UsageError, one_of
-from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WhereOption, WorkspaceOption
-from fcreview.cli.output import aligned, emit, emit_json, text_of
-from fcreview.cli.workspace import Place, opened
+from fcreview.cli.errors import CommandError, UsageError, check_choice
+from fcreview.cli.options import AsJson, WhereOption, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, format_table
+from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.sanitize import visible
 from fcreview.model.wording import count_of, rate
 from fcreview.stats.intervals import LEVEL
@@ -46,26 +37,28 @@ from fcreview.stats.run_comparison import (
 from fcreview.stats.run_matrix import Matrix, MatrixItem, matrix
 
 if TYPE_CHECKING:
-    from fcreview.cli.workspace import Opened
+    from fcreview.cli.workspace import WorkspaceSession
     from fcreview.store.rows import RunRow, View
 
 
-SHOWN = 20
-"""Flips or items that are shown as text, unless --limit says otherwise."""
+DEFAULT_LIMIT = 20
+"""Flips or items printed as text without --limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
+    """A run and the source of its verdicts."""
+
     row: RunRow
     source: VerdictSource
 
     @property
     def name(self) -> str:
-        """`run 2  gpt-4o  (official)`, visible text."""
-        return f"run {self.row.run}  {text_of(self.row.info.model)}  ({self.source})"
+        """`run 2  gpt-4o  (official)`, sanitised."""
+        return f"run {self.row.run}  {cell_text(self.row.info.model)}  ({self.source})"
 
     def as_json(self) -> dict[str, Any]:
-        """{run, model, generation, language, source}"""
+        """JSON object {run, model, generation, language, source}."""
         info = self.row.info
         return {
             "run": self.row.run,
@@ -78,21 +71,21 @@ class Side:
 
 MARKS = {True: "✓", False: "✗", None: "·"}
 PLAIN_MARKS = {True: "P", False: "F", None: "."}
-"""For a locale that has not the others."""
-ENDS = 20
-"""Of more than three times as many runs these many of the best and of the weakest have their marks shown."""
+"""Marks for terminals without Unicode."""
+END_RUNS = 20
+"""Best and weakest runs whose marks are printed if there are more than three times as many."""
 
 
-def show_many(sides: Sequence[Side], found: Matrix, limit: int | None, *, as_json: bool) -> None:
-    """`sides` in the order in which they were compared."""
+def print_matrix(sides: Sequence[Side], found: Matrix, limit: int | None, *, as_json: bool) -> None:
+    """Print the matrix; `sides` are in the order in which they were compared."""
     if as_json:
-        print_many_json(sides, found, limit)
+        print_matrix_json(sides, found, limit)
     else:
-        print_many_text(sides, found, SHOWN if limit is None else limit)
+        print_matrix_text(sides, found, DEFAULT_LIMIT if limit is None else limit)
 
 
-def print_many_json(sides: Sequence[Side], found: Matrix, limit: int | None) -> None:
-    """One object a run, best first, then one an item, hardest first; `kind` tells which."""
+def print_matrix_json(sides: Sequence[Side], found: Matrix, limit: int | None) -> None:
+    """Print a JSON object for each run, best first, then for each item, hardest first; `kind` is run or item."""
     for each in found.ranking:
         emit_json(
             {"kind": "run", "rank": each.rank}
@@ -105,8 +98,10 @@ def print_many_json(sides: Sequence[Side], found: Matrix, limit: int | None) -> 
 
 
 def item_json(item: MatrixItem, order: Sequence[int]) -> dict[str, Any]:
-    """{kind, benchmark, generation, language, category, id, passing, failing, upset, verdicts}; `verdicts`: run number
-    -> true, false or null, best run first."""
+    """JSON object {kind, benchmark, generation, language, category, id, passing, failing, upset, verdicts}.
+
+    `verdicts` maps run numbers to true, false or null, best run first.
+    """
     return {
         "kind": "item",
         **item.row.place._asdict(),
@@ -117,29 +112,29 @@ def item_json(item: MatrixItem, order: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def print_many_text(sides: Sequence[Side], found: Matrix, limit: int) -> None:
+def print_matrix_text(sides: Sequence[Side], found: Matrix, limit: int) -> None:
     emit(f"{count_of(len(sides), 'run')}, {count_of(len(found.items), 'item')}, verdicts: {sides[0].source}")
     if found.shared:
         emit(f"ranked over the {count_of(found.shared, 'item')} on which every run has a verdict")
     else:
-        emit("no item has a verdict in every run: ranked by each run's own items, which are not the same")
+        emit("no item has a verdict in every run: each run is ranked by its own items")
     if found.asked_otherwise:
-        emit(f"{count_of(found.asked_otherwise, 'id')} with several questions: each question is an item of its own")
+        emit(f"{count_of(found.asked_otherwise, 'id')} with several questions: each question is a separate item")
     if len(found.generations) > 1:
-        emit(f"generations {text_of(', '.join(found.generations))}: matched by all else")
+        emit(f"generations {cell_text(', '.join(found.generations))}: matched by the other fields")
     emit()
-    for line in aligned(
+    for line in format_table(
         ["rank", "run", "model", "rate", "passed", "of"], _ranking(sides, found), right=(0, 1, 3, 4, 5)
     ):
         emit(line)
-    print_items("hardest items first; runs from left to right, best first", found.items, limit)
-    print_items("the best fail, the weak pass", found.upsets, limit)
+    print_items("hardest items first; runs from best to weakest", found.items, limit)
+    print_items("upsets: the best runs fail, weaker ones pass", found.upsets, limit)
 
 
 def _ranking(sides: Sequence[Side], found: Matrix) -> list[list[str]]:
     return [
         [
-            str(each.rank), str(sides[each.run].row.run), text_of(sides[each.run].row.info.model),
+            str(each.rank), str(sides[each.run].row.run), cell_text(sides[each.run].row.info.model),
             rate(each.passed, each.known), f"{each.passed:,}", f"{each.known:,}",
         ]
         for each in found.ranking
@@ -150,39 +145,43 @@ def print_items(heading: str, items: Sequence[MatrixItem], limit: int) -> None:
     if not items or not limit:
         return
     emit()
-    left_out = f" ({ENDS} best and {ENDS} weakest; --json has all)" if len(items[0].verdicts) > 3 * ENDS else ""
-    emit(heading + left_out)
+    omitted = (
+        f" ({END_RUNS} best and {END_RUNS} weakest runs; --json has all)"
+        if len(items[0].verdicts) > 3 * END_RUNS
+        else ""
+    )
+    emit(heading + omitted)
     marks = MARKS if (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" else PLAIN_MARKS
     rows = [
         [
-            text_of(item.row.place.id), text_of(item.row.place.category), f"{item.passing} of {item.known}",
+            cell_text(item.row.place.id), cell_text(item.row.place.category), f"{item.passing} of {item.known}",
             _marks([marks[verdict] for verdict in item.verdicts]),
         ]
         for item in items[:limit]
     ]  # fmt: skip
-    for line in aligned(["item", "category", "pass", "runs"], rows, right=(2,), widest=36):
+    for line in format_table(["item", "category", "pass", "runs"], rows, right=(2,), widest=36):
         emit(line)
     if len(items) > limit:
         emit(f"… {len(items) - limit:,} more: --limit {len(items)}")
 
 
-def _marks(of: Sequence[str]) -> str:
-    return "".join(of if len(of) <= 3 * ENDS else (*of[:ENDS], " … ", *of[-ENDS:]))
+def _marks(marks: Sequence[str]) -> str:
+    return "".join(marks if len(marks) <= 3 * END_RUNS else (*marks[:END_RUNS], " … ", *marks[-END_RUNS:]))
 
 
-NAMES = 44
-"""Cells of an item's id in the list of flips."""
+ID_WIDTH = 44
+"""Width of item ids in the list of flips, in cells."""
 
 
-def show_pair(sides: tuple[Side, Side], found: Comparison, limit: int | None, *, as_json: bool) -> None:
+def print_pair(sides: tuple[Side, Side], found: Comparison, limit: int | None, *, as_json: bool) -> None:
     if as_json:
         print_pair_json(sides, found, limit)
     else:
-        print_pair_text(sides, found, SHOWN if limit is None else limit)
+        print_pair_text(sides, found, DEFAULT_LIMIT if limit is None else limit)
 
 
 def print_pair_json(sides: tuple[Side, Side], found: Comparison, limit: int | None) -> None:
-    """One object overall, one a category, one a flip; `kind` tells which."""
+    """Print a JSON object overall, for each category and for each flip; `kind` names which."""
     emit_json(
         {"kind": "overall", "a": sides[0].as_json(), "b": sides[1].as_json()}
         | part_json(found.overall)
@@ -205,8 +204,10 @@ def print_pair_json(sides: tuple[Side, Side], found: Comparison, limit: int | No
 
 
 def part_json(part: Part) -> dict[str, Any]:
-    """{of, n, both_pass, both_fail, only_a, only_b, rate_a, rate_b, difference, low, high, p}; rates and differences as
-    shares."""
+    """JSON fields {of, n, both_pass, both_fail, only_a, only_b, rate_a, rate_b, difference, low, high, p}.
+
+    Rates and differences are shares from 0 to 1.
+    """
     counts, found = part.counts, part.difference
     return {
         "of": part.of,
@@ -222,10 +223,10 @@ def part_json(part: Part) -> dict[str, Any]:
 
 
 def flip_json(flip: Flip) -> dict[str, Any]:
-    """{kind, benchmark, generation, language, category, id, passes, same_prediction, golden_differs, cause, a, b};
-    a and b: {verdict, error_type, first_difference}"""
+    """JSON object {kind, benchmark, generation, language, category, id, passes, same_prediction, golden_differs, cause,
+    a, b}, where a and b are {verdict, error_type, first_difference}."""
 
-    def said(side: Outcome) -> dict[str, Any]:
+    def fields(side: Outcome) -> dict[str, Any]:
         return {"verdict": side.verdict, "error_type": side.error, "first_difference": side.difference}
 
     return {
@@ -235,14 +236,14 @@ def flip_json(flip: Flip) -> dict[str, Any]:
         "same_prediction": flip.same_prediction,
         "golden_differs": flip.golden_differs,
         "cause": flip.cause,
-        "a": said(flip.a),
-        "b": said(flip.b),
+        "a": fields(flip.a),
+        "b": fields(flip.b),
     }
 
 
 def print_pair_text(sides: tuple[Side, Side], found: Comparison, limit: int) -> None:
     a, b = sides
-    told = tellable(found, a.source, b.source)
+    comparable = tellable(found, a.source, b.source)
     emit(f"A  {a.name}")
     emit(f"B  {b.name}")
     for remark in remarks(found, a.source, b.source):
@@ -250,24 +251,24 @@ def print_pair_text(sides: tuple[Side, Side], found: Comparison, limit: int) -> 
     emit()
     parts = [found.overall, *(found.categories if len(found.categories) > 1 else ())]
     headers = ["", "items", "A", "B", "both pass", "both fail", "only A", "only B", "A - B, points", "p"]
-    for line in aligned(headers, [_row(part, told) for part in parts], right=range(1, 8), widest=36):
+    for line in format_table(headers, [_row(part, comparable) for part in parts], right=range(1, 8), widest=36):
         emit(line)
     emit()
-    emit(f"[ ]: {INTERVAL}. p: {P_VALUE}" + ("; of categories not corrected for their number." if parts[1:] else "."))
+    emit(f"[ ]: {INTERVAL}. p: {P_VALUE}" + ("; not corrected for the number of categories." if parts[1:] else "."))
     print_flips(found.flips, limit)
 
 
-def _row(part: Part, told: bool) -> list[str]:
+def _row(part: Part, comparable: bool) -> list[str]:
     counts = part.counts
-    rates = [rate(counts.both_pass + only, counts.n) if told else "·" for only in (counts.only_a, counts.only_b)]
+    rates = [rate(counts.both_pass + only, counts.n) if comparable else "·" for only in (counts.only_a, counts.only_b)]
     numbers = [counts.both_pass, counts.both_fail, counts.only_a, counts.only_b]
     return [
         "all items" if part.category is None else visible(part.category),
         f"{counts.n:,}",
         *rates,
         *(f"{number:,}" for number in numbers),
-        difference_of(part) if told else "·",
-        p_value(part.difference.p) if told else "·",
+        difference_of(part) if comparable else "·",
+        p_value(part.difference.p) if comparable else "·",
     ]
 
 
@@ -277,20 +278,21 @@ def print_flips(found: Sequence[Flip], limit: int) -> None:
         if flips:
             emit()
             emit(f"only {side.upper()} passes: {count_of(len(flips), 'item')}")
-        rows = [[text_of(flip.a.place.id), visible(flip.cause)] for flip in flips[:limit]]
-        for line in aligned(["item", "cause"], rows, widest=NAMES) if rows else ():
+        rows = [[cell_text(flip.a.place.id), visible(flip.cause)] for flip in flips[:limit]]
+        for line in format_table(["item", "cause"], rows, widest=ID_WIDTH) if rows else ():
             emit(f"  {line}")
         if len(flips) > limit:
             emit(f"  … {len(flips) - limit:,} more: --limit {len(flips)}")
 
 
+@workspace_command("policy")
 def compare(
-    path: PathArgument,
+    options: WorkspaceOptions,
     runs: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[RUN]...",
-            help="By number or model: two, to be compared item by item; more, or none for all, for a matrix.",
+            help="Two run numbers or models to compare item by item; more, or none for all runs, for a matrix.",
             show_default=False,
         ),
     ] = None,
@@ -299,65 +301,62 @@ def compare(
         typer.Option(
             "--source",
             metavar="NAME",
-            help=f"Whose verdicts: {', '.join(VERDICT_SOURCES)}.",
+            help=f"Source of verdicts: {', '.join(VERDICT_SOURCES)}.",
             show_default="official; rule where a run has none",
         ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", metavar="NAME", help="Whose verdicts on the second run, if others.", show_default=False
+            "--against", metavar="NAME", help="Source of verdicts on the second run, if it differs.", show_default=False
         ),
     ] = None,
     where: WhereOption = "",
     limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", min=0, help="At most N flips, or N items of the matrix.")
+        int | None, typer.Option("--limit", metavar="N", min=0, help="Print at most N flips, or N items of the matrix.")
     ] = None,
-    policy: PolicyOption = "unanimous",
-    data: Data = None,
-    workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare runs item by item.
 
-    Of two: what both pass, both fail and only one passes, McNemar's p, the difference with an interval, every flip
-    with its cause. Of one run, two sources: compare PATH 1 1 --source official --against rule.
-    Of more: runs ranked, hardest items first, items that the best fail and the weak pass. See docs/compare.md.
+    Two runs: what both or only one of them pass, McNemar's test, the difference with an interval, and every flip with
+    its cause. Two sources on one run: compare PATH 1 1 --source official --against rule. More runs: a ranking, the
+    hardest items, and items that the best runs fail and weaker ones pass. docs/compare.md explains the output.
 
     Example: fcreview compare result/ 1 2 --source rule
     """
     given, other = _source(source), _source(against)
-    with opened(Place([path], data, workspace, policy=policy)) as session:
-        session.head(as_json=as_json)
+    with open_workspace(options) as session:
+        session.print_policy(as_json=as_json)
         view = session.view(where, queue="dataset")
         chosen = _chosen(session, runs or [])
         counts = given or usual_source(row.official_known for row in chosen)
         if len(chosen) == 2:
             a, b = Side(chosen[0], counts), Side(chosen[1], other or counts)
             if a == b:
-                raise UsageError("the same verdicts on both sides: name another run, or --source and --against")
+                raise UsageError("both sides are the same: choose another run, or --source and --against")
             found = compared(_outcomes(session, view, a), _outcomes(session, view, b))
-            show_pair((a, b), found, limit, as_json=as_json)
+            print_pair((a, b), found, limit, as_json=as_json)
         elif other:
-            raise UsageError("--against is for two runs; one run may be named twice")
+            raise UsageError("--against needs two runs; the same run may be given twice")
         else:
             sides = [Side(row, counts) for row in {row.run: row for row in chosen}.values()]
             runs_of = session.store.told.outcomes(view, [side.row.run for side in sides], counts)
-            show_many(sides, matrix([runs_of[side.row.run] for side in sides]), limit, as_json=as_json)
+            print_matrix(sides, matrix([runs_of[side.row.run] for side in sides]), limit, as_json=as_json)
 
 
-def _source(named: str | None) -> VerdictSource | None:
-    return None if named is None else one_of(VERDICT_SOURCES, named, "source")
+def _source(names: str | None) -> VerdictSource | None:
+    return None if names is None else check_choice(VERDICT_SOURCES, names, "source")
 
 
-def _chosen(session: Opened, named: Sequence[str]) -> list[RunRow]:
-    """The runs that were named, all if none was. CommandError if that is one only."""
+def _chosen(session: WorkspaceSession, names: Sequence[str]) -> list[RunRow]:
+    """The runs on the command line, or all. CommandError for fewer than two."""
     rows = {row.run: row for row in session.runs}
-    chosen = [rows[session.run(name)] for name in named] if named else list(rows.values())
+    chosen = [rows[session.run(name)] for name in names] if names else list(rows.values())
     if len(chosen) < 2:
-        raise CommandError("only one run: name two, or one twice with --source official --against rule")
+        raise CommandError("only one run: choose two, or one twice with --source official --against rule")
     return chosen
 
 
-def _outcomes(session: Opened, view: View, side: Side) -> list[Outcome]:
+def _outcomes(session: WorkspaceSession, view: View, side: Side) -> list[Outcome]:
     return session.store.told.outcomes(view, [side.row.run], side.source)[side.row.run]

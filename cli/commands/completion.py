@@ -1,5 +1,7 @@
-"""`fcreview completion`: what a shell needs to complete commands and options. Written once by the program, so that a
-shell that starts pays nothing for it."""
+"""`fcreview completion`: print a shell completion script.
+
+The script contains all commands and options, so that completing does not start fcreview.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fcreview.cli.errors import one_of
+from fcreview.cli.errors import check_choice
 from fcreview.cli.output import emit
 
 SHELLS = ("bash", "zsh", "fish")
@@ -16,43 +18,43 @@ SHELLS = ("bash", "zsh", "fish")
 
 @dataclass(frozen=True, slots=True)
 class Command:
+    """A command with the words that complete it."""
+
     name: str
-    says: str
+    summary: str
     words: list[str]
-    """Options, and names of the commands inside."""
+    """Options and subcommands."""
 
 
 def completion(
     shell: Annotated[str, typer.Argument(metavar="SHELL", help=f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}.")],
 ) -> None:
-    """Print a script with which the shell completes commands.
+    """Print a shell completion script.
 
-    And their options.
-
-    bash: in ~/.bashrc  source <(fcreview completion bash); zsh: the same in ~/.zshrc, behind compinit;
-    fish: fcreview completion fish > ~/.config/fish/completions/fcreview.fish
+    bash: in ~/.bashrc  source <(fcreview completion bash); zsh: the same in ~/.zshrc after
+    compinit; fish: fcreview completion fish > ~/.config/fish/completions/fcreview.fish
 
     Example: fcreview completion bash
     """
-    one_of(SHELLS, shell, "shell")
-    commands = known()
+    check_choice(SHELLS, shell, "shell")
+    commands = list_commands()
     emit(fish(commands) if shell == "fish" else bash(commands, zsh=shell == "zsh"))
 
 
-def known() -> list[Command]:
-    """Every command of the program, as its help has it."""
-    from fcreview.cli.app import COMMANDS
-    from fcreview.cli.program import program
+def list_commands() -> list[Command]:
+    """Every command, as in `fcreview --help`."""
+    from fcreview.cli.program import build_program
 
-    whole: Any = typer.main.get_command(program(COMMANDS))  # of Typer's own copy of click
-    return [_described(name, command) for name, command in whole.commands.items()]
+    program: Any = typer.main.get_command(build_program())  # an object of Typer's own copy of click
+    return [_describe(name, command) for name, command in program.commands.items()]
 
 
-def _described(name: str, command: Any) -> Command:
-    inner = list(getattr(command, "commands", {}).values())
-    options = {text for each in (command, *inner) for option in each.params for text in option.opts if text[:2] == "--"}
-    says = (command.help or "").partition("\n")[0]
-    return Command(name, says, [*(each.name or "" for each in inner), *sorted({*options, "--help"})])
+def _describe(name: str, command: Any) -> Command:
+    inner = [each for each in getattr(command, "commands", {}).values() if not each.hidden]
+    shown = [option for each in (command, *inner) for option in each.params if not getattr(option, "hidden", False)]
+    options = {text for option in shown for text in option.opts if text[:2] == "--"}
+    summary = (command.help or "").partition("\n")[0]
+    return Command(name, summary, [*(each.name or "" for each in inner), *sorted({*options, "--help"})])
 
 
 def bash(commands: list[Command], *, zsh: bool = False) -> str:
@@ -77,8 +79,8 @@ def bash(commands: list[Command], *, zsh: bool = False) -> str:
 def fish(commands: list[Command]) -> str:
     lines = []
     for each in commands:
-        says = each.says.replace("'", "")
-        lines.append(f"complete -c fcreview -n __fish_use_subcommand -a {each.name} -d '{says}'")
+        summary = each.summary.replace("'", "")
+        lines.append(f"complete -c fcreview -n __fish_use_subcommand -a {each.name} -d '{summary}'")
         within = f"'__fish_seen_subcommand_from {each.name}'"
         for word in each.words:
             option = f"-l {word[2:]}" if word.startswith("--") else f"-a {word}"

@@ -1,6 +1,6 @@
-"""Corrected golden answers and equivalence rules as one file.
+"""Create, check and publish errata files.
 
-Make it, check it, tell the benchmark's maintainers.
+An errata file has corrected golden answers and equivalence rules; --errata FILE rescores runs with it.
 
 Example: fcreview errata create result/ -o errata.jsonl
 """
@@ -14,33 +14,35 @@ from typing import Annotated
 
 import typer
 
-from fcreview.cli.commands.rules import rules_of
+from fcreview.cli.commands.rules import load_rules
 from fcreview.cli.errors import CommandError
-from fcreview.cli.import_options import applied, read_file
-from fcreview.cli.options import AsJson, Data, PathArgument, PolicyOption, WorkspaceOption
+from fcreview.cli.import_options import load_errata, workspace_errata
+from fcreview.cli.options import AsJson, workspace_command
 from fcreview.cli.output import emit, emit_json, note
-from fcreview.cli.workspace import Place, opened
+from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.sanitize import visible
 from fcreview.model.wording import count_of
 
-FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="Made by errata create.", show_default=False)]
+FileArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Errata file from `errata create`.", show_default=False)
+]
 
 
 def check(file: FileArgument, as_json: AsJson = False) -> None:
-    """Verify a file of errata and say what it holds.
+    """Verify an errata file and list its contents.
 
-    Exit code 1 if it was changed since. With --json: {file, date, who, digest, goldens, rules}, the rules
-    in words. Which entries are stale, the import with --errata says.
+    Exit code 1 if the file was modified after it was created. With --json: {file, date, who, digest, goldens, rules}.
+    Importing with --errata reports stale entries.
 
     Example: fcreview errata check errata.jsonl
     """
-    errata = read_file(file)
+    errata = load_errata(file)
     rules = [str(rule) for rule in errata.rules]
     if as_json:
         head = {"file": str(file), "date": errata.date, "who": errata.who, "digest": errata.digest}
         emit_json({**head, "goldens": len(errata.entries), "rules": rules})
         return
-    emit(f"{visible(errata.date)}  {visible(errata.who)}  digest {errata.digest[:16]}… fits")
+    emit(f"{visible(errata.date)}  {visible(errata.who)}  digest {errata.digest[:16]}… verified")
     counts = Counter((entry.title or entry.benchmark, entry.category) for entry in errata.entries.values())
     for (title, category), number in counts.items():
         emit(f"  {count_of(number, 'golden answer')}  {visible(title)}  {visible(category)}")
@@ -48,39 +50,37 @@ def check(file: FileArgument, as_json: AsJson = False) -> None:
         emit(f"  rule  {visible(rule)}")
 
 
+@workspace_command("policy")
 def create(
-    path: PathArgument,
+    options: WorkspaceOptions,
     out: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="Written whole or not at all.", show_default=False)
+        Path,
+        typer.Option("-o", "--output", metavar="FILE", help="Output file, written atomically.", show_default=False),
     ],
-    policy: PolicyOption = "unanimous",
-    data: Data = None,
-    workspace: WorkspaceOption = None,
 ) -> None:
-    """Write settled golden fixes and accepted rules to one file.
+    """Write golden fixes and accepted rules to a file.
 
-    A fix counts if an adjudicator gave it, or it is the only one and people do not differ (fcreview label
-    --golden-fix). Errata that are applied already are taken along. docs/errata.md has the format.
+    Includes a golden fix (fcreview label --golden-fix) if it is adjudicated, or the only one without a disagreement.
+    Errata already applied in the workspace are included. docs/errata.md has the format.
 
     Example: fcreview errata create result/ -o errata.jsonl
     """
-    from fcreview.cli.wiring import lend
+    from fcreview.cli.wiring import benchmark_services
     from fcreview.corrections.errata_file import write_errata
     from fcreview.exporters.base import Source
     from fcreview.exporters.export import write_file
     from fcreview.exporters.golden_patch import settled
     from fcreview.store.labels.read import EVERY_LABEL
 
-    place = Place([path], data, workspace, policy=policy)
-    with opened(place) as session:
-        before = applied(session.workspace)
-        source = Source(session.store, session.view(), EVERY_LABEL, lend(place))
+    with open_workspace(options) as session:
+        before = workspace_errata(session.workspace)
+        source = Source(session.store, session.view(), EVERY_LABEL, benchmark_services(options))
         entries = dict(before.entries) if before else {}
         entries.update((entry.key, entry) for entry in (fix.entry() for fix in settled(source).fixes))
-        rules = list(dict.fromkeys([*(before.rules if before else ()), *rules_of(session.workspace)]))
+        rules = list(dict.fromkeys([*(before.rules if before else ()), *load_rules(session.workspace)]))
         if not entries and not rules:
             raise CommandError(
-                "no golden fix is settled and no rule accepted: fcreview label --golden-fix, fcreview rules add"
+                "no golden fixes and no accepted rules: use fcreview label --golden-fix or fcreview rules add"
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")
         write_file(out, write_errata(list(entries.values()), rules, now, session.annotator))
@@ -91,24 +91,22 @@ def issue(
     file: FileArgument,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help="Markdown is written there.", show_default="standard output"
-        ),
+        typer.Option("-o", "--output", metavar="FILE", help="Output file.", show_default="standard output"),
     ] = None,
 ) -> None:
-    """Write golden answers that are wrong as Markdown.
+    """Write an issue text for the benchmark's maintainers.
 
-    By benchmark and category, each with question, old and new answer, reason, who settled it, and how many runs passed
-    by the old one. Nothing that comes from data is read as markup.
+    Markdown by benchmark and category: question, old and new answer, reason, adjudicator, and how many runs passed with
+    the old answer.
 
     Example: fcreview errata issue errata.jsonl -o issue.md
     """
     from fcreview.exporters.export import write_file
     from fcreview.exporters.golden_patch import issue_text
 
-    errata = read_file(file)
+    errata = load_errata(file)
     if not errata.entries:
-        raise CommandError(f"{visible(str(file))} has no golden answers, rules only: there is nothing to tell upstream")
+        raise CommandError(f"{visible(str(file))} has no golden answers, rules only: nothing to report to maintainers")
     text = issue_text(list(errata.entries.values()), patch=False)
     if out is not None:
         write_file(out, text.encode())

@@ -1,4 +1,4 @@
-"""`fcreview estimate`: corrected figures with intervals."""
+"""`fcreview estimate`: estimate accuracy from reviewed samples, with 95 % confidence intervals."""
 
 from __future__ import annotations
 
@@ -8,70 +8,68 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, PolicyOption, RunOption, WorkspaceOption
-from fcreview.cli.output import aligned, emit, emit_json, note, text_of
-from fcreview.cli.workspace import Place, opened
+from fcreview.cli.options import AsJson, RunOption, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, format_table, note
+from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.metric import Figure, RunItems, Scored
 from fcreview.model.wording import count_of, number
 
 if TYPE_CHECKING:
-    from fcreview.cli.workspace import Opened
+    from fcreview.cli.workspace import WorkspaceSession
     from fcreview.stats.estimation import Estimate, Run
     from fcreview.store.queries.estimation import Standings
     from fcreview.store.rows import RunRow
 
 HALF_WIDTH = 2.0
+"""Default of --half-width, in points."""
 HalfWidth = Annotated[
     float,
-    typer.Option("--half-width", metavar="POINTS", help="Of the interval that `needed` is to reach, in points."),
+    typer.Option("--half-width", metavar="POINTS", help="Half width of the interval to reach, in points."),
 ]
 
 
+@workspace_command("policy")
 def estimate(
-    path: PathArgument,
+    options: WorkspaceOptions,
     run: RunOption = None,
     half_width: HalfWidth = HALF_WIDTH,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the draws.")] = 0,
-    policy: PolicyOption = "unanimous",
-    data: Data = None,
-    errata: ErrataOption = None,
-    workspace: WorkspaceOption = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Show corrected figures with 95 % intervals.
+    """Estimate accuracy from reviewed samples.
 
-    They are valid for how the reviewed items were chosen.
-
-    Inference rests on items of queue files (`fcreview queue create`), which are random samples. What was reviewed
-    otherwise is known, and says nothing of other items. Without a random sample there is no interval.
-    docs/trust.md says how it is done and how often the intervals hold.
+    Prints metrics corrected by reviews, with 95 % confidence intervals and the labels needed for a narrower one. The
+    sample is the items of queue files (`fcreview queue create`); without a random sample there is no interval.
+    docs/trust.md explains the method.
 
     Example: fcreview estimate runs/gpt4o --json
     """
     check_half_width(half_width)
-    with opened(Place([path], data, workspace, policy=policy, errata=errata)) as session:
-        session.head(as_json=as_json)
-        told: list[str] = []
-        rows = session.chosen(run)
+    with open_workspace(options) as session:
+        session.print_policy(as_json=as_json)
+        problems: list[str] = []
+        rows = session.select_runs(run)
         for row in rows:
             known = session.store.told.standings(row.run)
-            told += [each for each in known.problems if each not in told]
+            problems += [each for each in known.problems if each not in problems]
             found = list(estimates_of(session, row, known, half_width, seed))
-            tell([row], found, half_width, as_json=as_json)
+            print_estimates([row], found, half_width, as_json=as_json)
         for several in together(rows):
-            tell(several, list(estimates_together(session, several, half_width, seed)), half_width, as_json=as_json)
-        for problem in told:
+            print_estimates(
+                several, list(estimates_together(session, several, half_width, seed)), half_width, as_json=as_json
+            )
+        for problem in problems:
             note(f"fcreview: no random sample: {problem}")
 
 
 def check_half_width(points: float) -> None:
-    """UsageError for what no interval can have."""
+    """UsageError unless it is between 0 and 100 points."""
     if not 0 < points < 100:
-        raise UsageError(f"--half-width {points:g}: points between 0 and 100")
+        raise UsageError(f"--half-width {points:g}: choose a number of points between 0 and 100")
 
 
 def estimates_of(
-    session: Opened, row: RunRow, known: Standings, half_width: float, seed: int = 0
+    session: WorkspaceSession, row: RunRow, known: Standings, half_width: float, seed: int = 0
 ) -> Iterator[Estimate]:
     from fcreview.stats.estimation import estimates
 
@@ -79,7 +77,7 @@ def estimates_of(
 
 
 def together(rows: Sequence[RunRow]) -> list[list[RunRow]]:
-    """Runs of one model that its benchmark publishes figures of together."""
+    """Runs of one model for which the benchmark publishes combined metrics."""
     from fcreview.importers.registry import IMPORTERS
 
     found: dict[tuple[str, str, str], list[RunRow]] = {}
@@ -90,8 +88,10 @@ def together(rows: Sequence[RunRow]) -> list[list[RunRow]]:
     return [several for several in found.values() if len(several) > 1]
 
 
-def estimates_together(session: Opened, rows: Sequence[RunRow], half_width: float, seed: int = 0) -> Iterator[Estimate]:
-    """Of the figures over several runs, through the draws of each; none if the runs do not make them up."""
+def estimates_together(
+    session: WorkspaceSession, rows: Sequence[RunRow], half_width: float, seed: int = 0
+) -> Iterator[Estimate]:
+    """Estimates of combined metrics, from the samples of each run; empty if the runs are incomplete."""
     from fcreview.importers.registry import combined
     from fcreview.stats.estimation import estimates, joined
 
@@ -103,8 +103,8 @@ def estimates_together(session: Opened, rows: Sequence[RunRow], half_width: floa
         yield from estimates(joined(parts, figures), half_width, seed)
 
 
-def run_of(session: Opened, row: RunRow, known: Standings) -> Run:
-    """What the run's estimates are made of."""
+def run_of(session: WorkspaceSession, row: RunRow, known: Standings) -> Run:
+    """Input of the estimation for a run."""
     from fcreview.importers.registry import figures
     from fcreview.stats.estimation import Run
 
@@ -113,20 +113,23 @@ def run_of(session: Opened, row: RunRow, known: Standings) -> Run:
     return Run(told.unreviewed(row.run), after, known.items, lambda rows: figures(rows, row.info), known.asked)
 
 
-def tell(rows: Sequence[RunRow], found: Sequence[Estimate], half_width: float, *, as_json: bool) -> None:
-    """Of one run, or of several together."""
+def print_estimates(rows: Sequence[RunRow], found: Sequence[Estimate], half_width: float, *, as_json: bool) -> None:
+    """Print estimates of one run, or of several combined."""
     if not as_json:
         if len(rows) == 1 or found:
-            show(rows, found, half_width)
+            print_text(rows, found, half_width)
         return
     for each in found:
         emit_json(_fields(rows, each))
 
 
 def _fields(rows: Sequence[RunRow], one: Estimate) -> dict[str, Any]:
-    """{run, benchmark, table, level, name, unit, automatic, corrected, low, high, n_random, n_known, method, why,
-    needed}; `run` is null for several together; values in the figure's unit, `low` and `high` null where there is no
-    interval, which `why` explains."""
+    """JSON object {run, benchmark, table, level, name, unit, automatic, corrected, low, high, n_random, n_known,
+    method, why, needed}.
+
+    Values are in `unit`. `run` is null for combined metrics. Without an interval, `low` and `high` are null and `why`
+    gives the reason.
+    """
     from fcreview.stats.estimation import why
 
     return {
@@ -138,9 +141,9 @@ def _fields(rows: Sequence[RunRow], one: Estimate) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def show(rows: Sequence[RunRow], found: Sequence[Estimate], half_width: float) -> None:
+def print_text(rows: Sequence[RunRow], found: Sequence[Estimate], half_width: float) -> None:
     info, languages = rows[0].info, "+".join(dict.fromkeys(row.info.language for row in rows))
-    words = [text_of(name) for name in (info.benchmark, info.generation, languages, info.model)]
+    words = [cell_text(name) for name in (info.benchmark, info.generation, languages, info.model)]
     first = f"run {rows[0].run}" if len(rows) == 1 else "together"
     emit(f"{first}   {'  '.join(word for word in words if word)}   {sum(row.n_items for row in rows):,} items")
     for line in reasons(found):
@@ -148,7 +151,7 @@ def show(rows: Sequence[RunRow], found: Sequence[Estimate], half_width: float) -
     for table in dict.fromkeys(one.table for one in found):
         cells = [
             [
-                "  " * one.level + text_of(one.name),
+                "  " * one.level + cell_text(one.name),
                 number(one.automatic, one.unit, one.digits),
                 number(one.corrected, one.unit, one.digits),
                 interval(one),
@@ -160,27 +163,35 @@ def show(rows: Sequence[RunRow], found: Sequence[Estimate], half_width: float) -
             if one.table == table
         ]
         emit()
-        heads = [text_of(table), "automatic", "corrected", "[95 %]", "random", "known", f"more for ±{half_width:g}"]
-        for text in aligned(heads, cells, right=(1, 2, 4, 5, 6), widest=44):
+        heads = [
+            cell_text(table),
+            "automatic",
+            "corrected",
+            "[95 %]",
+            "sampled",
+            "labelled",
+            f"needed for ±{half_width:g}",
+        ]
+        for text in format_table(heads, cells, right=(1, 2, 4, 5, 6), widest=44):
             emit(text)
     emit()
 
 
 def reasons(found: Sequence[Estimate]) -> Iterator[str]:
-    """Why there are figures without an interval."""
+    """Reasons why metrics have no interval."""
     from fcreview.stats.estimation import why
 
     methods = {one.method for one in found}
     if "known only" in methods:
         known = max((one.n_known for one in found), default=0)
-        said = f"{count_of(known, 'item')} reviewed, none as part of a random sample" if known else "nothing reviewed"
-        yield f"no intervals: {said}. `fcreview queue create` draws one."
+        reviewed = f"{count_of(known, 'item')} reviewed, but not in a random sample" if known else "nothing reviewed"
+        yield f"no intervals: {reviewed}. Use fcreview queue create to draw a sample."
     reasons: dict[str, list[str]] = {}
     for one in found:
         if one.method in ("not sampled", "not asked", "other verdicts"):
             reasons.setdefault(why(one.method, one.criteria), []).append(one.name)
     for reason, names in reasons.items():
-        shown = ", ".join(map(text_of, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        shown = ", ".join(map(cell_text, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
         yield f"no interval for {shown}: {reason}"
 
 

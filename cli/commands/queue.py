@@ -1,6 +1,6 @@
-"""Draw samples to review, and share them out.
+"""Create and assign review queues.
 
-Samples have known probabilities; annotators get their shares.
+A queue is a random sample of items with known probabilities, divided among annotators.
 
 Example: fcreview queue list runs/gpt4o
 """
@@ -14,24 +14,14 @@ import typer
 
 from fcreview.cli.commands.estimate import HALF_WIDTH, HalfWidth, check_half_width, run_of
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.options import (
-    AsJson,
-    Data,
-    ErrataOption,
-    PathArgument,
-    PolicyOption,
-    RunOption,
-    WhereOption,
-    WorkspaceOption,
-    names_in,
-)
-from fcreview.cli.output import aligned, emit, emit_json, note, text_of
-from fcreview.cli.workspace import Place, listed, opened
+from fcreview.cli.options import AsJson, RunOption, WhereOption, split_names, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, format_table, note
+from fcreview.cli.workspace import WorkspaceOptions, format_runs, open_workspace
 from fcreview.model.sanitize import visible
 from fcreview.model.wording import count_of
 
 if TYPE_CHECKING:
-    from fcreview.cli.workspace import Opened
+    from fcreview.cli.workspace import WorkspaceSession
     from fcreview.model.metric import Figure
     from fcreview.stats.estimation import Draws
     from fcreview.store.queries.estimation import Sample, Standings
@@ -39,20 +29,18 @@ if TYPE_CHECKING:
     from fcreview.store.rows import RunRow
 
 
+@workspace_command()
 def list_(
-    path: PathArgument,
-    data: Data = None,
-    errata: ErrataOption = None,
-    workspace: WorkspaceOption = None,
+    options: WorkspaceOptions,
     as_json: AsJson = False,
 ) -> None:
-    """List the queues of a workspace with each annotator's progress.
+    """List queues with each annotator's progress.
 
     Example: fcreview queue list runs/gpt4o --json
     """
     from fcreview.store.queues.queue_file import QueueError, read_queues
 
-    with opened(Place([path], data, workspace, errata=errata)) as session:
+    with open_workspace(options) as session:
         found = list(read_queues(session.workspace))
         for broken in found:
             if isinstance(broken, QueueError):
@@ -63,18 +51,20 @@ def list_(
                 emit_json(summary(session, queue))
             return
         rows = [
-            [text_of(queue.name), f"{len(queue.items):,}", text_of(each.annotator), each.said]
+            [cell_text(queue.name), f"{len(queue.items):,}", cell_text(each.annotator), each.said]
             for queue in queues
             for each in session.store.progress(queue.name)
         ]
-        for line in aligned(["queue", "items", "annotator", "done"], rows, right=(1,)) if rows else ():
+        for line in format_table(["queue", "items", "annotator", "done"], rows, right=(1,)) if rows else ():
             emit(line)
     note(count_of(len(queues), "queue file"))
 
 
-def summary(session: Opened, queue: QueueFile) -> dict[str, Any]:
-    """{queue, created, seed, where, stratify, size, overlap, repeats, population, annotators}, where `annotators` has
-    {annotator, done, total, missing}: `total` counts an item that comes twice as two."""
+def summary(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
+    """JSON object {queue, created, seed, where, stratify, size, overlap, repeats, population, annotators}.
+
+    `annotators` are {annotator, done, total, missing}; `total` counts an item with a hidden duplicate twice.
+    """
     design = queue.design
     return {
         "queue": queue.name,
@@ -85,40 +75,39 @@ def summary(session: Opened, queue: QueueFile) -> dict[str, Any]:
     }
 
 
+@workspace_command()
 def show(
-    path: PathArgument,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The queue's name.", show_default=False)],
-    data: Data = None,
-    errata: ErrataOption = None,
-    workspace: WorkspaceOption = None,
+    options: WorkspaceOptions,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Queue name.", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """Show how a queue was drawn, and how far it is.
+    """Show a queue's sampling and progress.
 
-    Strata, inclusion probabilities, shares and progress. With --json one object of the queue, then one of each item.
+    Prints strata, inclusion probabilities, shares and progress. With --json one object for the queue, then one for each
+    item.
 
     Example: fcreview queue show runs/gpt4o pilot
     """
-    with opened(Place([path], data, workspace, errata=errata)) as session:
+    with open_workspace(options) as session:
         queue = session.store.take_queue(name)
         if as_json:
-            emit_json(summary(session, queue) | {"strata": strata_of(queue), "runs": queue.design.runs})
-            for item in items_of(queue):
+            emit_json(summary(session, queue) | {"strata": stratum_fields(queue), "runs": queue.design.runs})
+            for item in item_fields(queue):
                 emit_json(item)
             return
-        for line in lines_of(queue, session.store.progress(name)):
+        for line in queue_lines(queue, session.store.progress(name)):
             emit(line)
 
 
-def strata_of(queue: QueueFile) -> list[dict[str, Any]]:
+def stratum_fields(queue: QueueFile) -> list[dict[str, Any]]:
     return [
         {"name": each.name, "size": each.size, "drawn": each.drawn, "probability": each.probability}
         for each in queue.strata
     ]
 
 
-def items_of(queue: QueueFile) -> Iterator[dict[str, Any]]:
-    """{benchmark, generation, language, model, category, id, stratum, probability, overlap, annotators}"""
+def item_fields(queue: QueueFile) -> Iterator[dict[str, Any]]:
+    """{benchmark, generation, language, model, category, id, stratum, probability, overlap, annotators}."""
     owners: dict[int, list[str]] = {}
     for share in queue.shares:
         for at in dict.fromkeys(share.order):
@@ -128,61 +117,55 @@ def items_of(queue: QueueFile) -> Iterator[dict[str, Any]]:
         yield {**item.key._asdict(), **chance, "annotators": owners.get(at, [])}
 
 
-def lines_of(queue: QueueFile, done: list[Progress]) -> Iterator[str]:
-    """Safe text."""
+def queue_lines(queue: QueueFile, done: list[Progress]) -> Iterator[str]:
+    """A queue as lines of safe text."""
     design = queue.design
     by = f" in proportion to {visible(design.stratify)}" if design.stratify else ""
     yield f"{visible(queue.name)}: {design.size:,} of {count_of(design.population, 'item')}{by}, seed {design.seed}"
-    yield f"from: {visible(design.where) or 'all items'}; made {visible(queue.created)}"
-    yield f"{design.overlap:,} for everybody, {count_of(design.repeats, 'repeat')} in each share"
+    yield f"from: {visible(design.where) or 'all items'}; created {visible(queue.created)}"
+    yield f"{design.overlap:,} shared by all annotators, {count_of(design.repeats, 'hidden duplicate')} in each share"
     yield ""
-    chances = [[text_of(s.name) or "all", f"{s.size:,}", f"{s.drawn:,}", f"{s.probability:.4g}"] for s in queue.strata]
-    yield from aligned(["stratum", "items", "drawn", "probability"], chances, right=(1, 2, 3))
+    chances = [
+        [cell_text(s.name) or "all", f"{s.size:,}", f"{s.drawn:,}", f"{s.probability:.4g}"] for s in queue.strata
+    ]
+    yield from format_table(["stratum", "items", "drawn", "probability"], chances, right=(1, 2, 3))
     yield ""
-    yield from aligned(["annotator", "done", "missing"], [[text_of(d.annotator), d.said, str(d.missing)] for d in done])
+    yield from format_table(
+        ["annotator", "done", "missing"], [[cell_text(d.annotator), d.said, str(d.missing)] for d in done]
+    )
 
 
+@workspace_command()
 def create(
-    path: PathArgument,
-    name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="Of the queue, as --queue takes it.", show_default=False)
-    ],
+    options: WorkspaceOptions,
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Queue name for --queue.", show_default=False)],
     annotators: Annotated[
         str,
-        typer.Option(
-            "--annotators", metavar="A,B,C", help="Who gets a share; separated by commas.", show_default=False
-        ),
+        typer.Option("--annotators", metavar="A,B,C", help="Annotators, separated by commas.", show_default=False),
     ],
     where: WhereOption = "",
     run: RunOption = None,
     size: Annotated[
-        int | None, typer.Option("--size", metavar="N", min=1, help="Items to draw.", show_default="all that match")
+        int | None,
+        typer.Option("--size", metavar="N", min=1, help="Number of items to draw.", show_default="all that match"),
     ] = None,
     stratify: Annotated[
         str,
         typer.Option(
             "--stratify",
             metavar="BY",
-            help="In proportion to each category (language, model, error, official ...), one of each at least;"
-            " several joined by commas.",
+            help="Stratify by these fields (category, language, model, error, official ...), separated by commas.",
         ),
     ] = "",
-    overlap: Annotated[
-        int, typer.Option("--overlap", metavar="N", min=0, help="Items of the sample that everybody gets.")
-    ] = 0,
-    repeats: Annotated[
-        int, typer.Option("--repeats", metavar="N", min=0, help="Items of each share that come twice, unsaid.")
-    ] = 0,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="The same seed draws the same.")] = 0,
-    data: Data = None,
-    errata: ErrataOption = None,
-    workspace: WorkspaceOption = None,
+    overlap: Annotated[int, typer.Option("--overlap", metavar="N", min=0, help="Items that every annotator gets.")] = 0,
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=0, help="Hidden duplicates in each share.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Draw a sample of items and share it out among annotators.
+    """Create a queue from a random sample of items.
 
-    Written to .fcreview/queues/NAME.json, with each item's inclusion probability; no queue is ever overwritten.
-    Everybody reviews their own share with: fcreview open PATH --queue NAME --annotator WHO --blind
+    Writes .fcreview/queues/NAME.json with each item's inclusion probability; existing queues are never overwritten.
+    Annotators review their share with: fcreview open PATH --queue NAME --annotator WHO --blind
 
     Example: fcreview queue create runs/gpt4o --name pilot --where official:fail --size 200 --stratify category
     --overlap 50 --annotators alice,bob,carol --repeats 10 --seed 7
@@ -191,8 +174,8 @@ def create(
     from fcreview.store.queues.create import Wanted
     from fcreview.store.queues.queue_file import write_queue
 
-    names = names_in(annotators)
-    with opened(Place([path], data, workspace, errata=errata)) as session:
+    names = split_names(annotators)
+    with open_workspace(options) as session:
         sharing = Sharing(names, overlap, repeats, seed)
         wanted = Wanted(name, session.view(where, run=run), size, stratify, sharing)
         queue = session.store.drawn(wanted)
@@ -200,47 +183,44 @@ def create(
         if as_json:
             emit_json(summary(session, queue))
         else:
-            for line in lines_of(queue, session.store.progress(name)):
+            for line in queue_lines(queue, session.store.progress(name)):
                 emit(line)
     note(
         f"queue {visible(name)}: {count_of(len(queue.items), 'item')} for {count_of(len(names), 'annotator')} in {file}"
     )
 
 
+@workspace_command("policy")
 def extend(
-    path: PathArgument,
-    name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="Of the queue to go on with.", show_default=False)
-    ],
+    options: WorkspaceOptions,
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Queue to extend.", show_default=False)],
     target: Annotated[
         str,
         typer.Option(
             "--target",
-            metavar="FIGURE",
-            help="The figure whose interval is to shrink, as `estimate` calls it: 'BFCL overall', 'live_simple'.",
-            show_default="the first one",
+            metavar="METRIC",
+            help="Metric whose interval to narrow, as in `estimate`: 'BFCL overall', 'live_simple'.",
+            show_default="the first metric",
         ),
     ] = "",
     half_width: HalfWidth = HALF_WIDTH,
     size: Annotated[
-        int | None, typer.Option("--size", metavar="N", min=1, help="At most so many items.", show_default="all needed")
+        int | None, typer.Option("--size", metavar="N", min=1, help="Draw at most N items.", show_default="all needed")
     ] = None,
     run: RunOption = None,
     annotators: Annotated[
         str,
-        typer.Option("--annotators", metavar="A,B,C", help="Who gets a share.", show_default="those of the queue"),
+        typer.Option(
+            "--annotators", metavar="A,B,C", help="Annotators, separated by commas.", show_default="those of the queue"
+        ),
     ] = "",
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="The same seed draws the same.")] = 0,
-    policy: PolicyOption = "unanimous",
-    data: Data = None,
-    errata: ErrataOption = None,
-    workspace: WorkspaceOption = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Draw what next shrinks a figure's interval fastest.
+    """Extend a queue to narrow a metric's interval.
 
-    Until it is as narrow as asked for. Written beside the queue as NAME-2, NAME-3 and so on; what was drawn before is
-    not drawn again, and items of NAME that nobody has reviewed yet come first. `estimate` takes both as one sample.
+    Writes a new queue NAME-2, NAME-3 ... with the items that narrow the interval fastest. Items already drawn are
+    excluded, and unreviewed items of NAME come first. `estimate` uses all of these queues as one sample.
 
     Example: fcreview queue extend runs/gpt4o --name pilot --target "BFCL overall" --half-width 2
     """
@@ -249,51 +229,51 @@ def extend(
     from fcreview.store.queues.queue_file import write_queue
 
     check_half_width(half_width)
-    names = names_in(annotators)
-    with opened(Place([path], data, workspace, policy=policy, errata=errata)) as session:
+    names = split_names(annotators)
+    with open_workspace(options) as session:
         row, known, sample = _sampled(session, name, run)
         draws, figure = _drawn(session, row, known, target)
         points = {"share": 0.01, "percent": 1.0}.get(figure.unit)
         if points is None:
-            raise UsageError(f"--target {figure.name}: points say something of rates only")
+            raise UsageError(f"--target {figure.name}: only a rate has an interval in points")
         ahead = waiting(known, sample)
         wanted = Wanted(figure.key, half_width * points, known.samples.index(sample), ahead, size)
         parts = extension(draws, wanted)
         if not parts:
-            first = f" once the {count_of(len(ahead), 'item')} that wait are reviewed" if ahead else ""
-            note(f"nothing to draw: {visible(figure.name)} is as narrow as ±{half_width:g}{first}")
+            first = f" once {count_of(len(ahead), 'unreviewed item')} of the queue are reviewed" if ahead else ""
+            note(f"nothing to draw: the interval of {visible(figure.name)} is within ±{half_width:g}{first}")
             return
         queue = extended(session.workspace, known, Extension(sample, row, figure.name, parts, names, seed))
         file = write_queue(session.workspace, queue)
         if as_json:
             emit_json(summary(session, queue) | {"extends": name, "target": figure.name, "waiting": len(ahead)})
         else:
-            for line in lines_of(queue, session.store.progress(queue.name)):
+            for line in queue_lines(queue, session.store.progress(queue.name)):
                 emit(line)
-    first = f" after the {len(ahead):,} of {visible(name)} that wait" if ahead else ""
+    first = f" after {len(ahead):,} unreviewed of {visible(name)}" if ahead else ""
     more = count_of(len(queue.items), "item")
     note(f"queue {visible(queue.name)}: {more} more for ±{half_width:g}{first}, in {file}")
 
 
-def _sampled(session: Opened, name: str, run: str | None) -> tuple[RunRow, Standings, Sample]:
-    """The run that the queue's items are of. CommandError if it is no random sample, or of several runs."""
+def _sampled(session: WorkspaceSession, name: str, run: str | None) -> tuple[RunRow, Standings, Sample]:
+    """The run of the queue's items. CommandError for several runs, or if the queue is no random sample."""
     queue = session.queue_file(name)
     found = []
     problems: list[str] = []
-    for row in session.chosen(run):
+    for row in session.select_runs(run):
         known = session.store.told.standings(row.run)
         problems += known.problems
         found += [(row, known, sample) for sample in known.samples if name in sample.names]
     if len(found) > 1:
-        runs = listed([row for row, _, _ in found])
-        raise CommandError(f"queue {name} is of several runs, choose one with --run: {runs}")
+        runs = format_runs([row for row, _, _ in found])
+        raise CommandError(f"queue {name} has items of several runs: choose --run {runs}")
     if not found:
         why = next((each for each in problems if each.startswith(f"queue {queue.name}:")), None)
-        raise CommandError(why or f"queue {name} has no items here")
+        raise CommandError(why or f"queue {name} has no items in these runs")
     return found[0]
 
 
-def _drawn(session: Opened, row: RunRow, known: Standings, target: str) -> tuple[Draws, Figure]:
+def _drawn(session: WorkspaceSession, row: RunRow, known: Standings, target: str) -> tuple[Draws, Figure]:
     from fcreview.stats.estimation import Depends, draws_of, why
     from fcreview.stats.estimation_answers import Answers
 
@@ -301,34 +281,34 @@ def _drawn(session: Opened, row: RunRow, known: Standings, target: str) -> tuple
     figure = figure_called(target, run.figures(run.after), (row.info.benchmark, row.info.title))
     draws = draws_of(run)
     if draws is None:
-        raise CommandError("nothing of the queue is reviewed yet, and what to draw next depends on that")
+        raise CommandError("no item of the queue is reviewed yet: review some first")
     depends = Depends(run, [Answers(run.before, run.standings, asked) for asked in run.asked], sampled=True)
     if criteria := depends.criteria(figure.key):
         raise CommandError(
-            f"{figure.name} is made of {' and '.join(criteria)}, and what to draw next is worked out from verdicts on"
-            " whole items only: draw more of all items with fcreview queue create"
+            f"{figure.name} depends on {' and '.join(criteria)}, but extend supports metrics of item verdicts only. Use"
+            " fcreview queue create to draw more items"
         )
     if (method := depends.method(figure.key)) == "other verdicts":
         raise CommandError(f"{figure.name} cannot be estimated: {why(method)}")
     if figure.key not in draws.values:
-        raise CommandError(f"{figure.name} cannot be estimated: fcreview estimate says why")
+        raise CommandError(f"{figure.name} cannot be estimated: run fcreview estimate for the reason")
     return draws, figure
 
 
 def figure_called(target: str, figures: Sequence[Figure], titles: tuple[str, ...]) -> Figure:
-    """By name, with or without the benchmark or the table before it. UsageError for none or several."""
-    said = target.strip().casefold()
+    """The metric of this name, with or without benchmark and table. UsageError unless it is unique."""
+    wanted = target.strip().casefold()
     for title in titles:
-        if title and said.startswith(title.casefold()):
-            said = said[len(title) :].strip()
+        if title and wanted.startswith(title.casefold()):
+            wanted = wanted[len(title) :].strip()
             break
-    found = [one for one in figures if said in (one.name.casefold(), f"{one.table} {one.name}".casefold())]
-    if not said:
+    found = [one for one in figures if wanted in (one.name.casefold(), f"{one.table} {one.name}".casefold())]
+    if not wanted:
         found = list(figures[:1])
     if len({one.key for one in found}) == 1:
         return found[0]
     names = ", ".join(f"{one.table} {one.name}" for one in (found or figures)[:8])
-    raise UsageError(f"--target {target!r}: {'which of' if found else 'there are'} {names}")
+    raise UsageError(f"--target {target!r}: choose {names}")
 
 
 COMMANDS = {"create": create, "extend": extend, "list": list_, "show": show}

@@ -1,4 +1,4 @@
-"""`fcreview report`: every run's published tables, official, recomputed and corrected side by side."""
+"""`fcreview report`: print each run's metrics, official, recomputed and corrected side by side."""
 
 from __future__ import annotations
 
@@ -9,72 +9,53 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import (
-    Annotator,
-    AsJson,
-    Data,
-    ErrataOption,
-    PathArgument,
-    PolicyOption,
-    RunOption,
-    WorkspaceOption,
-)
+from fcreview.cli.options import AsJson, RunOption, workspace_command
 from fcreview.cli.output import alert, emit, emit_data, emit_json, note
-from fcreview.cli.report_data import shown, told
-from fcreview.cli.workspace import Place, opened
+from fcreview.cli.report_data import metric_lines, report_parts
+from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.exporters.report.metrics import FigureLine, sources_of
 from fcreview.model.wording import NO_DATASET
 
 if TYPE_CHECKING:
-    from fcreview.cli.workspace import Opened
+    from fcreview.cli.workspace import WorkspaceSession
 
 
+@workspace_command("annotator", "policy")
 def report(
-    path: PathArgument,
+    options: WorkspaceOptions,
     run: RunOption = None,
-    policy: PolicyOption = "unanimous",
-    annotator: Annotator = None,
-    data: Data = None,
-    errata: ErrataOption = None,
-    workspace: WorkspaceOption = None,
     as_json: AsJson = False,
     html: Annotated[
         Path | None,
-        typer.Option(
-            "--html", metavar="FILE", help="Write all of it as one page that needs no network.", show_default=False
-        ),
+        typer.Option("--html", metavar="FILE", help="Write the whole report as one HTML file.", show_default=False),
     ] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print all of it as Markdown.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the whole report as Markdown.")] = False,
 ) -> None:
-    """Show each run's tables as the benchmark publishes them.
+    """Print the benchmark's metrics for each run.
 
-    Official, recomputed, and corrected by reviews.
-
-    Runs of one model that the benchmark publishes figures of together (ACEBench: both languages) follow at the end.
-    --html and --markdown add why items fail, suspect golden answers, calibration, agreement, progress and how items
-    were chosen.
-    Where errata are applied (--errata), a column says what the rules make of the runs with them; corrected figures
-    start from the official verdict as ever.
+    Each metric has its official, recomputed and corrected value. Combined metrics of several runs of one model
+    (ACEBench: both languages) follow at the end. --html and --markdown add why items fail, suspect golden answers,
+    calibration, agreement, review progress and sampling.
 
     Example: fcreview report runs/gpt4o --html report.html
     """
     if html is not None or markdown:
         if as_json or (html is not None and markdown):
-            raise UsageError("--json, --html and --markdown are three forms of the report: choose one")
-        with opened(Place([path], data, workspace, annotator=annotator, policy=policy, errata=errata)) as session:
+            raise UsageError("--json, --html and --markdown exclude each other: choose one")
+        with open_workspace(options) as session:
             write_page(session, run, html)
         return
-    show_it = show_json if as_json else show
-    with opened(Place([path], data, workspace, annotator=annotator, policy=policy, errata=errata)) as session:
-        session.head(as_json=as_json)
-        for found in told(session, run):
-            show_it(found.head, found.lines)
+    print_part = print_json if as_json else print_text
+    with open_workspace(options) as session:
+        session.print_policy(as_json=as_json)
+        for found in report_parts(session, run):
+            print_part(found.head, found.lines)
             if found.row is not None and found.row.info.lacks_dataset:
                 alert(f"run {found.row.run}: {NO_DATASET}")
 
 
-def write_page(session: Opened, run: str | None, html: Path | None) -> None:
-    """As one page of HTML in that file, or as Markdown on standard output."""
+def write_page(session: WorkspaceSession, run: str | None, html: Path | None) -> None:
+    """Write the whole report to an HTML file, or print it as Markdown."""
     from fcreview.cli.report_data import page_of
 
     page = page_of(session, run)
@@ -89,16 +70,16 @@ def write_page(session: Opened, run: str | None, html: Path | None) -> None:
     note(f"fcreview: {html} written")
 
 
-def show_json(head: dict[str, Any], lines: list[FigureLine]) -> None:
-    shown = {name: value for name, value in head.items() if name != "n_items"}
+def print_json(head: dict[str, Any], lines: list[FigureLine]) -> None:
+    shared = {name: value for name, value in head.items() if name != "n_items"}
     sources = sources_of(lines)
     for line in lines:
         fields = asdict(line)
         values, n = fields.pop("values"), fields.pop("n")
         counts = {"n": {source: n.get(source) for source in sources}}
-        emit_json(shown | fields | counts | {source: values.get(source) for source in sources})
+        emit_json(shared | fields | counts | {source: values.get(source) for source in sources})
 
 
-def show(head: dict[str, Any], lines: list[FigureLine]) -> None:
-    for text in shown(head, lines):
+def print_text(head: dict[str, Any], lines: list[FigureLine]) -> None:
+    for text in metric_lines(head, lines):
         emit(text)

@@ -1,4 +1,4 @@
-"""`fcreview review`: the screens, or the same line by line."""
+"""`fcreview review`: review in the app, or line by line."""
 
 from __future__ import annotations
 
@@ -6,48 +6,35 @@ from typing import Annotated
 
 import typer
 
-from fcreview.cli.launch import Asked, show_queue
-from fcreview.cli.options import (
-    QUEUE_OPTION,
-    Annotator,
-    Data,
-    PathArguments,
-    RunOption,
-    Seed,
-    WhereOption,
-    WorkspaceOption,
-)
+from fcreview.cli.launch import OpenOptions, show_queue
+from fcreview.cli.options import PATHS, Blind, OptionalQueue, RunOption, Seed, WhereOption, workspace_command
 from fcreview.cli.output import on_terminal
-from fcreview.cli.workspace import Place, opened
+from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 
 
+@workspace_command("annotator", path=PATHS)
 def review(
-    paths: PathArguments,
+    options: WorkspaceOptions,
     plain: Annotated[
-        bool, typer.Option("--plain", help="Line by line: for screen readers and terminals that only print.")
+        bool, typer.Option("--plain", help="Review line by line, for screen readers and simple terminals.")
     ] = False,
-    queue: Annotated[str | None, QUEUE_OPTION] = None,
+    queue: OptionalQueue = None,
     seed: Seed = 0,
     where: WhereOption = "",
     run: RunOption = None,
-    annotator: Annotator = None,
-    blind: Annotated[
-        bool, typer.Option("--blind", help="Hide every verdict on an item until you have given yours.")
-    ] = False,
-    data: Data = None,
-    workspace: WorkspaceOption = None,
+    blind: Blind = False,
 ) -> None:
-    """Review item by item.
+    """Review items one by one.
 
-    With --plain, and where no full-screen program can run: an item as text, a question, one letter and Enter for an
-    answer, and the next item. An answer is on disk before the program says so. Letters may also come from a pipe.
+    Opens the app on a terminal. With --plain, or without one, fcreview prints an item as text and reads a one-letter
+    answer from standard input. Every answer is saved before the next item is printed.
 
     Example: fcreview review runs/gpt4o --plain --where 'official:fail -reviewed'
     """
-    with opened(Place(paths, data, workspace, annotator=annotator)) as session:
+    with open_workspace(options) as session:
         if on_terminal() and not plain:
-            show_queue(session, Asked(None, queue, seed, where, run, blind))
+            show_queue(session, OpenOptions(None, queue, seed, where, run, blind))
             return
         from fcreview.cli.line_by_line import review_lines
 
-        review_lines(session, session.to_review(where, queue=queue, seed=seed, run=run, blind=blind), blind=blind)
+        review_lines(session, session.review_view(where, queue=queue, seed=seed, run=run, blind=blind), blind=blind)

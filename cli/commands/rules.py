@@ -1,8 +1,8 @@
-"""Try, accept and list equivalence rules.
+"""Preview, accept and list equivalence rules.
 
-See every verdict that one would change before it is accepted.
+An equivalence rule makes the checker accept more answers, such as 5.0 for 5.
 
-Example: fcreview rules try result/ 'ignore-case in city'
+Example: fcreview rules preview result/ 'ignore-case in city'
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import typer
 
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError
-from fcreview.cli.import_options import applied, equates
-from fcreview.cli.options import AsJson, Data, ErrataOption, PathArgument, WorkspaceOption
-from fcreview.cli.output import aligned, emit, emit_json, note, text_of
-from fcreview.cli.workspace import Place, discovered, opened, set_reading, workspace_of
+from fcreview.cli.import_options import applies_equivalences, workspace_errata
+from fcreview.cli.options import AsJson, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, format_table, note
+from fcreview.cli.workspace import WorkspaceOptions, discover_runs, open_workspace, set_import_options, workspace_of
 from fcreview.corrections.errata_file import read_rules, write_rules
 from fcreview.model.sanitize import visible
 from fcreview.model.wording import count_of
@@ -31,50 +31,51 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 
-WORDS = {True: "fail -> pass", False: "pass -> fail"}
+FLIP_TEXT = {True: "fail -> pass", False: "pass -> fail"}
 
 
 @dataclass(frozen=True, slots=True)
 class Flip:
+    """A recomputed verdict that a rule changes."""
+
     run: Run
     category: str
     id: str
     passes: bool
-    """With the rule."""
+    """The verdict with the rule."""
     difference: str
-    """The first, as the failing side reads."""
+    """First difference of the failing side."""
 
     def as_json(self) -> dict[str, Any]:
-        """`{"benchmark", "generation", "language", "model", "category", "id", "flip": "fail -> pass", "difference"}`"""
+        """JSON object {benchmark, generation, language, model, category, id, flip, difference}."""
         key = {name: getattr(self.run, name) for name in ("benchmark", "generation", "language", "model")}
         return key | {
             "category": self.category,
             "id": self.id,
-            "flip": WORDS[self.passes],
+            "flip": FLIP_TEXT[self.passes],
             "difference": self.difference,
         }
 
 
-def flips(place: Place, rule: Rule) -> Iterator[Flip]:
-    """Over all runs at the place whose benchmark's rules can be mended, with the workspace's errata before and after.
-    CommandError if there is no such run."""
-    plans = list(_plans(place, rule))
+def find_flips(options: WorkspaceOptions, rule: Rule) -> Iterator[Flip]:
+    """Verdicts that the rule changes, in addition to the workspace's errata. CommandError if it applies to no run."""
+    plans = list(_plans(options, rule))
     if not plans:
-        raise CommandError(f"no run here whose verdicts a rule could change ({rule.benchmark or 'BFCL'})")
+        raise CommandError(f"no {rule.benchmark or 'BFCL'} run here, so the rule changes nothing")
     for plan in plans:
-        yield from _of_run(plan, rule)
+        yield from _flips_of_run(plan, rule)
 
 
-def _plans(place: Place, rule: Rule) -> Iterator[RunPlan]:
-    config, workspace = load_config(), workspace_of(place, create=False)
-    found = discovered(place, config).plans
-    set_reading(found, replace(place, decoder=None, errata=None), config, workspace)
+def _plans(options: WorkspaceOptions, rule: Rule) -> Iterator[RunPlan]:
+    config, workspace = load_config(), workspace_of(options, create=False)
+    found = discover_runs(options, config).plans
+    set_import_options(found, replace(options, decoder=None, errata=None), config, workspace)
     for plan in found:
-        if equates(plan.importer) and rule.benchmark in ("", plan.run.benchmark):
+        if applies_equivalences(plan.importer) and rule.benchmark in ("", plan.run.benchmark):
             yield plan
 
 
-def _of_run(plan: RunPlan, rule: Rule) -> Iterator[Flip]:
+def _flips_of_run(plan: RunPlan, rule: Rule) -> Iterator[Flip]:
     from fcreview.corrections.errata_file import Errata
 
     before = {item.id: item for item in _items(plan)}
@@ -92,15 +93,15 @@ def _items(plan: RunPlan) -> Iterator[Item]:
     return (one for one in read_plan(plan) if not isinstance(one, ImportIssue))
 
 
-def show_flips(found: Sequence[Flip], *, as_json: bool) -> None:
-    """Those that turn to fail first: a rule seldom means to do that."""
+def print_flips(found: Sequence[Flip], *, as_json: bool) -> None:
+    """Print flips, pass to fail first, because these are usually not intended."""
     ordered = sorted(found, key=lambda flip: flip.passes)
     if as_json:
         for flip in ordered:
             emit_json(flip.as_json())
         return
     if not found:
-        emit("no verdict by rule would change; where the dataset is missing there is none: fcreview doctor says so")
+        emit("no recomputed verdict would change; run fcreview doctor to see whether a dataset is missing")
         return
     gained = sum(flip.passes for flip in found)
     items, runs = len({(flip.category, flip.id) for flip in found}), len({id(flip.run) for flip in found})
@@ -109,51 +110,54 @@ def show_flips(found: Sequence[Flip], *, as_json: bool) -> None:
         f" {gained:,} fail -> pass, {len(found) - gained:,} pass -> fail"
     )
     cells = [
-        [WORDS[flip.passes], text_of(flip.run.model), text_of(flip.id), text_of(flip.difference)] for flip in ordered
+        [FLIP_TEXT[flip.passes], cell_text(flip.run.model), cell_text(flip.id), cell_text(flip.difference)]
+        for flip in ordered
     ]
     if cells:
         emit()
-        for line in aligned(["flip", "model", "item", "first difference"], cells):
+        for line in format_table(["flip", "model", "item", "first difference"], cells):
             emit(line.rstrip())
 
 
-def rules_of(workspace: Workspace) -> list[Rule]:
-    """In the order in which they were accepted. ErrataError for a line that is no rule."""
-    from fcreview.cli.import_options import content
+def load_rules(workspace: Workspace) -> list[Rule]:
+    """Accepted rules of the workspace, oldest first. ErrataError for an invalid line."""
+    from fcreview.cli.import_options import read_bytes
 
-    return read_rules(content(workspace.rules), str(workspace.rules)) if workspace.rules.exists() else []
+    return read_rules(read_bytes(workspace.rules), str(workspace.rules)) if workspace.rules.exists() else []
 
 
-def keep_rules(workspace: Workspace, rules: Sequence[Rule]) -> None:
+def save_rules(workspace: Workspace, rules: Sequence[Rule]) -> None:
+    """Replace the accepted rules of the workspace."""
     from fcreview.safe_files import write_whole
 
     write_whole(workspace.rules, write_rules(rules))
 
 
-def list_(path: PathArgument, data: Data = None, workspace: WorkspaceOption = None, as_json: AsJson = False) -> None:
-    """List the accepted rules, and whether errata apply them already.
+@workspace_command()
+def list_(options: WorkspaceOptions, as_json: AsJson = False) -> None:
+    """List accepted rules.
 
-    With --json one line a rule: {rule, benchmark, function, argument, who, date, says, applied}, of accept given and
-    wanted.
+    Shows whether the workspace's errata already apply each rule. With --json one line for each rule: {rule, benchmark,
+    function, argument, who, date, says, applied}; accept has given and wanted.
 
     Example: fcreview rules list result/
     """
-    with opened(Place([path], data, workspace)) as session:
-        errata = applied(session.workspace)
-        held = errata.rules if errata else ()
-        rules = list(dict.fromkeys([*rules_of(session.workspace), *held]))
+    with open_workspace(options) as session:
+        errata = workspace_errata(session.workspace)
+        in_errata = errata.rules if errata else ()
+        rules = list(dict.fromkeys([*load_rules(session.workspace), *in_errata]))
         if as_json:
             for rule in rules:
-                emit_json({**rule.as_json(), "says": str(rule), "applied": rule in held})
+                emit_json({**rule.as_json(), "says": str(rule), "applied": rule in in_errata})
             return
         rows = [
-            [text_of(str(rule)), text_of(rule.who), rule.date[:10], "applied" if rule in held else "not yet"]
+            [cell_text(str(rule)), cell_text(rule.who), rule.date[:10], "applied" if rule in in_errata else "not yet"]
             for rule in rules
         ]
         if not rows:
-            note("no rules: fcreview rules try shows what one would change")
+            note("no rules; run fcreview rules preview to see what a rule would change")
             return
-        for line in aligned(["rule", "who", "date", ""], rows):
+        for line in format_table(["rule", "who", "date", ""], rows):
             emit(line.rstrip())
 
 
@@ -168,67 +172,67 @@ RuleArgument = Annotated[
 ]
 
 
-def try_(
-    path: PathArgument,
+@workspace_command()
+def preview(
+    options: WorkspaceOptions,
     rule: RuleArgument,
-    data: Data = None,
-    errata: ErrataOption = None,
-    workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """List every verdict that an equivalence rule would change.
+    """List the verdicts that a rule would change.
 
-    Of verdicts by rule, over all runs at PATH. Each with the first difference as it reads; those that turn from pass to
-    fail first. Nothing is changed. With --json one line a flip: {benchmark, generation, language, model, category, id,
-    flip, difference}.
+    Lists recomputed verdicts of all runs at PATH with their first difference, pass to fail first. Changes nothing. With
+    --json one line for each flip: {benchmark, generation, language, model, category, id, flip, difference}.
 
-    Example: fcreview rules try result/ 'accept 5.0 for 5 in amount of calculate_tip'
+    Example: fcreview rules preview result/ 'accept 5.0 for 5 in amount of calculate_tip'
     """
     from fcreview.corrections.equivalence import parse_rule
 
-    place, meant = Place([path], data, workspace, errata=errata), parse_rule(rule)
-    with opened(place):
-        show_flips(list(flips(place, meant)), as_json=as_json)
+    parsed = parse_rule(rule)
+    with open_workspace(options):
+        print_flips(list(find_flips(options, parsed)), as_json=as_json)
 
 
-NEXT = "fcreview errata create writes it, --errata FILE rescores with it"
+NEXT_STEP = "run fcreview errata create, then pass --errata FILE to rescore runs"
 
 
-def add(path: PathArgument, rule: RuleArgument, data: Data = None, workspace: WorkspaceOption = None) -> None:
-    """Accept an equivalence rule.
+@workspace_command()
+def add(options: WorkspaceOptions, rule: RuleArgument) -> None:
+    """Accept a rule.
 
-    Every verdict that it changes is listed before. No verdict changes yet: the rule becomes part of the errata that are
-    made next.
+    Prints the verdicts that the rule changes. It takes effect when you create errata and apply them.
 
     Example: fcreview rules add result/ 'ignore-case in city'
     """
     from fcreview.corrections.equivalence import parse_rule
 
-    place, meant = Place([path], data, workspace), parse_rule(rule)
-    with opened(place) as session:
-        known = rules_of(session.workspace)
-        if meant in known:
-            raise CommandError(f"accepted already: {visible(str(meant))}")
-        show_flips(list(flips(place, meant)), as_json=False)
+    parsed = parse_rule(rule)
+    with open_workspace(options) as session:
+        known = load_rules(session.workspace)
+        if parsed in known:
+            raise CommandError(f"already accepted: {visible(str(parsed))}")
+        print_flips(list(find_flips(options, parsed)), as_json=False)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        keep_rules(session.workspace, [*known, replace(meant, who=session.annotator, date=now)])
-    note(f"accepted: {visible(str(meant))}; {NEXT}")
+        save_rules(session.workspace, [*known, replace(parsed, who=session.annotator, date=now)])
+    note(f"accepted: {visible(str(parsed))}; {NEXT_STEP}")
 
 
-def remove(path: PathArgument, rule: RuleArgument, data: Data = None, workspace: WorkspaceOption = None) -> None:
-    """Take an accepted rule back: later errata are without it.
+@workspace_command()
+def remove(options: WorkspaceOptions, rule: RuleArgument) -> None:
+    """Remove an accepted rule.
 
     Example: fcreview rules remove result/ 'ignore-case in city'
     """
     from fcreview.corrections.equivalence import parse_rule
 
-    meant = parse_rule(rule)
-    with opened(Place([path], data, workspace)) as session:
-        known = rules_of(session.workspace)
-        if meant not in known:
-            raise CommandError(f"not accepted: {visible(str(meant))}; fcreview rules list shows what is")
-        keep_rules(session.workspace, [each for each in known if each != meant])
-    note(f"removed: {visible(str(meant))}")
+    parsed = parse_rule(rule)
+    with open_workspace(options) as session:
+        known = load_rules(session.workspace)
+        if parsed not in known:
+            raise CommandError(f"not accepted: {visible(str(parsed))}; run fcreview rules list")
+        save_rules(session.workspace, [each for each in known if each != parsed])
+    note(f"removed: {visible(str(parsed))}")
 
 
-COMMANDS = {"try": try_, "add": add, "remove": remove, "list": list_}
+COMMANDS = {"preview": preview, "add": add, "remove": remove, "list": list_}
+ALIASES = {"try": "preview"}
+"""Old names of subcommands, hidden from help."""

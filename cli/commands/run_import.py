@@ -1,56 +1,54 @@
-"""`fcreview import`: bring runs into the store and say what came of it."""
+"""`fcreview import`: import runs into the workspace and print a summary."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import FAILED, CommandError
-from fcreview.cli.import_options import checked
-from fcreview.cli.options import AsJson, Data, DecoderOption, ErrataOption, Format, PathArguments, WorkspaceOption
-from fcreview.cli.output import aligned, emit, emit_json, text_of
-from fcreview.cli.workspace import Place, bring_in, discovered, nothing_found, tell_missing
+from fcreview.cli.options import PATHS, AsJson, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, format_table
+from fcreview.cli.workspace import (
+    WorkspaceOptions,
+    discover_runs,
+    explain_nothing_found,
+    import_found,
+    print_missing_datasets,
+)
 from fcreview.model.wording import count_of, kind_of, official_rate
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
-SHOWN = 30
-"""Kinds of issue that are listed; --json has every single one."""
+MAX_KINDS = 30
+"""Kinds of issues that are listed as text."""
 UNSCORED = {"official_pass": 0, "official_known": 0, "stated_pass": 0, "stated_of": 0}
 SEVERITIES = ("error", "warning", "notice")
 
 
+@workspace_command("format", "decoder", path=PATHS)
 def import_(
-    paths: PathArguments,
-    data: Data = None,
-    errata: ErrataOption = None,
-    workspace: WorkspaceOption = None,
-    format: Format = None,  # noqa: A002
-    decoder: DecoderOption = None,
+    options: WorkspaceOptions,
     forget_data: Annotated[
         bool,
-        typer.Option(
-            "--forget-data", help="Forget the dataset named before: import with what is found now, even if it is less."
-        ),
+        typer.Option("--forget-data", help="Forget remembered dataset folders and import without them."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Import runs and say what came of it.
+    """Import runs and print an import summary.
 
-    A dataset named with --data holds for every later command. A run whose dataset is lost stays as it was imported.
-
-    Exit code 0 if every run that was found is in the store as it is on disk, whatever remarks there are on single
-    lines; 1 if a run failed, has changed while its dataset is lost, or none was found.
+    --data DIR is remembered for later commands. A run whose dataset is lost keeps its last import. Exit code 1 if a run
+    failed, if no run was found, or if a run changed while its dataset is lost.
 
     Example: fcreview import runs/gpt4o --data bfcl/data --json
     """
-    place = Place(paths, data, workspace, format, forget_data=forget_data, decoder=checked(decoder), errata=errata)
+    options = replace(options, forget_data=forget_data)
     config = load_config()
-    home, summary = bring_in(place, discovered(place, config), config)
+    home, summary = import_found(options, discover_runs(options, config), config)
     scores = _scores(home)
     rows = [{"kind": "run", **row, **scores.get(row["run"], UNSCORED)} for row in summary.runs]
     issues = [{"kind": "issue", **issue} for issue in summary.issues]
@@ -60,14 +58,14 @@ def import_(
     elif rows or issues:
         _print(rows, issues, str(home.root), summary.seconds)
     if not rows:
-        raise CommandError(nothing_found(place, summary))
-    tell_missing(summary)
+        raise CommandError(explain_nothing_found(options, summary))
+    print_missing_datasets(summary)
     if any(row["status"] in ("failed", "outdated") for row in rows):
         raise typer.Exit(FAILED)
 
 
 def _scores(home: Workspace) -> dict[int, dict[str, int]]:
-    """{official_pass, official_known, stated_pass, stated_of} by run, of what is in the store."""
+    """Official scores in the store by run: {official_pass, official_known, stated_pass, stated_of}."""
     from fcreview.store.store import Store
 
     if not home.store.exists():
@@ -88,36 +86,38 @@ def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, 
     if rows:
         table = [
             [
-                text_of(kind_of(row["benchmark"], row["generation"], row["language"])),
-                text_of(row["model"]), f"{row['items']:,}", _official(row), f"{row['issues']:,}", row["status"],
+                cell_text(kind_of(row["benchmark"], row["generation"], row["language"])),
+                cell_text(row["model"]), f"{row['items']:,}", _official(row), f"{row['issues']:,}", row["status"],
             ]
             for row in rows
         ]  # fmt: skip
-        for line in aligned(["benchmark", "model", "items", "official", "issues", "status"], table, right=(2, 3, 4)):
+        for line in format_table(
+            ["benchmark", "model", "items", "official", "issues", "status"], table, right=(2, 3, 4)
+        ):
             emit(line)
     for severity in SEVERITIES:
         _print_issues([issue for issue in issues if issue["severity"] == severity], severity)
-    kept = sum(row["issues"] for row in rows if row["status"] not in ("imported", "failed"))
-    if kept:
+    known = sum(row["issues"] for row in rows if row["status"] not in ("imported", "failed"))
+    if known:
         emit()
-        emit(f"{count_of(kept, 'issue')} of unchanged runs, told before: see import_issues with fcreview sql")
+        emit(f"{count_of(known, 'issue')} of unchanged runs not repeated: query import_issues with fcreview sql")
     emit()
     n_items = sum(row["items"] for row in rows)
-    emit(f"{count_of(n_items, 'item')} in {count_of(len(rows), 'run')}, {seconds:.1f} s, kept in {text_of(root)}")
+    emit(f"{count_of(n_items, 'item')} in {count_of(len(rows), 'run')}, {seconds:.1f} s, saved in {cell_text(root)}")
 
 
 def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
-    """Issues of one kind on one line: how many, the first place, what."""
+    """Print issues by kind: their number, message and first location."""
     if not issues:
         return
     counts = Counter(issue["what"] for issue in issues)
     first = {issue["what"]: issue for issue in reversed(issues)}
     emit()
     emit(count_of(len(issues), severity))
-    for what, count in counts.most_common(SHOWN):
+    for what, count in counts.most_common(MAX_KINDS):
         issue = first[what]
-        where = text_of(issue["file"]) + (f":{issue['line']}" if issue["line"] else "")
-        emit(f"  {count:>5} x  {text_of(what)}")
+        where = cell_text(issue["file"]) + (f":{issue['line']}" if issue["line"] else "")
+        emit(f"  {count:>5} x  {cell_text(what)}")
         emit(f"           {where}" + (" and others" if count > 1 else ""))
-    if len(counts) > SHOWN:
-        emit(f"  … {len(counts) - SHOWN} more kinds: --json lists every one")
+    if len(counts) > MAX_KINDS:
+        emit(f"  … {len(counts) - MAX_KINDS} more kinds; use --json to list all")

@@ -1,4 +1,4 @@
-"""`fcreview runs`: the runs of a workspace and their metrics."""
+"""`fcreview runs`: list runs with their pass rates."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fcreview.cli.errors import one_of
-from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, PolicyOption, WorkspaceOption
-from fcreview.cli.output import alert, aligned, emit, emit_json, text_of
-from fcreview.cli.workspace import Place, opened
+from fcreview.cli.errors import check_choice
+from fcreview.cli.options import AsJson, workspace_command
+from fcreview.cli.output import alert, cell_text, emit, emit_json, format_table
+from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.wording import NO_DATASET, count_of, kind_of, rate_of, recomputed
 from fcreview.store.queries.run_lists import GROUPED_BY, SORTED_BY, folder_of, grouped, matching, ordered
 
@@ -19,69 +19,65 @@ if TYPE_CHECKING:
 
 
 SortOption = Annotated[
-    str, typer.Option("--sort", metavar="KEY", help="One of " + ", ".join(SORTED_BY) + "; numbers: highest first.")
+    str, typer.Option("--sort", metavar="KEY", help=f"Sort by {', '.join(SORTED_BY)}; numbers highest first.")
 ]
 GroupOption = Annotated[
     str | None,
     typer.Option(
         "--group",
         metavar="BY",
-        help="In groups by " + ", ".join(GROUPED_BY) + ": the date in the name of a folder, or the folder.",
+        help=f"Group by {', '.join(GROUPED_BY)}; the date comes from a folder name.",
         show_default=False,
     ),
 ]
 OnlyOption = Annotated[
     str,
-    typer.Option("--only", metavar="TEXT", help="Runs with these words in benchmark, generation, model or path."),
+    typer.Option("--only", metavar="TEXT", help="Keep runs with these words in benchmark, generation, model or path."),
 ]
 
 
+@workspace_command("annotator", "policy")
 def runs(
-    path: PathArgument,
+    options: WorkspaceOptions,
     sort: SortOption = "run",
-    reverse: Annotated[bool, typer.Option("--reverse", help="Lowest first, or last.")] = False,
+    reverse: Annotated[bool, typer.Option("--reverse", help="Reverse the order.")] = False,
     group: GroupOption = None,
     only: OnlyOption = "",
-    policy: PolicyOption = "unanimous",
-    annotator: Annotator = None,
-    data: Data = None,
-    errata: ErrataOption = None,
-    workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
     """List runs with their pass rates.
 
-    As scored officially, as recomputed (rule), and as corrected by reviews.
-    A rate over a part of the items says so. With --json the counts are given, by category too.
+    Rates are official, recomputed (rule) and corrected by reviews; a rate over some of the items says so. --json has
+    counts, also by category.
 
     Example: fcreview runs result/ --sort official --group model --only v3
     """
-    one_of(SORTED_BY, sort, "--sort")
-    by = one_of(GROUPED_BY, group, "--group") if group else ""
-    with opened(Place([path], data, workspace, annotator=annotator, policy=policy, errata=errata)) as session:
-        session.head(as_json=as_json)
-        shown = ordered(matching(session.runs, only), sort, reverse=reverse)
-        groups = grouped(shown, by)
+    check_choice(SORTED_BY, sort, "--sort")
+    by = check_choice(GROUPED_BY, group, "--group") if group else ""
+    with open_workspace(options) as session:
+        session.print_policy(as_json=as_json)
+        selected = ordered(matching(session.runs, only), sort, reverse=reverse)
+        groups = grouped(selected, by)
         if as_json:
             for part in groups:
                 for row in part.runs:
-                    emit_json(flat(row) | ({"group": part.name} if by else {}))
+                    emit_json(run_json(row) | ({"group": part.name} if by else {}))
             return
-        if only and not shown:
-            emit(f"no run of {len(session.runs):,} matches {text_of(only)}")
+        if only and not selected:
+            emit(f"no run of {len(session.runs):,} matches {cell_text(only)}")
             return
         headers = ["run", "benchmark", "model", "items", "official", "rule", "corrected", "reviewed", "part", "issues"]
         table = [cells_of(row) for part in groups for row in part.runs]
-        first, *lines = aligned(headers, table, right=(0, 3, 4, 5, 6, 7, 8, 9), widest=40)
+        first, *lines = format_table(headers, table, right=(0, 3, 4, 5, 6, 7, 8, 9), widest=40)
         emit(first)
         for part in groups:
             if by:
-                emit(f"{text_of(part.name) or '(none)'}: {count_of(len(part.runs), 'run')}")
+                emit(f"{cell_text(part.name) or '(none)'}: {count_of(len(part.runs), 'run')}")
             for _ in part.runs:
                 emit(lines.pop(0))
         emit()
-        emit(count_of(len(shown), "run") + ". Where not every item can be recomputed, 'rule' says how many can.")
-        lacking = [str(row.run) for row in shown if row.info.lacks_dataset]
+        emit(count_of(len(selected), "run") + ". 'rule' shows how many items can be recomputed if not all.")
+        lacking = [str(row.run) for row in selected if row.info.lacks_dataset]
         if lacking:
             alert(f"run {', '.join(lacking)}: {NO_DATASET}")
 
@@ -89,7 +85,7 @@ def runs(
 def cells_of(row: RunRow) -> list[str]:
     info = row.info
     return [
-        str(row.run), text_of(kind_of(info.benchmark, info.generation, info.language)), text_of(info.model),
+        str(row.run), cell_text(kind_of(info.benchmark, info.generation, info.language)), cell_text(info.model),
         f"{row.n_items:,}", row.official_rate,
         recomputed(row.rule_pass, row.rule_known, row.n_items),
         rate_of(row.effective_pass, row.effective_known, row.n_items),
@@ -97,8 +93,7 @@ def cells_of(row: RunRow) -> list[str]:
     ]  # fmt: skip
 
 
-def flat(row: RunRow) -> dict[str, Any]:
-    """{run, benchmark, generation, language, model, path, ..., date, n_items, official_pass, official_known, ...}; the
-    date is that in the name of a folder above the run, else the folder."""
+def run_json(row: RunRow) -> dict[str, Any]:
+    """JSON object of a run with flat fields. `date` is the date in a folder name above the run, else the folder."""
     fields = asdict(row)
     return {"run": fields.pop("run"), **fields.pop("info"), "date": folder_of(row), **fields}

@@ -1,4 +1,4 @@
-"""`fcreview show`: one item as text, laid out as on the item screen."""
+"""`fcreview show`: print one item as text, JSON or an HTML page."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import typer
 
 from fcreview.cli.commands.items import rows_of
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.options import Annotator, AsJson, Data, ErrataOption, PathArgument, RunOption, WorkspaceOption
-from fcreview.cli.output import cells, emit, emit_json, note
-from fcreview.cli.workspace import Opened, Place, listed, opened
+from fcreview.cli.options import AsJson, ItemArgument, RunOption, workspace_command
+from fcreview.cli.output import emit, emit_json, note, terminal_width
+from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, format_runs, open_workspace
 from fcreview.model.sanitize import visible
 from fcreview.model.wording import word
 
@@ -22,39 +22,34 @@ if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
     from fcreview.tui.item_view.blocks import Block
 
-SEARCHED = 20_000
-"""Items whose ids are looked through for 'did you mean'."""
-WHOLE = "whole with --full"
+MAX_SEARCHED = 20_000
+"""Items whose ids are compared for "did you mean"."""
+FULL_HINT = "use --full for all of it"
 
 
+@workspace_command("annotator")
 def show(
-    path: PathArgument,
-    item: Annotated[
-        str, typer.Argument(metavar="ITEM", help="The item's id, as `items` lists it.", show_default=False)
-    ],
+    options: WorkspaceOptions,
+    item: ItemArgument,
     run: RunOption = None,
-    full: Annotated[bool, typer.Option("--full", help="All messages, and long texts whole.")] = False,
-    annotator: Annotator = None,
-    data: Data = None,
-    errata: ErrataOption = None,
-    workspace: WorkspaceOption = None,
+    full: Annotated[bool, typer.Option("--full", help="Print all messages and long texts in full.")] = False,
     as_json: AsJson = False,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Write it as a page instead: one file.", show_default=False),
+        typer.Option("--html", metavar="FILE", help="Write an HTML page to FILE.", show_default=False),
     ] = None,
 ) -> None:
     """Show one item.
 
-    The dialogue, golden beside predicted calls argument by argument, the verdicts and the reviews.
+    Prints the dialogue, golden and predicted calls side by side, verdicts and reviews.
 
     Example: fcreview show runs/gpt4o live_simple_3-3-0 --full
     """
-    with opened(Place([path], data, workspace, annotator=annotator, errata=errata)) as session:
-        chosen = one_item(session, item, run)
+    with open_workspace(options) as session:
+        chosen = find_item(session, item, run)
         if html is not None:
             if as_json:
-                raise UsageError("--html and --json are two forms: name one")
+                raise UsageError("--html and --json exclude each other")
             _write_page(session, chosen, html)
         elif as_json:
             emit_json(item_json(session.store.detail(chosen)))
@@ -62,8 +57,8 @@ def show(
             print_item(session, chosen, full=full)
 
 
-def _write_page(session: Opened, item: int, file: Path) -> None:
-    """ExportError if it cannot be written; what was there before then stays."""
+def _write_page(session: WorkspaceSession, item: int, file: Path) -> None:
+    """Write the item's page, atomically. ExportError if the file cannot be written."""
     from fcreview.cli.item_page import item_page
     from fcreview.exporters.export import write_file
 
@@ -73,9 +68,9 @@ def _write_page(session: Opened, item: int, file: Path) -> None:
     note(f"written: {file}")
 
 
-def one_item(session: Opened, named: str, run: str | None) -> int:
-    """The row key of the item a person means. CommandError with candidates if it is unknown or there are several."""
-    found = [(row, item) for row in session.chosen(run) for item in session.store.find(named, row.run)]
+def find_item(session: WorkspaceSession, named: str, run: str | None) -> int:
+    """Row key of the item with this id. The CommandError for an unknown or ambiguous id lists candidates."""
+    found = [(row, item) for row in session.select_runs(run) for item in session.store.find(named, row.run)]
     if len(found) == 1:
         return found[0][1]
     if not found:
@@ -83,17 +78,17 @@ def one_item(session: Opened, named: str, run: str | None) -> int:
         raise CommandError(f"no item {named!r} here" + (f"; did you mean {' or '.join(close)}?" if close else ""))
     several = list({row.run: row for row, _ in found}.values())
     if len(several) == 1:
-        raise CommandError(f"{named!r} stands {len(found)} times in run {listed(several)}: its files repeat an id")
-    raise CommandError(f"{named!r} is in {len(several)} runs, choose one with --run: {listed(several)}")
+        raise CommandError(f"{named!r} occurs {len(found)} times in run {format_runs(several)}, whose files repeat ids")
+    raise CommandError(f"{named!r} is in {len(several)} runs: choose --run {format_runs(several)}")
 
 
-def _ids(session: Opened, run: str | None) -> list[str]:
-    rows = rows_of(session, session.view(run=run), SEARCHED)
+def _ids(session: WorkspaceSession, run: str | None) -> list[str]:
+    rows = rows_of(session, session.view(run=run), MAX_SEARCHED)
     return list(dict.fromkeys(row.id for row in rows))
 
 
 def item_json(detail: ItemDetail) -> dict[str, Any]:
-    """The detail's own fields. In `item.extra` all names stand beside each other, those of the benchmark too."""
+    """JSON object of an item. `item.extra` is flat: the benchmark's own fields are on the same level."""
     extra = detail.item.extra.as_json()
     if "state_differences" in extra:
         sides = extra["state_differences"].items()
@@ -108,32 +103,32 @@ def _shallow(value: Any) -> dict[str, Any]:
     return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
-def print_item(session: Opened, item: int, *, full: bool = False) -> None:
-    for line in item_lines(session.store.detail(item), session.annotator, cells(), full=full):
+def print_item(session: WorkspaceSession, item: int, *, full: bool = False) -> None:
+    for line in item_lines(session.store.detail(item), session.annotator, terminal_width(), full=full):
         emit(line)
 
 
 def item_lines(detail: ItemDetail, annotator: str, width: int, *, full: bool = False) -> Iterator[str]:
-    """The item as lines of safe text. Without `full`, long texts show their head and their size."""
+    """The item as lines of safe text. Without `full`, long texts are cut and show their size."""
     from fcreview.tui.item_view.blocks import Options
     from fcreview.tui.item_view.document import document
     from fcreview.tui.text.lines import plain
 
     yield heading(detail)
-    for block in document(detail, annotator, Options(dialogue=full, open_all=full, in_print=WHOLE)):
-        yield from _whole(block, width) if full and block.folded and block.full else map(plain, block.lines(width))
+    for block in document(detail, annotator, Options(dialogue=full, open_all=full, in_print=FULL_HINT)):
+        yield from _full_text(block, width) if full and block.folded and block.full else map(plain, block.lines(width))
 
 
 def heading(detail: ItemDetail) -> str:
     """`live_simple_3-2-1   official fail   rule fail   judge -   human -   value_error:string`"""
     row = detail.row
-    said = [f"{name} {word(getattr(row, name))}" for name in ("official", "rule", "judge", "human")]
+    verdicts = [f"{name} {word(getattr(row, name))}" for name in ("official", "rule", "judge", "human")]
     error = visible(row.error_type or row.rule_error_type or "")
-    return "   ".join([visible(row.id), *said, error, "STALE REVIEW" if row.stale else ""]).rstrip()
+    return "   ".join([visible(row.id), *verdicts, error, "STALE REVIEW" if row.stale else ""]).rstrip()
 
 
-def _whole(block: Block, width: int) -> Iterator[str]:
-    """A text that the screen would open in its pager."""
+def _full_text(block: Block, width: int) -> Iterator[str]:
+    """The full text of a block that screens open in the pager."""
     from fcreview.tui.text.lines import wrap_text
 
     yield f"{visible(block.title)}:"

@@ -1,4 +1,4 @@
-"""`fcreview triage`: why items failed, in groups, to be read in ten seconds. What the screen of clusters shows."""
+"""`fcreview triage`: group failures by cause, as the screen of clusters does."""
 
 from __future__ import annotations
 
@@ -8,19 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fcreview.cli.errors import one_of
-from fcreview.cli.options import (
-    Annotator,
-    AsJson,
-    Data,
-    ErrataOption,
-    PathArgument,
-    RunOption,
-    WhereOption,
-    WorkspaceOption,
-)
-from fcreview.cli.output import cut, emit, emit_json, laid_out, note
-from fcreview.cli.workspace import Opened, Place, opened
+from fcreview.cli.errors import check_choice
+from fcreview.cli.options import AsJson, RunOption, WhereOption, workspace_command
+from fcreview.cli.output import emit, emit_json, format_row, note, truncate
+from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.matching.clusters import (
     ARGUMENT,
     CATEGORY,
@@ -47,54 +38,52 @@ from fcreview.model.wording import count_of, rate
 if TYPE_CHECKING:
     from fcreview.store.rows import View
 
-GROUPS = 10
-PLACES = 3
-"""Functions and arguments shown below an error type: the first, and others that hold a good part of its items."""
-GOOD_PART = 0.1
+MAX_GROUPS = 10
+MAX_PLACES = 3
+"""Functions and arguments listed below an error type."""
+MIN_SHARE = 0.1
+"""Share of the group's items that a place other than the first must have."""
 SIZES = (6, 5, 5, 29, 27)
-"""Columns of the table: count, share, its bar, error and where, examples; with their gaps 80 cells."""
-NAMES, IDS = 3, 4
-BELOW = " " * 22
-"""Before what is said of a group in lines of its own: they begin below its name."""
+"""Width of the columns count, share, bar, error and place, examples; 80 cells with gaps."""
+NAME_COLUMN, ID_COLUMN = 3, 4
+INDENT = " " * 22
+"""Indent of lines below a group's name."""
 BY = {"error": ERROR, "function": FUNCTION, "argument": ARGUMENT, "category": CATEGORY, "value": VALUE}
 
 
 @dataclass(frozen=True, slots=True)
 class FailingPlace:
-    """Where in the calls items of one error type fail alike."""
+    """A function and argument at which items of a group fail in the same way."""
 
     where: str
     count: int
     examples: list[str]
 
 
+@workspace_command("annotator")
 def triage(
-    path: PathArgument,
+    options: WorkspaceOptions,
     where: WhereOption = "",
     run: RunOption = None,
-    by: Annotated[str, typer.Option("--by", metavar="NAME", help=f"Grouped by {', '.join(BY)}.")] = "error",
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help=f"Group by {', '.join(BY)}.")] = "error",
     limit: Annotated[
         int | None,
-        typer.Option("--limit", metavar="N", min=1, help="At most N groups, or N clusters with --json."),
+        typer.Option("--limit", metavar="N", min=1, help="List at most N groups, or N clusters with --json."),
     ] = None,
-    annotator: Annotator = None,
-    data: Data = None,
-    errata: ErrataOption = None,
-    workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show failures in groups.
+    """Group failures by cause.
 
-    By error type, then by the function and argument that differ first; or by function, argument, category, or golden
-    value against predicted value. Below each group what its error type means, and a first difference as it reads.
+    Groups by error type, then by the function and argument that differ first; or by function, argument, category or
+    value pair. Each group shows the meaning of its error type and an example.
 
-    With --json one line a cluster of error type, function and argument (by category: of category, error type and
-    function; by value: of both values, function and argument), with the filter that selects its items.
+    With --json one line for each cluster of error type, function and argument (by category: category, error type and
+    function; by value: both values, function and argument), with a filter for its items.
 
     Example: fcreview triage runs/gpt4o --where category:live_simple --by value
     """
-    grouping = BY[one_of(BY, by, "grouping")]
-    with opened(Place([path], data, workspace, annotator=annotator, errata=errata)) as session:
+    grouping = BY[check_choice(BY, by, "grouping")]
+    with open_workspace(options) as session:
         from fcreview.store.filters.build import FAILING, narrowed
 
         view = session.view(where, run=run)
@@ -103,19 +92,21 @@ def triage(
         if grouping == VALUE and clusters:
             failing = session.store.count(replace(view, where=narrowed(view.where, FAILING)))
         if not clusters and not session.store.count(view):
-            note(f"fcreview: {session.why_none(view)}")
+            note(f"fcreview: {session.explain_empty(view)}")
         if as_json:
             for cluster in clusters[:limit]:
                 emit_json(_fields(cluster, failing, grouping))
         else:
-            print_triage(session, view, Table(clusters, failing, grouping, limit or GROUPS))
+            print_triage(session, view, TriageTable(clusters, failing, grouping, limit or MAX_GROUPS))
 
 
 def _fields(cluster: Cluster, failing: int, by: int) -> dict[str, object]:
-    """{error_type, function, argument, count, share, examples, difference, where}; `share` of the failing items, 0 to
-    1; `difference`: the first one of the first example. By category {category, error_type, function, ...}, by value
-    {golden_value, predicted_value, function, argument, ...}, values as JSON, a list of accepted ones as `"km" or 2
-    more`."""
+    """JSON object {error_type, function, argument, count, share, examples, difference, where}.
+
+    `share` is of the failing items, from 0 to 1. `difference` is the first one of the first example. By category the
+    object has category, error_type, function; by value golden_value, predicted_value, function, argument. Values are
+    JSON; a list of accepted values is `"km" or 2 more`.
+    """
     names: dict[str, object] = {"category": cluster.category} if by == CATEGORY else {}
     if by == VALUE:
         names = {"golden_value": cluster.golden, "predicted_value": cluster.predicted}
@@ -135,31 +126,33 @@ def _fields(cluster: Cluster, failing: int, by: int) -> dict[str, object]:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TriageTable:
+    """Clusters and how to print them."""
+
     clusters: Sequence[Cluster]
     failing: int
-    """Items, whether a cluster tells of them or not."""
+    """Failing items, with or without a cluster."""
     by: int = ERROR
-    limit: int = GROUPS
+    limit: int = MAX_GROUPS
 
 
-def print_triage(session: Opened, view: View, table: Table) -> None:
+def print_triage(session: WorkspaceSession, view: View, table: TriageTable) -> None:
     for line in summary(session, view, table.failing):
         emit(line)
     for line in table_lines(table):
-        emit(cut(line))
+        emit(truncate(line))
 
 
-def table_lines(table: Table) -> Iterator[str]:
-    """Nothing without failures."""
+def table_lines(table: TriageTable) -> Iterator[str]:
+    """The table as lines of safe text; none without failures."""
     failing, by, limit = table.failing, table.by, table.limit
     groups = grouped(table.clusters, by)
     if not groups:
         return
     yield ""
-    yield laid_out(["count", "share", "", HEADINGS[by], "examples"], SIZES, right=(0, 1))
+    yield format_row(["count", "share", "", HEADINGS[by], "examples"], SIZES, right=(0, 1))
     for group in groups[:limit]:
-        yield from lines_of(group, failing, by)
+        yield from group_lines(group, failing, by)
     if len(groups) > limit:
         rest = sum(group.count for group in groups[limit:])
         more = count_of(len(groups) - limit, f"more {GROUPINGS[by]}", f"more {MANY[by]}")
@@ -169,8 +162,8 @@ def table_lines(table: Table) -> Iterator[str]:
         yield f"… {count_of(rarer, 'item')} with rarer values"
 
 
-def summary(session: Opened, view: View, failing: int) -> list[str]:
-    """The line above the table: how many, how many pass, where the benchmark contradicts itself."""
+def summary(session: WorkspaceSession, view: View, failing: int) -> list[str]:
+    """The line above the table: items, pass rate, failures, and where official and recomputed verdicts differ."""
 
     def count(term: str) -> int:
         both = f"({view.where}) {term}" if view.where.strip() else term
@@ -188,8 +181,8 @@ def summary(session: Opened, view: View, failing: int) -> list[str]:
     return [" · ".join(parts)]
 
 
-def lines_of(group: ClusterGroup, failing: int, by: int = ERROR) -> list[str]:
-    """What it is grouped by, and below it what several of its items share of the rest."""
+def group_lines(group: ClusterGroup, failing: int, by: int = ERROR) -> list[str]:
+    """A group's line, and below it the places that several of its items share."""
     name = visible(group.name) if group.name else UNNAMED[by]
     share = f"{100 * group.count / failing:.0f} %"
     lines = [_row((f"{group.count:,}", share, bar(group.count, failing, SIZES[2]), name), examples_of(group))]
@@ -197,54 +190,56 @@ def lines_of(group: ClusterGroup, failing: int, by: int = ERROR) -> list[str]:
     if by == ERROR and words:
         words = words.removeprefix(f"{name}: ")
     if words:
-        lines.append(BELOW + words)
+        lines.append(INDENT + words)
     if example is not None:
-        lines.append(f"{BELOW}{visible(example.examples[0])}: {visible(example.difference)}")
-    found = places(group, by)
+        lines.append(f"{INDENT}{visible(example.examples[0])}: {visible(example.difference)}")
+    found = find_places(group, by)
     return [*lines, *(_row((f"{place.count:,}", "", "", "  " + place.where), place.examples) for place in found)]
 
 
 def examples_of(group: ClusterGroup) -> list[str]:
-    """One of each of the largest clusters first: they differ most."""
-    firsts = [cluster.examples[0] for cluster in group.clusters[:PLACES] if cluster.examples]
-    others = [name for cluster in group.clusters[:PLACES] for name in cluster.examples[1:]]
-    return [*firsts, *others][:PLACES]
+    """Example ids, beginning with one of each of the largest clusters."""
+    firsts = [cluster.examples[0] for cluster in group.clusters[:MAX_PLACES] if cluster.examples]
+    others = [name for cluster in group.clusters[:MAX_PLACES] for name in cluster.examples[1:]]
+    return [*firsts, *others][:MAX_PLACES]
 
 
-def places(group: ClusterGroup, by: int = ERROR) -> list[FailingPlace]:
-    """Functions with arguments (or whatever the group is divided by) that fail repeatedly, and arguments that fail in
-    several functions; most items first, each with two or more."""
+def find_places(group: ClusterGroup, by: int = ERROR) -> list[FailingPlace]:
+    """Places at which two or more items of the group fail, most items first.
+
+    A place is a function with an argument (or another pair of fields), or an argument in several functions.
+    """
     outer, inner = others(by)
-    speaking = named(group.clusters, by)
-    found = [FailingPlace(place_of(each, by), each.count, _others(each)) for each in speaking if each.count > 1]
-    for name, of in shared((each for each in speaking if each.count == 1), inner).items():
+    named_clusters = named(group.clusters, by)
+    found = [FailingPlace(place_of(each, by), each.count, _others(each)) for each in named_clusters if each.count > 1]
+    for name, of in shared((each for each in named_clusters if each.count == 1), inner).items():
         where = f"{count_of(len(of), GROUPINGS[outer])} · {visible(name)}"
         found.append(FailingPlace(where, len(of), [each for cluster in of[1:] for each in cluster.examples]))
-    most = sorted(found, key=lambda place: -place.count)[:PLACES]
-    return most[:1] + [place for place in most[1:] if place.count >= GOOD_PART * group.count]
+    most = sorted(found, key=lambda place: -place.count)[:MAX_PLACES]
+    return most[:1] + [place for place in most[1:] if place.count >= MIN_SHARE * group.count]
 
 
 def _others(cluster: Cluster) -> list[str]:
-    """Its examples, the first of them last: that one stands beside the error type already."""
+    """Examples with the first one last, because the group's line already shows it."""
     return [*cluster.examples[1:], *cluster.examples[:1]]
 
 
 def _row(cells: tuple[str, str, str, str], examples: Sequence[str]) -> str:
-    """Count, share, bar, and what."""
-    shown = [*cells[:NAMES], _shortened(cells[NAMES], SIZES[NAMES]), _fitting(examples, SIZES[IDS])]
-    return laid_out(shown, [*SIZES[:IDS], max(SIZES[IDS], width(shown[IDS]))], right=(0, 1))
+    """A line of count, share, bar, name and example ids."""
+    shown = [*cells[:NAME_COLUMN], _shorten(cells[NAME_COLUMN], SIZES[NAME_COLUMN]), _fit(examples, SIZES[ID_COLUMN])]
+    return format_row(shown, [*SIZES[:ID_COLUMN], max(SIZES[ID_COLUMN], width(shown[ID_COLUMN]))], right=(0, 1))
 
 
-def _shortened(what: str, size: int) -> str:
-    """An error type that is too long keeps what stands behind its last colon: that tells it from the others."""
-    head, colon, tail = what.rpartition(":")
-    if width(what) <= size or not colon or width(tail) > size - 6:
-        return clip(what, size)
+def _shorten(name: str, size: int) -> str:
+    """Shorten an error type but keep the part after its last colon, which tells it from others."""
+    head, colon, tail = name.rpartition(":")
+    if width(name) <= size or not colon or width(tail) > size - 6:
+        return clip(name, size)
     return clip(head, size - width(tail) - 1) + colon + tail
 
 
-def _fitting(examples: Sequence[str], size: int) -> str:
-    """As many ids as fit, and always one; never a part of one."""
+def _fit(examples: Sequence[str], size: int) -> str:
+    """As many whole ids as fit, and at least one."""
     shown = visible(examples[0]) if examples else ""
     for name in map(visible, examples[1:]):
         if width(shown) + 1 + width(name) > size:

@@ -1,9 +1,8 @@
-"""Reviews that come from a file: what one is, and what makes it none. Which item it is about is found by `placing`.
+"""Import of reviews from a file: checks each record, finds its item and appends new reviews to an annotator's journal.
 
-Finds the items that incoming reviews are about, and writes to the annotator's journal what is not said there yet.
-
-Twice is the same as once: an event's number is made of what it says, so merged copies of a workspace hold it once, and
-what the annotator thinks already is not written again. What they said later stands: an older review is left out.
+Importing a file twice has the effect of importing it once. The id of an imported event is a hash of its content, so
+merged copies of a workspace keep it once, and a review that the annotator already holds is not written again. A review
+that is older than the annotator's current one is not imported.
 """
 
 from __future__ import annotations
@@ -30,94 +29,103 @@ if TYPE_CHECKING:
 
 
 MAX_LISTED_PROBLEMS = 10
-"""Mistakes of one file that are told."""
+"""Number of invalid records that an error message lists."""
 
 
 class LabelImportError(FcreviewError):
-    """A file that was not taken in; nothing of it was written."""
+    """Raised when a file cannot be imported. No review has been written."""
 
 
 @dataclass(frozen=True, slots=True)
 class InvalidRecord:
-    """What is wrong at one place of the file."""
+    """A record of the file that is not a valid review."""
 
     line: int
+    """Line number in the file, from 1; in a Label Studio file the number of the task."""
     reason: str
+    """Why the record is invalid, for an error message."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedReview:
-    """What somebody said, as a file has it."""
+    """A review as the file states it, before its item is known."""
 
     line: int
-    """Of the file, from 1; in Label Studio's the number of the task."""
+    """Line number in the file, from 1; in a Label Studio file the number of the task."""
     key_fields: dict[str, str]
-    """Of `ItemKey` what the file says: `id`, and as much more as tells the item from others."""
+    """Fields of `ItemKey` that the file gives: `id`, and as many others as are needed to identify the item."""
     annotation: Said
     annotator: str | None = None
-    """None: whoever takes the file in."""
+    """Name of the annotator in the file. None if the file names none: the review counts for the importing annotator."""
     time: str | None = None
-    """UTC, ISO 8601 with milliseconds; None: now."""
+    """Time of the review, UTC, ISO 8601 with milliseconds. None stands for the time of the import."""
     blind: bool | None = None
-    """False of what is said here and now too, see `as_said_here`."""
+    """Whether other verdicts were hidden from the annotator. None if the file does not say."""
     prediction_hash: str = ""
-    """Of the answer that was reviewed; empty: the present one. So `golden_hash`."""
+    """Hash of the reviewed prediction. Empty stands for the prediction in the database."""
     golden_hash: str = ""
+    """Hash of the golden answer at the time of the review. Empty stands for the one in the database."""
 
 
-def parse_review(line: int, label: Mapping[str, Any], opinion: Mapping[str, Any], *, check_scale: bool = False) -> ImportedReview:
-    """From the fields of a label (`id`, `target` ...) and of an opinion (`value`, `fault` ...), see `labels.fields`;
-    only `id` and something said are needed. `written` by hand, a value must be on the criterion's scale; what comes
-    from a journal was taken once. A value may also be a word of the criterion's scale. ValueError for what is
-    no review."""
+def parse_review(
+    line: int, label: Mapping[str, Any], opinion: Mapping[str, Any], *, check_scale: bool = False
+) -> ImportedReview:
+    """Make a review from the fields of a label (`id`, `target` ...) and of an opinion (`value`, `fault` ...).
+
+    Only `id` and one field of the annotation are required; `fcreview.store.labels.fields` lists all fields. With
+    `check_scale`, for records that a person wrote, the value must be on the scale of the criterion and may also be one
+    of its words. Raises ValueError for a record that is not a valid review.
+    """
     for name in (*ItemKey._fields, "target", "criterion"):
         if not isinstance(label.get(name, ""), str):
-            raise ValueError(f"{name} is not text")
+            raise ValueError(f"{name} is not a string")
     if not label.get("id"):
-        raise ValueError("no id")
+        raise ValueError("id is missing")
     target, criterion = label.get("target", ITEM), label.get("criterion", CORRECT)
     if not is_address(target):
-        raise ValueError(f"no target {target!r}: {FORMS}")
-    parts = {name: opinion.get(VERDICT_KEY if name == "verdict" else name) for name in PARTS}
-    if check_scale and isinstance(parts["verdict"], str) and off_scale(criterion, parts["verdict"]):
-        parts["verdict"] = answered(criterion, parts["verdict"])
-    for name, value in parts.items():
+        raise ValueError(f"invalid target {target!r}: use {FORMS}")
+    values = {name: opinion.get(VERDICT_KEY if name == "verdict" else name) for name in PARTS}
+    if check_scale and isinstance(values["verdict"], str) and off_scale(criterion, values["verdict"]):
+        values["verdict"] = answered(criterion, values["verdict"])
+    for name, value in values.items():
         wrong = None if value is None else problem(name, value)
-        if wrong or (check_scale and name == "verdict" and value is not None and (wrong := off_scale(criterion, value))):
+        if check_scale and not wrong and name == "verdict" and value is not None:
+            wrong = off_scale(criterion, value)
+        if wrong:
             raise ValueError(wrong.replace("verdict is", f"{VERDICT_KEY} is"))
     act = opinion.get("act", "review")
     if act not in ("review", "adjudicate"):
-        raise ValueError(f"no act {act!r}: there are review and adjudicate")
+        raise ValueError(f"unknown act {act!r}: use review or adjudicate")
     return ImportedReview(
         line,
         {name: label[name] for name in ItemKey._fields if label.get(name)},
-        Said(act=act, target=target, criterion=criterion, **parts),
-        _text(opinion, "annotator") or None,
-        normalize_time(_text(opinion, "time")),
+        Said(act=act, target=target, criterion=criterion, **values),
+        _optional_text(opinion, "annotator") or None,
+        normalize_time(_optional_text(opinion, "time")),
         opinion.get("blind") if isinstance(opinion.get("blind"), bool) else None,
-        _text(opinion, "prediction_hash") or _text(label, "prediction_hash"),
-        _text(opinion, "golden_hash") or _text(label, "golden_hash"),
+        _optional_text(opinion, "prediction_hash") or _optional_text(label, "prediction_hash"),
+        _optional_text(opinion, "golden_hash") or _optional_text(label, "golden_hash"),
     )
 
 
-def as_adjudication(said: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
-    """The same as an act that settles its target; a mistake if it would settle nothing."""
-    if isinstance(said, InvalidRecord):
-        return said
-    if not settles(said.annotation):
-        return InvalidRecord(said.line, f"settles nothing: {SETTLING}")
-    return replace(said, said=replace(said.annotation, act="adjudicate"))
+def as_adjudication(record: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
+    """Turn a review into an adjudication. A review that cannot resolve a disagreement becomes an `InvalidRecord`."""
+    if isinstance(record, InvalidRecord):
+        return record
+    if not settles(record.annotation):
+        return InvalidRecord(record.line, f"does not resolve a disagreement: {SETTLING}")
+    return replace(record, annotation=replace(record.annotation, act="adjudicate"))
 
 
-def as_said_here(said: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
-    """The same as said now, of items that are shown as they are; what the file gives a time was said at that time."""
-    if isinstance(said, InvalidRecord) or said.time is not None or said.blind is not None:
-        return said
-    return replace(said, blind=False)
+def as_said_here(record: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
+    """Mark a review as given now by an annotator who sees all verdicts, unless the file gives its time or `blind`."""
+    if isinstance(record, InvalidRecord) or record.time is not None or record.blind is not None:
+        return record
+    return replace(record, blind=False)
 
 
 def normalize_time(text: str) -> str | None:
-    """A time as events have it; None for an empty text. ValueError if it is no time."""
+    """Convert an ISO 8601 time to the form of the journal; None for empty text. Raises ValueError for other text."""
     if not text:
         return None
     time = datetime.fromisoformat(text)
@@ -125,135 +133,139 @@ def normalize_time(text: str) -> str | None:
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def raise_if_invalid(file: str, mistakes: list[InvalidRecord], unit: str) -> None:
-    """IncomingError, if there are mistakes."""
-    if mistakes:
-        told = [f"{file} {unit} {each.line}: {each.reason}" for each in mistakes[:MAX_LISTED_PROBLEMS]]
-        more = [f"and {count_of(len(mistakes) - MAX_LISTED_PROBLEMS, 'more mistake')}"] if len(mistakes) > MAX_LISTED_PROBLEMS else []
-        raise LabelImportError("\n".join([*told, *more, "nothing was written"]))
+def raise_if_invalid(file: str, invalid: list[InvalidRecord], unit: str) -> None:
+    """Raise LabelImportError that lists the invalid records, if there are any."""
+    if invalid:
+        listed = [f"{file} {unit} {each.line}: {each.reason}" for each in invalid[:MAX_LISTED_PROBLEMS]]
+        if len(invalid) > MAX_LISTED_PROBLEMS:
+            listed.append(f"and {count_of(len(invalid) - MAX_LISTED_PROBLEMS, 'more invalid record')}")
+        raise LabelImportError("\n".join([*listed, "No reviews were imported."]))
 
 
-def _text(fields: Mapping[str, Any], name: str) -> str:
-    value = fields.get(name)
+def _optional_text(record: Mapping[str, Any], name: str) -> str:
+    value = record.get(name)
     if value is not None and not isinstance(value, str):
-        raise ValueError(f"{name} is not text")
+        raise ValueError(f"{name} is not a string")
     return value or ""
 
 
 @dataclass(slots=True)
 class LabelImportResult:
-    """What came of a file."""
+    """Counts of an import, for the summary."""
 
     written: list[Event] = field(default_factory=list)
     already: int = 0
-    """The annotator thinks so already, or said just this and took it back."""
+    """Reviews that were not written because the annotator holds the same view or has retracted this very review."""
     older: int = 0
-    """The annotator has said something else of the same since."""
+    """Reviews that were not written because the annotator has a later review of the same target and criterion."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """What was read of a file."""
+    """Records of a file, and where to look for their items."""
 
     name: str
     found: Sequence[ImportedReview | InvalidRecord]
     unit: str = "line"
+    """What `line` of a record counts, for messages: `line` or `task`."""
     run: int | None = None
-    """All of it is about items of this run."""
+    """Run number that all records belong to; None for any run."""
     scope: Sequence[int] = ()
-    """Of an id that several runs have, an item of these is meant."""
+    """Numbers of the runs to prefer when several runs have an item with the same id."""
 
 
 def take_in(store: Store, journal: Journal, file: File, said_by: str | None = None) -> LabelImportResult:
-    """Writes the reviews of the journal's annotator, who may have another name in the file (`said_by`).
+    """Write the file's reviews by the journal's annotator, who is called `said_by` in the file, to the journal.
 
-    IncomingError, and nothing is written, if anything in the file is wrong or it has no review of theirs.
+    Raises LabelImportError, without writing anything, if a record is invalid or no review is by this annotator.
     """
     name = said_by or journal.annotator
-    mine = [each for each in file.found if isinstance(each, ImportedReview) and each.annotator in (None, name)]
-    mistakes = [each for each in file.found if isinstance(each, InvalidRecord)]
-    raise_if_invalid(file.name, mistakes, file.unit)
-    if not mine:
-        raise LabelImportError(_nobody(file, name))
+    reviews = [each for each in file.found if isinstance(each, ImportedReview) and each.annotator in (None, name)]
+    invalid = [each for each in file.found if isinstance(each, InvalidRecord)]
+    raise_if_invalid(file.name, invalid, file.unit)
+    if not reviews:
+        raise LabelImportError(_no_reviews_message(file, name))
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     with store.lock:
         store.refresh_reviews()
-        items = _Items(store, {each.key_fields["id"] for each in mine}, file)
-        about: list[tuple[ImportedReview, _Item]] = []
-        for each in mine:
+        finder = _ItemFinder(store, {each.key_fields["id"] for each in reviews}, file)
+        located: list[tuple[ImportedReview, _StoredItem]] = []
+        for each in reviews:
             try:
-                about.append((each, items.find(each)))
+                located.append((each, finder.find(each)))
             except ValueError as error:
-                mistakes.append(InvalidRecord(each.line, str(error)))
+                invalid.append(InvalidRecord(each.line, str(error)))
         events: list[tuple[ImportedReview, Event]] = []
-        for each, item in _overruling(store, about):
+        for each, item in _add_overrides(store, located):
             try:
-                events.append((each, _event(each, item, journal.annotator, now)))
+                events.append((each, _build_event(each, item, journal.annotator, now)))
             except LineError as error:
-                mistakes.append(InvalidRecord(each.line, str(error)))
-        raise_if_invalid(file.name, sorted(mistakes, key=lambda each: each.line), file.unit)
-        placed = _new(store, events)
-    placed.written = journal.extend(placed.written)
+                invalid.append(InvalidRecord(each.line, str(error)))
+        raise_if_invalid(file.name, sorted(invalid, key=lambda each: each.line), file.unit)
+        result = _select_new_events(store, events)
+    result.written = journal.extend(result.written)
     with store.lock:
-        store.reviews.add(placed.written)
-    return placed
+        store.reviews.add(result.written)
+    return result
 
 
-def _new(store: Store, events: Iterable[tuple[ImportedReview, Event]]) -> LabelImportResult:
-    """What is to be written."""
-    placed = LabelImportResult()
-    said_before = _SaidBefore(store)
-    for said, event in events:
-        known, own = said_before.of(event)
-        if event.event in known or (own is not None and _thinks(own, event)):
-            placed.already += 1
-        elif own is not None and said.time is not None and own.time >= event.time:
-            placed.older += 1
+def _select_new_events(store: Store, events: Iterable[tuple[ImportedReview, Event]]) -> LabelImportResult:
+    """Return the events to write as `written`, and counts of the others."""
+    result = LabelImportResult()
+    existing = _ExistingReviews(store)
+    for review, event in events:
+        event_ids, opinion = existing.find(event)
+        if event.event in event_ids or (opinion is not None and _adds_nothing(opinion, event)):
+            result.already += 1
+        elif opinion is not None and review.time is not None and opinion.time >= event.time:
+            result.older += 1
         else:
-            known.add(event.event)
-            placed.written.append(event)
-    return placed
+            event_ids.add(event.event)
+            result.written.append(event)
+    return result
 
 
-class _SaidBefore:
-    """What was said of items until now, looked up once each: a file may have thousands of reviews of one item."""
+class _ExistingReviews:
+    """Events and opinions in the workspace, cached by item: a file may have thousands of reviews of one item."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: dict[ItemKey, set[str]] = {}
-        self._own: dict[tuple[ItemKey, str, str], dict[tuple[str, ...], Opinion]] = {}
+        self._event_ids: dict[ItemKey, set[str]] = {}
+        self._opinions: dict[tuple[ItemKey, str, str], dict[tuple[str, ...], Opinion]] = {}
 
-    def of(self, event: Event) -> tuple[set[str], Opinion | None]:
-        """Ids of events about the item, which may be added to; what the annotator answers to the same question."""
-        key, shown = event.key, (event.prediction_hash, event.golden_hash)
-        if key not in self._known:
-            self._known[key] = {each.event for each in self._store.reviews.history(key)}
-        if (key, *shown) not in self._own:
-            own = self._own[key, *shown] = {}
-            for each in self._store.reviews.opinions(key, *shown):
+    def find(self, event: Event) -> tuple[set[str], Opinion | None]:
+        """Return the ids of all events on the item (callers may add to the set), and the annotator's opinion on the
+        same target and criterion."""
+        key, hashes = event.key, (event.prediction_hash, event.golden_hash)
+        if key not in self._event_ids:
+            self._event_ids[key] = {each.event for each in self._store.reviews.history(key)}
+        if (key, *hashes) not in self._opinions:
+            opinions = self._opinions[key, *hashes] = {}
+            for each in self._store.reviews.opinions(key, *hashes):
                 if not is_stale(event, each.prediction_hash, each.golden_hash):
-                    own.setdefault(_question(each), each)
-        return self._known[key], self._own[key, *shown].get(_question(event))
+                    opinions.setdefault(_opinion_key(each), each)
+        return self._event_ids[key], self._opinions[key, *hashes].get(_opinion_key(event))
 
 
-def _question(of: Event | Opinion) -> tuple[str, ...]:
-    return of.annotator, of.target, of.criterion, of.act
+def _opinion_key(review: Event | Opinion) -> tuple[str, ...]:
+    return review.annotator, review.target, review.criterion, review.act
 
 
-def _thinks(opinion: Opinion, event: Event) -> bool:
-    """Whether the event would change nothing. One with a verdict also sets the fault, or takes it back."""
+def _adds_nothing(opinion: Opinion, event: Event) -> bool:
+    """Return whether the event would leave the opinion as it is. An event with a verdict also sets or clears the
+    fault."""
     if event.verdict is not None and not alike(opinion.verdict, event.verdict):
         return False
     for name in PARTS:
-        said, held = getattr(event, name), getattr(opinion, name)
-        silent = said is None and (name != "fault" or event.verdict is None)
-        if name != "verdict" and not silent and (said or None) != (held or None):
+        new, current = getattr(event, name), getattr(opinion, name)
+        unset = new is None and (name != "fault" or event.verdict is None)
+        if name != "verdict" and not unset and (new or None) != (current or None):
             return False
     return True
 
 
-class _Items:
-    """The items that have one of these ids."""
+class _ItemFinder:
+    """Finds the items of imported reviews among the stored items with one of the given ids."""
 
     def __init__(self, store: Store, ids: set[str], file: File) -> None:
         self._scope = frozenset(file.scope)
@@ -264,37 +276,39 @@ class _Items:
             " AND coalesce(i.run = $2, true) ORDER BY i.item",
             [sorted(ids), file.run],
         ).fetchall()
-        self._by_id: dict[str, list[_Item]] = {}
+        self._by_id: dict[str, list[_StoredItem]] = {}
         for name, item, run, benchmark, generation, language, model, category, prediction, golden, turns, pairs in rows:
             key = ItemKey(benchmark, generation, language, model, category, name)
-            found = _Item(item, run, key, prediction or "", golden or "", turns, Counter(pairs))
+            found = _StoredItem(item, run, key, prediction or "", golden or "", turns, Counter(pairs))
             self._by_id.setdefault(name, []).append(found)
 
-    def find(self, said: ImportedReview) -> _Item:
-        """ValueError if there is no such item or target, or it may be several."""
-        item = self._item(said)
-        if item.is_shown_by(said):
-            item.check(said.annotation.target)
+    def find(self, review: ImportedReview) -> _StoredItem:
+        """Return the item of a review. Raises ValueError if the item or the target does not exist, or if several items
+        match."""
+        item = self._find_item(review)
+        if item.has_reviewed_answer(review):
+            item.check_target(review.annotation.target)
         return item
 
-    def _item(self, said: ImportedReview) -> _Item:
-        wanted = said.key_fields.items()
-        found = [each for each in self._by_id.get(said.key_fields["id"], []) if wanted <= each.key._asdict().items()]
+    def _find_item(self, review: ImportedReview) -> _StoredItem:
+        wanted, item_id = review.key_fields.items(), review.key_fields["id"]
+        found = [each for each in self._by_id.get(item_id, []) if wanted <= each.key._asdict().items()]
         if len({each.key for each in found}) > 1:
             found = [each for each in found if each.run in self._scope] or found
         keys = {each.key for each in found}
         if not found:
-            names = ", ".join(f"{name} {value}" for name, value in wanted)
-            raise ValueError(f"no such item: {names}")
+            raise ValueError(f"item not found: {', '.join(f'{name} {value}' for name, value in wanted)}")
         if len(keys) > 1:
-            differ = [name for at, name in enumerate(ItemKey._fields) if len({key[at] for key in keys}) > 1]
-            raise ValueError(f"{said.key_fields['id']} is {len(keys)} items: say which {' and '.join(differ)}")
-        hashes = (said.prediction_hash, said.golden_hash)
+            ambiguous = [name for at, name in enumerate(ItemKey._fields) if len({key[at] for key in keys}) > 1]
+            raise ValueError(f"{item_id} matches {len(keys)} items: add {' and '.join(ambiguous)} to the record")
+        hashes = (review.prediction_hash, review.golden_hash)
         return next((each for each in found if (each.prediction_hash, each.golden_hash) == hashes), found[0])
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
+class _StoredItem:
+    """An item of the database that imported reviews may refer to."""
+
     item: int
     run: int
     key: ItemKey
@@ -302,66 +316,68 @@ class _Item:
     golden_hash: str
     n_turns: int
     pairs: Counter[int]
-    """Call pairs by turn, from 0."""
+    """Number of call pairs by turn; turns count from 0."""
 
-    def is_shown_by(self, said: ImportedReview) -> bool:
-        """Whether it is about the present prediction and golden answer."""
-        return said.prediction_hash in ("", self.prediction_hash) and said.golden_hash in ("", self.golden_hash)
+    def has_reviewed_answer(self, review: ImportedReview) -> bool:
+        """Whether prediction and golden answer are those of the review. A hash that the review lacks always matches."""
+        return review.prediction_hash in ("", self.prediction_hash) and review.golden_hash in ("", self.golden_hash)
 
-    def check(self, target: str) -> None:
-        """ValueError for a turn or call that the item does not have."""
+    def check_target(self, target: str) -> None:
+        """Raise ValueError for a turn or call that the item does not have."""
         check_target(target, self.key.id, max([self.n_turns, *(turn + 1 for turn in self.pairs)]), self.pairs)
 
 
-def check_target(target: str, name: str, turns: int, pairs: Counter[int]) -> None:
-    """ValueError for a turn or call that an item with these turns and call pairs (by turn, from 0) does not have."""
+def check_target(target: str, item_id: str, n_turns: int, pairs: Counter[int]) -> None:
+    """Raise ValueError if an item with these turns and call pairs (number by turn, from 0) does not have the target."""
     part = part_of(target)
     if part is None:
         return
-    if part.turn >= turns:
-        raise ValueError(f"{name} has {count_of(turns, 'turn')}: no {target}")
+    if part.turn >= n_turns:
+        raise ValueError(f"target {target} does not exist: {item_id} has {count_of(n_turns, 'turn')}")
     calls = pairs[part.turn]
     if part.call is not None and part.call >= calls:
         has = count_of(calls, "call") if calls else "no calls"
-        raise ValueError(f"turn {part.turn + 1} of {name} has {has}: no {target}")
+        raise ValueError(f"target {target} does not exist: turn {part.turn + 1} of {item_id} has {has}")
 
 
-def _overruling(store: Store, about: Sequence[tuple[ImportedReview, _Item]]) -> Iterator[tuple[ImportedReview, _Item]]:
-    """Verdicts that are given now name the benchmark's own that they contradict, as those from the screens do."""
-    asked = [(item.item, each.annotation if _now(each, item) else Said()) for each, item in about]
-    for (each, item), overrules in zip(about, store.overruled(asked), strict=True):
-        yield (replace(each, said=replace(each.annotation, overrules=overrules)) if overrules else each), item
+def _add_overrides(
+    store: Store, located: Sequence[tuple[ImportedReview, _StoredItem]]
+) -> Iterator[tuple[ImportedReview, _StoredItem]]:
+    """Record in each review that is given now which automatic verdict it overrides, as the review screens do."""
+    annotations = [(item.item, each.annotation if _is_given_now(each, item) else Said()) for each, item in located]
+    for (each, item), overridden in zip(located, store.overruled(annotations), strict=True):
+        if overridden:
+            yield replace(each, annotation=replace(each.annotation, overrules=overridden)), item
+        else:
+            yield each, item
 
 
-def _now(said: ImportedReview, item: _Item) -> bool:
-    here = said.blind is False and said.time is None and item.is_shown_by(said)
-    return here and said.annotation.overrules is None
+def _is_given_now(review: ImportedReview, item: _StoredItem) -> bool:
+    unblinded_now = review.blind is False and review.time is None and item.has_reviewed_answer(review)
+    return unblinded_now and review.annotation.overrules is None
 
 
-def _event(said: ImportedReview, item: _Item, annotator: str, now: str) -> Event:
-    """LineError for what no journal takes."""
+def _build_event(review: ImportedReview, item: _StoredItem, annotator: str, now: str) -> Event:
+    """Make the journal event of a review. Raises LineError for values that a journal cannot hold."""
     event = Event(
-        **asdict(said.annotation),
+        **asdict(review.annotation),
         event="new",
-        time=said.time or now,
+        time=review.time or now,
         annotator=annotator,
         key=item.key,
-        prediction_hash=said.prediction_hash or item.prediction_hash,
-        golden_hash=said.golden_hash or item.golden_hash,
-        blind=said.blind,
+        prediction_hash=review.prediction_hash or item.prediction_hash,
+        golden_hash=review.golden_hash or item.golden_hash,
+        blind=review.blind,
     )
-    event.event = _number(event)
+    content = {name: value for name, value in asdict(event).items() if name not in ("event", "previous", "hash")}
+    event.event = json_hash(content, 16, default=tuple)
     seal_event(event, "")
     return event
 
 
-def _number(event: Event) -> str:
-    """128 bits in hex, of all that the event says."""
-    content = {name: value for name, value in asdict(event).items() if name not in ("event", "previous", "hash")}
-    return json_hash(content, 16, default=tuple)
-
-
-def _nobody(file: File, name: str) -> str:
-    others = Counter(each.annotator for each in file.found if isinstance(each, ImportedReview) and each.annotator)
-    there = ", ".join(f"{who} ({count:,})" for who, count in others.most_common(8))
-    return f"{file.name} has no reviews by {name}" + (f": there are {there}; say whose with --said-by" if there else "")
+def _no_reviews_message(file: File, name: str) -> str:
+    annotators = Counter(each.annotator for each in file.found if isinstance(each, ImportedReview) and each.annotator)
+    if not annotators:
+        return f"{file.name} has no reviews by {name}"
+    listed = ", ".join(f"{annotator} ({count:,})" for annotator, count in annotators.most_common(8))
+    return f"{file.name} has no reviews by {name}, only by {listed}. Choose one with --said-by."

@@ -1,11 +1,7 @@
-"""Parquet, written by DuckDB on a connection of its own: that of the store reaches no files.
+"""Labels for exporters, read a chunk of items at a time, and a Parquet writer.
 
-Rows go through a file of JSON Lines, so memory does not grow with them. What is JSON in a label is text here.
-
-Labels read a part of the items at a time, with their values or as JSON.
-
-Both come from the same rows. DuckDB makes the JSON of a row in one piece, for formats that hand it on as it is; where
-values are wanted, columns are read faster than that text is parsed again.
+`read_labels` returns dicts; `read_label_lines` returns JSON text, which DuckDB builds in one step, for formats that
+write it unchanged. Both read the same rows. Reading columns is faster than parsing that JSON text again.
 """
 
 from __future__ import annotations
@@ -26,14 +22,14 @@ from fcreview.store.database import connect, literal, with_room
 from fcreview.store.labels.fields import (
     AUTOMATIC_FIELDS,
     CONTENT_FIELDS,
+    IS_ITEM_VERDICT,
     JSON,
     LABEL_FIELDS,
     OPINION_FIELDS,
-    IS_ITEM_VERDICT,
     TEXT,
     VERDICT_KEY,
-    LabelField,
     DuckDBType,
+    LabelField,
     labels_sql,
 )
 from fcreview.store.queries.item_detail import fetch_function_docs
@@ -46,35 +42,41 @@ if TYPE_CHECKING:
 
 
 PARQUET_MEMORY_LIMIT = "256MB"
+"""DuckDB's `memory_limit` while it writes a Parquet file."""
 DEFAULT_MAX_LINE_BYTES = 1 << 24
-"""Bytes of the longest line that DuckDB reads unless it is told of a longer one."""
+"""Length of the longest JSON line that DuckDB reads by default, in bytes."""
 
 
 def write_parquet(path: Path, column_types: Mapping[str, DuckDBType], chunks: Iterable[list[str]]) -> None:
-    """Writes rows with these fields, each the text of a JSON object, to `path`, which is replaced.
+    """Write rows, each the text of a JSON object, to a Parquet file. JSON values are written as text.
 
-    OSError if the disk says no; StoreError if the largest of them take more memory than they may.
+    The rows pass through a temporary file of JSON Lines, so memory does not grow with their number. DuckDB reads it on
+    a connection of its own because the connection of the database has no access to files. Raises OSError if a file
+    cannot be written, StoreError if a row needs more than `PARQUET_MEMORY_LIMIT`.
     """
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".rows.", suffix=".jsonl") as lines:
         longest = 0
         for chunk in chunks:
             text = "\n".join([*chunk, ""]).encode()
-            longest = max(longest, *map(len, text.split(b"\n"))) if len(text) > DEFAULT_MAX_LINE_BYTES else longest
+            if len(text) > DEFAULT_MAX_LINE_BYTES:
+                longest = max(longest, *map(len, text.split(b"\n")))
             lines.write(text)
         lines.flush()
-        _convert(Path(lines.name), path, column_types, max(DEFAULT_MAX_LINE_BYTES, longest + 1))
+        _convert_to_parquet(Path(lines.name), path, column_types, max(DEFAULT_MAX_LINE_BYTES, longest + 1))
 
 
-def _convert(lines: Path, path: Path, shapes: Mapping[str, DuckDBType], longest: int) -> None:
-    columns = ", ".join(f"{literal(name)}: '{to_sql_type(shape)}'" for name, shape in shapes.items())
-    texts = ", ".join(f'CAST("{name}" AS {to_sql_type(shape, json_as=TEXT)}) AS "{name}"' for name, shape in shapes.items())
+def _convert_to_parquet(lines: Path, path: Path, column_types: Mapping[str, DuckDBType], max_line_bytes: int) -> None:
+    columns = ", ".join(f"{literal(name)}: '{to_sql_type(kind)}'" for name, kind in column_types.items())
+    selected = ", ".join(
+        f'CAST("{name}" AS {to_sql_type(kind, json_as=TEXT)}) AS "{name}"' for name, kind in column_types.items()
+    )
     connection = connect()
     try:
         connection.execute(f"SET memory_limit = '{PARQUET_MEMORY_LIMIT}'")
         connection.execute("SET threads = 2")
         statement = (
-            f"COPY (SELECT {texts} FROM read_json({literal(lines)}, format = 'newline_delimited',"
-            f" columns = {{{columns}}}, maximum_object_size = {longest}))"
+            f"COPY (SELECT {selected} FROM read_json({literal(lines)}, format = 'newline_delimited',"
+            f" columns = {{{columns}}}, maximum_object_size = {max_line_bytes}))"
             f" TO {literal(path)} (FORMAT parquet, COMPRESSION zstd)"
         )
         with_room(connection, lambda: connection.execute(statement))
@@ -84,92 +86,106 @@ def _convert(lines: Path, path: Path, shapes: Mapping[str, DuckDBType], longest:
         connection.close()
 
 
-def to_sql_type(shape: DuckDBType, json_as: str = JSON) -> str:
-    """The type as DuckDB writes it: `STRUCT("source" VARCHAR, "value" JSON)[]`."""
-    if isinstance(shape, list):
-        return f"{to_sql_type(shape[0], json_as)}[]"
-    if isinstance(shape, dict):
-        return f"STRUCT({', '.join(f'{json.dumps(name)} {to_sql_type(each, json_as)}' for name, each in shape.items())})"
-    return json_as if shape == JSON else shape
+def to_sql_type(kind: DuckDBType, json_as: str = JSON) -> str:
+    """Convert a type to DuckDB's SQL notation, such as `STRUCT("source" VARCHAR, "value" JSON)[]`."""
+    if isinstance(kind, list):
+        return f"{to_sql_type(kind[0], json_as)}[]"
+    if isinstance(kind, dict):
+        members = (f"{json.dumps(name)} {to_sql_type(member, json_as)}" for name, member in kind.items())
+        return f"STRUCT({', '.join(members)})"
+    return json_as if kind == JSON else kind
 
 
 Only = Literal["all", "reviewed", "adjudicated"]
 ONLY: dict[Only, str] = {"all": "true", "reviewed": "n_annotators > 0", "adjudicated": "decided_by = 'adjudication'"}
-"""Which labels, as SQL: all, those somebody reviewed (the present answer), those an adjudicator settled."""
+"""Subsets of the labels and their SQL conditions: all, those with a current review, those that were adjudicated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which labels are read, and how much of each."""
+    """Which labels to read, and with which fields."""
 
     only: Only = "all"
     content: bool = False
-    """With `CONTENT_FIELDS`."""
+    """Whether to add `CONTENT_FIELDS`."""
 
 
 EVERY_LABEL = Choice()
 
 
-_READ = {name: each.duckdb_type for name, each in LABEL_FIELDS.items() if each.sql}
-_PARSED = tuple(name for name, shape in _READ.items() if shape in (JSON, [AUTOMATIC_FIELDS]))
-_VALUES = ", ".join(f"CAST(to_json({name}) AS VARCHAR)" if _READ[name] == [AUTOMATIC_FIELDS] else name for name in _READ)
+_SQL_FIELD_TYPES = {name: field.duckdb_type for name, field in LABEL_FIELDS.items() if field.sql}
+_JSON_TEXT_FIELDS = tuple(name for name, kind in _SQL_FIELD_TYPES.items() if kind in (JSON, [AUTOMATIC_FIELDS]))
+_VALUE_COLUMNS = ", ".join(
+    f"CAST(to_json({name}) AS VARCHAR)" if kind == [AUTOMATIC_FIELDS] else name
+    for name, kind in _SQL_FIELD_TYPES.items()
+)
 
 
-def _objects(fields: dict[str, LabelField]) -> str:
-    """SQL of one JSON object a row, from columns with the fields' names."""
-    columns = [f"{name} := {name}{'::JSON' if each.duckdb_type == JSON else ''}" for name, each in fields.items() if each.sql]
+def _json_object_sql(fields: dict[str, LabelField]) -> str:
+    """Return SQL for the text of a JSON object, from columns that have the names of the fields."""
+    columns = [
+        f"{name} := {name}{'::JSON' if field.duckdb_type == JSON else ''}"
+        for name, field in fields.items()
+        if field.sql
+    ]
     return f"CAST(to_json(struct_pack({', '.join(columns)})) AS VARCHAR)"
 
 
-_LINE = _objects(LABEL_FIELDS)
-_CONTENT = ", ".join(f"{each.sql} AS {name}" for name, each in CONTENT_FIELDS.items())
-_OPINION = attrgetter(*["verdict" if name == VERDICT_KEY else name for name in OPINION_FIELDS])
+_CONTENT_COLUMNS = ", ".join(f"{field.sql} AS {name}" for name, field in CONTENT_FIELDS.items())
+_get_opinion_values = attrgetter(*["verdict" if name == VERDICT_KEY else name for name in OPINION_FIELDS])
 
 
 def read_labels(
     reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: Choice
 ) -> list[dict[str, Any]]:
-    """Labels with the fields `LABEL_FIELDS`, in the order of items, each item's own label first. What is the same in
-    several may be one object."""
-    reading = _Reading(reviews, connection, chunk, choice)
-    rows = reading.rows(_VALUES)
-    content = reading.content(rows)
+    """Return the labels of a chunk as dicts with the `LABEL_FIELDS`.
+
+    Labels are in item order, the label of the item's own verdict first. Equal values may be one shared object.
+    """
+    reader = _ChunkReader(reviews, connection, chunk, choice)
+    rows = reader.fetch_rows(_VALUE_COLUMNS)
+    content = reader.fetch_content(rows)
     parsed: dict[str | None, Any] = {None: None}
     labels = []
     for item, *values in rows:
-        label = dict(zip(_READ, values, strict=True))
-        for name in _PARSED:
+        label = dict(zip(_SQL_FIELD_TYPES, values, strict=True))
+        for name in _JSON_TEXT_FIELDS:
             text = label[name]
             if text not in parsed:
                 parsed[text] = orjson.loads(text)
             label[name] = parsed[text]
-        label["opinions"] = reading.opinions(item, label)
+        label["opinions"] = reader.opinions_on(item, label)
         label.update(content.get(item, ()))
         labels.append(label)
     return labels
 
 
-def read_label_lines(reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: Choice) -> list[str]:
-    """As `read_labels`, each the text of a JSON object."""
-    reading = _Reading(reviews, connection, chunk, choice)
-    rows = reading.rows(_LINE)
-    content = {item: _json(fields)[1:-1] for item, fields in reading.content(rows).items()}
+def read_label_lines(
+    reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: Choice
+) -> list[str]:
+    """Return the labels of a chunk in the order of `read_labels`, each as the text of a JSON object."""
+    reader = _ChunkReader(reviews, connection, chunk, choice)
+    rows = reader.fetch_rows(_json_object_sql(LABEL_FIELDS))
+    content = {item: _json_text(fields)[1:-1] for item, fields in reader.fetch_content(rows).items()}
     lines = []
     for item, line in rows:
-        text = _json(orjson.loads(line)) if "\\u" in line else line  # DuckDB spells control characters otherwise
-        # `opinions` is the one field that is not read in SQL, and the last
-        said = _json(reading.opinions(item, orjson.loads(text))) if item in reading.spoken else "[]"
-        more = f",{content[item]}" if content else ""
-        lines.append(f'{text[:-1]},"opinions":{said}{more}}}')
+        # DuckDB escapes control characters differently from orjson.
+        text = _json_text(orjson.loads(line)) if "\\u" in line else line
+        # `opinions` is the last field and the only one without SQL, so it is appended as text.
+        opinions = "[]"
+        if item in reader.reviewed_items:
+            opinions = _json_text(reader.opinions_on(item, orjson.loads(text)))
+        suffix = f",{content[item]}" if content else ""
+        lines.append(f'{text[:-1]},"opinions":{opinions}{suffix}}}')
     return lines
 
 
-def _json(value: Any) -> str:
+def _json_text(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-class _Reading:
-    """One part of the items."""
+class _ChunkReader:
+    """Reads the rows, opinions and content of one chunk of items."""
 
     def __init__(self, reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: Choice) -> None:
         self._reviews = reviews
@@ -178,52 +194,53 @@ class _Reading:
         limited = "" if chunk.items is None else "AND item IN (SELECT unnest($1::BIGINT[]))"
         self._where = f"item BETWEEN {chunk.first:d} AND {chunk.last:d} {limited}"
         self._values = [] if chunk.items is None else [chunk.items]
-        self.spoken = {row[0] for row in self._run(f"SELECT DISTINCT item FROM human_labels WHERE {self._where}")}
-        """The items that anybody spoke of: nobody else's opinions are looked for."""
-        self._opinions: tuple[int | None, dict[tuple[str, str], list[dict[str, Any]]]] = (None, {})
+        reviewed = self._fetch(f"SELECT DISTINCT item FROM human_labels WHERE {self._where}")
+        self.reviewed_items = {row[0] for row in reviewed}
+        """Numbers of the items that have reviews. Opinions of other items need no look-up."""
+        self._item_opinions: tuple[int | None, dict[tuple[str, str], list[dict[str, Any]]]] = (None, {})
+        """The item that was looked up last, and its opinions by target and criterion."""
 
-    def rows(self, columns: str) -> list[tuple[Any, ...]]:
-        """`item` and these columns, a row for each label."""
-        return self._run(
+    def fetch_rows(self, columns: str) -> list[tuple[Any, ...]]:
+        """Return `item` and the columns of every label of the chunk."""
+        return self._fetch(
             f"SELECT item, {columns} FROM ({labels_sql(self._reviews.policy, self._where)})"
             f" WHERE {ONLY[self._choice.only]} ORDER BY item, NOT ({IS_ITEM_VERDICT}), target, criterion"
         )
 
-    def opinions(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
-        """What people think of what the label is of."""
-        if item not in self.spoken:
+    def opinions_on(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the annotators' opinions on the label's target and criterion."""
+        if item not in self.reviewed_items:
             return []
-        if item != self._opinions[0]:
-            self._opinions = item, _opinions(self._reviews, label)
-        return self._opinions[1].get((label["target"], label["criterion"]), [])
+        if item != self._item_opinions[0]:
+            self._item_opinions = item, _fetch_item_opinions(self._reviews, label)
+        return self._item_opinions[1].get((label["target"], label["criterion"]), [])
 
-    def content(self, rows: list[tuple[Any, ...]]) -> dict[int, dict[str, Any]]:
-        """The fields `CONTENT_FIELDS` by item, if they are asked for."""
-        return _content(self._connection, sorted({row[0] for row in rows})) if self._choice.content else {}
+    def fetch_content(self, rows: list[tuple[Any, ...]]) -> dict[int, dict[str, Any]]:
+        """Return the `CONTENT_FIELDS` by item, or an empty dict if they were not requested."""
+        return _fetch_content(self._connection, sorted({row[0] for row in rows})) if self._choice.content else {}
 
-    def _run(self, text: str) -> list[tuple[Any, ...]]:
-        return self._connection.execute(text, self._values).fetchall()
+    def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, self._values).fetchall()
 
 
-def _opinions(reviews: ReviewTables, label: dict[str, Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """What people think of the parts of the item that a label is of."""
+def _fetch_item_opinions(reviews: ReviewTables, label: dict[str, Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """Return all opinions on the item of a label, by target and criterion."""
     key = ItemKey(*[label[name] for name in ItemKey._fields])
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for opinion in reviews.opinions(key, label["prediction_hash"] or "", label["golden_hash"] or ""):
-        said = dict(zip(OPINION_FIELDS, _OPINION(opinion), strict=True))
-        found.setdefault((opinion.target, opinion.criterion), []).append(said)
+        values = dict(zip(OPINION_FIELDS, _get_opinion_values(opinion), strict=True))
+        found.setdefault((opinion.target, opinion.criterion), []).append(values)
     return found
 
 
-def _content(connection: DuckDBPyConnection, items: list[int]) -> dict[int, dict[str, Any]]:
-    """The fields `CONTENT_FIELDS` by item."""
+def _fetch_content(connection: DuckDBPyConnection, items: list[int]) -> dict[int, dict[str, Any]]:
     rows = connection.execute(
-        f"SELECT item, {_objects(CONTENT_FIELDS)} FROM (SELECT i.item, {_CONTENT} FROM item_rows i"
+        f"SELECT item, {_json_object_sql(CONTENT_FIELDS)} FROM (SELECT i.item, {_CONTENT_COLUMNS} FROM item_rows i"
         " WHERE i.item IN (SELECT unnest($1::BIGINT[])))",
         [items],
     ).fetchall()
     found: dict[int, dict[str, Any]] = {item: orjson.loads(text) for item, text in rows}
-    documents = fetch_function_docs(connection, {name for content in found.values() for name in content["functions"]})
+    docs = fetch_function_docs(connection, {name for content in found.values() for name in content["functions"]})
     for content in found.values():
-        content["functions"] = [documents[name] for name in content["functions"] if name in documents]
+        content["functions"] = [docs[name] for name in content["functions"] if name in docs]
     return found

@@ -102,7 +102,7 @@ def test_a_key_of_the_file_passes_an_item_and_the_old_one_does_nothing(
         (event,) = journal(one_run)
         assert (event["key"]["id"], event["verdict"]) == ("simple_python_1", True)
         screen.press("\x11")  # Ctrl-Q
-        screen.wait_for("1 item reviewed, kept in")
+        screen.wait_for("1 item reviewed, saved in")
 
 
 @pytest.mark.sweep
@@ -119,8 +119,8 @@ def test_the_demo_takes_the_keys_too(environ: dict[str, str], config: Path, tmp_
     [
         ('"item.psas" = "y"', "[keys] item.psas: there is no such key binding: did you mean item.pass?"),
         ('"item.pass" = "y"\n"item.fail" = "y"', '[keys] "y" is given to item.pass and to item.fail'),
-        ('"item.pass" = 3', '[keys] must have lines such as "item.pass" = "p,y", names in quotation marks'),
-        ('item.pass = "y"', '[keys] must have lines such as "item.pass" = "p,y", names in quotation marks'),
+        ('"item.pass" = 3', '[keys] must have lines such as "item.pass" = "p,y", with the action id in quotes'),
+        ('item.pass = "y"', '[keys] must have lines such as "item.pass" = "p,y", with the action id in quotes'),
     ],
 )
 def test_what_is_wrong_with_the_keys_is_said_with_the_file(
@@ -139,10 +139,13 @@ def test_keys_that_are_no_table_are_refused(cli: Cli, one_run: Path, config: Pat
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('tags = "ambiguous"', 'tags must be a list of texts such as ["ambiguous"]'),
-        ('tags = ["a", " "]', 'tags must be a list of texts such as ["ambiguous"]'),
-        ("reasons = [3]", 'reasons must be a list of texts such as ["ambiguous"]'),
-        (f"reasons = {[f'r{at}' for at in range(10)]}", "there can be at most 9 reasons: each has a digit"),
+        ('tags = "ambiguous"', 'tags must be a list of strings such as ["ambiguous"]'),
+        ('tags = ["a", " "]', 'tags must be a list of strings such as ["ambiguous"]'),
+        ("reasons = [3]", 'reasons must be a list of strings such as ["ambiguous"]'),
+        (
+            f"reasons = {[f'r{at}' for at in range(10)]}",
+            "reasons must have at most 9 entries, because each has a digit key",
+        ),
     ],
 )
 def test_what_is_wrong_with_tags_and_reasons_is_said_with_the_file(

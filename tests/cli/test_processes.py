@@ -96,7 +96,7 @@ def test_on_a_terminal_adjudicate_is_a_screen_and_elsewhere_a_list(
     _until(screen, b"all settled")
     os.write(screen, b"q")
     assert _end(program, screen) == 0
-    assert cli("adjudicate", known_run).err == "nothing is disputed\n"
+    assert cli("adjudicate", known_run).err == "no disagreements\n"
     (event,) = [json.loads(line) for line in (known_run / ".fcreview/reviews/tester.jsonl").read_text().splitlines()]
     assert (event["act"], event["verdict"]) == ("adjudicate", True)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.app import COMMANDS
+from fcreview.cli.command_table import COMMAND_GROUPS, COMMANDS
 
 Cli = Callable[..., Any]
 
@@ -29,10 +29,21 @@ def test_every_command_has_an_example_in_its_help(cli: Cli, command: str) -> Non
 
 def test_what_a_command_does_is_told_whole_in_80_columns(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    for group in ((), ("errata",), ("queue",), ("rules",)):
-        commands = cli(*group, "--help").out.split("Commands:")[1]
+    for group in ("", "errata", "queue", "rules"):
+        commands = cli(*group.split(), "--help").out.split("Commands:" if group else "Start here:")[1]
         assert len(commands.splitlines()) > 3
-        assert not [line for line in commands.splitlines() if line.endswith("...")]
+        assert not [line for line in commands.splitlines() if line.endswith("...") or len(line) > 80]
+
+
+def test_help_begins_with_the_first_steps_and_has_every_command_in_one_group(cli: Cli) -> None:
+    lines = cli("--help").out.splitlines()
+    start = lines.index("Start here:")
+    steps = [line.split()[1] for line in lines[start + 1 : start + 6]]
+    assert steps == ["open", "triage", "review", "report", "export"]
+    for group, commands in COMMAND_GROUPS.items():
+        at = lines.index(f"{group}:")
+        assert [line.split()[0] for line in lines[at + 1 : at + 1 + len(commands)]] == list(commands)
+        assert lines[at + 1 + len(commands)] == ""
 
 
 def test_version(cli: Cli) -> None:
@@ -69,3 +80,17 @@ def test_a_path_alone_is_opened(cli: Cli, one_run: Path) -> None:
     assert done.code == 0
     assert "simple_python_1" in done.out
     assert "no terminal" in done.err
+
+
+@pytest.mark.parametrize(
+    ("command", "old", "new"), [(["rules"], "  try ", "  preview "), (["demo"], "--into", "--output")]
+)
+def test_old_names_are_accepted_and_hidden(cli: Cli, command: list[str], old: str, new: str) -> None:
+    text = cli(*command, "--help").out
+    assert new in text and old not in text
+    assert cli("completion", "fish").out.count(f"from {command[0]}' -l {old[2:]}\n") == 0
+
+
+def test_rules_try_is_rules_preview(cli: Cli, one_run: Path) -> None:
+    done, old = (cli("rules", name, one_run, "ignore-case") for name in ("preview", "try"))
+    assert done.code == 0 and (done.out, done.err) == (old.out, old.err)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.cli.watch import FileWatcher
-from fcreview.cli.workspace import Place
+from fcreview.cli.workspace import WorkspaceOptions
 from fcreview.store.rows import News, View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
@@ -35,7 +35,7 @@ def place(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 @pytest.fixture
 def watching(place: Path) -> FileWatcher:
-    return FileWatcher(Place([place / RUN]), 0.1)
+    return FileWatcher(WorkspaceOptions([place / RUN]), 0.1)
 
 
 def append(file: Path, text: str) -> None:
@@ -135,7 +135,7 @@ def test_a_second_run_joins_those_that_were_opened(place: Path, tmp_path: Path) 
     workspace = tmp_path / "kept"
     words = ["import", place / "result", "--workspace", workspace]
     assert in_this_process(words, tmp_path, environment(tmp_path)).code == 0
-    watching = FileWatcher(Place([place / "result"], workspace=workspace), 0.1)
+    watching = FileWatcher(WorkspaceOptions([place / "result"], workspace=workspace), 0.1)
     watching.runs = (1,)
     assert not watching.has_changed()
     away.rename(place / "result" / "maple-8b-FC")

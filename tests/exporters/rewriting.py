@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fcreview.cli.report_data import figures_of
+from fcreview.cli.report_data import run_metrics
 from fcreview.exporters.base import Benchmarks
 from fcreview.exporters.export import export
 from fcreview.importers.registry import discover, golden_problem, rewrite, rewrite_golden, summaries
@@ -58,7 +58,7 @@ def figures(store: Store, source: FigureSource) -> Figures:
     """Every figure of every run, as one source has it."""
     found: Figures = {}
     for row in store.runs():
-        for line in figures_of(store.told.scored(row.run), row.info):
+        for line in run_metrics(store.told.scored(row.run), row.info):
             found[named(row.info), line.table, line.level, line.name] = line.values.get(source)
     return found
 

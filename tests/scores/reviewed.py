@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from fcreview.cli.report_data import Part as RunPart
-from fcreview.cli.report_data import combined_of, figures_of, parts_of
+from fcreview.cli.report_data import RunData as RunPart
+from fcreview.cli.report_data import combined_metrics, load_runs, run_metrics
 from fcreview.model.metric import FigureSource, Key
 from fcreview.model.review import OWN, Event, ItemKey
 from fcreview.model.verdict import SCORING
@@ -91,14 +91,14 @@ class Reviewed:
         self.store.reviews.rebuild(events)
         values: Values = {}
         groups: dict[tuple[str, str, str], list[RunPart]] = {}
-        for part in parts_of(self.store.told, self.store.runs()):
+        for part in load_runs(self.store.told, self.store.runs()):
             row = part.row
             groups.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
-            for line in figures_of(part.rows, row.info):
+            for line in run_metrics(part.rows, row.info):
                 for source, value in line.values.items():
                     values[row.run, source, (line.table, line.level, line.name)] = value
         for parts in groups.values():
-            for line in combined_of(parts):
+            for line in combined_metrics(parts):
                 for source, value in line.values.items():
                     values[None, source, (line.table, line.level, line.name)] = value
         return values

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from fcreview.cli.report_data import figures_of
+from fcreview.cli.report_data import run_metrics
 from fcreview.importers.registry import aggregates_rows, needs_part_verdicts
 from fcreview.model.metric import SOURCES, Scored
 from fcreview.model.review import OWN
@@ -25,7 +25,7 @@ def rows_by_run(runs: Reviewed) -> dict[int, tuple[list[Scored], list[Scored]]]:
     for (run, alike), row in zip(runs.store.told.counted([row.run for row in rows], others), rows, strict=True):
         each = runs.store.told.scored(run)
         assert run == row.run
-        assert figures_of(alike, row.info) == figures_of(each, row.info)  # to the last digit, and in the same order
+        assert run_metrics(alike, row.info) == run_metrics(each, row.info)  # to the last digit, and in the same order
         for source in SOURCES:
             assert sum(one.times for one in alike[source]) == len(each[source]) == row.n_items
         found[run] = each["corrected"], alike["corrected"]

@@ -138,10 +138,7 @@ def _group(values: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 
 class Scene:
-    """An item with its calls, messages, verdicts and reviews indexed for display. Turns and steps count from 0.
-
-    With `hidden`, verdicts, reasons and the reviews of others are hidden.
-    """
+    """An item with its calls, messages, verdicts and reviews indexed for display. Turns and steps count from 0."""
 
     def __init__(self, item: Item, opinions: Sequence[Opinion] = (), annotator: str = "", *, hidden: bool = False):
         self.item = item

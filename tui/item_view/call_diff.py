@@ -116,7 +116,7 @@ OBVIOUS_REASON = re.compile(r"value differs: |function differs: |(one|[0-9,]+) p
 SIDE_LABEL_CELLS = 15
 """Width, in cells, of the label `golden` or `predicted` before a value that does not fit its column."""
 STACKED_ROWS = 2
-"""Number of rows of a value that does not fit its column. Of a longer value, the rows around the first difference."""
+"""Number of rows of a value that does not fit its column. A longer value is cut around its first difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +137,17 @@ def measure_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float =
     """Divide `cells` between the columns. Names get at most `name_share` of the width; the values share the rest."""
     name = min(_widest("argument", map(row_label, rows)), max(int(cells * name_share), 8))
     rest = max(cells - name - 6, 16)
-    golden = _widest("golden", (visible(row.golden or missing_value_labels(row)[0]) for row in rows))
-    predicted = _widest("predicted", (visible(row.predicted or missing_value_labels(row)[1]) for row in rows))
+    needed_golden = _widest("golden", (visible(row.golden or missing_value_labels(row)[0]) for row in rows))
+    needed_predicted = _widest("predicted", (visible(row.predicted or missing_value_labels(row)[1]) for row in rows))
     half = rest // 2
-    if golden + predicted <= rest:  # Prefer fixed positions, so that columns do not move from item to item.
-        left = half if golden <= half and predicted <= rest - half else (golden if golden > half else rest - predicted)
-        left = min(left, max(golden, GOLDEN_COLUMN_CELLS))
+    if needed_golden + needed_predicted <= rest:
+        # Stay near fixed widths, so that the columns do not move from item to item.
+        golden = min(max(half, needed_golden), rest - needed_predicted, max(needed_golden, GOLDEN_COLUMN_CELLS))
+    elif needed_golden < half:
+        golden = needed_golden
     else:
-        left = golden if golden < half else (rest - predicted if predicted < half else half)
-    return Columns(name, left, rest - left)
+        golden = max(half, rest - needed_predicted)
+    return Columns(name, golden, rest - golden)
 
 
 def _widest(heading: str, texts: Iterable[str]) -> int:

@@ -26,7 +26,7 @@ from fcreview.tui.item_view.call_diff import (
     row_reasons,
     undecoded_call_lines,
 )
-from fcreview.tui.item_view.function_docs import document_blocks
+from fcreview.tui.item_view.function_docs import call_docs_blocks
 from fcreview.tui.item_view.verdicts import needs_attention, target_verdict_blocks
 from fcreview.tui.text.lines import Line, laid_out_text, line, rule, wrap
 
@@ -78,7 +78,7 @@ def pair_blocks(indexed: Scene, pair: Pair, position: int, options: Options) -> 
         title=f"turn {pair.turn + 1} call {position + 1}",
         copy=lambda: {"golden": call_value(golden), "predicted": call_value(predicted)},
     )
-    docs = document_blocks(indexed, pair, address, options)
+    docs = call_docs_blocks(indexed, pair, address, options)
     if folded:
         return [head, *docs]
     table = _pair_table(indexed, pair, address, options)

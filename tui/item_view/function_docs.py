@@ -238,7 +238,7 @@ DOCS_CHOICES = ("golden", "predicted", "all")
 """Function docs that the key for function docs shows one after the other."""
 
 
-def document_blocks(indexed: Scene, pair: Pair, address: str, options: Options) -> list[Block]:
+def call_docs_blocks(indexed: Scene, pair: Pair, address: str, options: Options) -> list[Block]:
     """The function docs below a call, if the reader chose to see those of its golden or predicted function."""
     if options.open_all or options.documented != address or options.documents not in ("golden", "predicted"):
         return []

@@ -1,9 +1,4 @@
-"""A screen of figures, one table at a time, each figure opening the items that it was made from.
-
-How far annotators agree: the figures of `fcreview agreement`, each of which opens the items it was made from.
-
-How far automatic verdicts can be believed: the figures of `fcreview calibrate`, each of which opens its items.
-"""
+"""Screens with the figures of `fcreview agreement` and `fcreview calibrate`. A figure opens the items it is about."""
 
 from __future__ import annotations
 
@@ -43,23 +38,24 @@ if TYPE_CHECKING:
 
 
 class FiguresScreen(PickScreen[tuple[int, ...]], inherit_bindings=False):
-    """Gives the items (`QueueRow.item`) of the chosen figure. Figures are shown as they come."""
+    """Table of figures that fills while they are computed. The result is the items (`QueueRow.item`) of a figure."""
 
-    CSS_PATH = "pick.tcss"  # Textual looks beside the class, not beside its parent
+    CSS_PATH = "pick.tcss"  # relative to the module of the subclass, so it has to be repeated
 
     def __init__(self) -> None:
         super().__init__()
         self._progress = "reading reviews"
 
     async def compute(self) -> None:
-        """Asks the store, works out the figures in a thread, and calls `show_progress` each time there are more."""
+        """Read from the store, compute the figures in a thread, and call `show_progress` after each group."""
         raise NotImplementedError
 
     def table(self) -> Choices[tuple[int, ...]]:
-        """The table that is to be seen, as far as it is known."""
+        """Return the selected table with the figures that are computed so far."""
         raise NotImplementedError
 
     def next_table(self) -> None:
+        """Select the next table."""
         raise NotImplementedError
 
     def on_mount(self) -> None:
@@ -72,10 +68,11 @@ class FiguresScreen(PickScreen[tuple[int, ...]], inherit_bindings=False):
         self.show_progress("")
 
     def show_progress(self, progress: str) -> None:
+        """Redraw the table with a progress message, empty when all figures are computed."""
         self._progress = progress
-        self._again(self.list.cursor)
+        self._redraw(self.list.cursor)
 
-    def _again(self, cursor: int) -> None:
+    def _redraw(self, cursor: int) -> None:
         self._choices = self.table()
         self._draw()
         self.list.move_cursor(cursor)
@@ -87,18 +84,20 @@ class FiguresScreen(PickScreen[tuple[int, ...]], inherit_bindings=False):
 
     def action_scope(self) -> None:
         self.next_table()
-        self._again(0)
+        self._redraw(0)
 
     def action_take(self) -> None:
-        """Nothing, where a figure has no items."""
+        """Open the items of the figure, if it has any."""
         if self._choices is not None and self._choices.values and self._choices.values[self.list.cursor]:
             super().action_take()
 
 
-NONE = "no target has labels of two annotators here"
+NONE = "nothing here has labels from two annotators"
 
 
 class AgreementScreen(FiguresScreen, inherit_bindings=False):
+    """Inter-annotator agreement, as a table for each scope."""
+
     BINDINGS: ClassVar[list[BindingType]] = bindings(AGREEMENT, IN_FRONT)
 
     def __init__(self, session: Session, view: View) -> None:
@@ -109,21 +108,21 @@ class AgreementScreen(FiguresScreen, inherit_bindings=False):
 
     async def compute(self) -> None:
         ratings = await self._session.ask(lambda store: store.told.agreement_rows(self._view), interruptible=True)
-        groups = await asyncio.to_thread(_groups, ratings)
+        groups = await asyncio.to_thread(_rating_groups, ratings)
         for at, group in enumerate(groups):
             self.show_progress(f"{at} of {len(groups)} groups computed")
-            self._cells[group.scope] += await asyncio.to_thread(_cells, group)
+            self._cells[group.scope] += await asyncio.to_thread(_agreement_cells, group)
 
     def table(self) -> Choices[tuple[int, ...]]:
-        found, cells = self._cells[self._scope], self.size.width
-        made = agreement_rows(found, cells)
+        figures, cells = self._cells[self._scope], self.size.width
+        rows = agreement_rows(figures, cells)
         return Choices(
             title=f"agreement {HEADINGS[self._scope]}",
             noun="figure",
-            amount=len(found),
+            amount=len(figures),
             columns=agreement_columns(cells),
-            rows=[row.parts for row in made],
-            values=[row.items for row in made],
+            rows=[row.parts for row in rows],
+            values=[row.items for row in rows],
             empty=self._progress or NONE,
             note=self._progress,
         )
@@ -132,24 +131,26 @@ class AgreementScreen(FiguresScreen, inherit_bindings=False):
         self._scope = SCOPES[(SCOPES.index(self._scope) + 1) % len(SCOPES)]
 
 
-def _groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
+def _rating_groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
     from fcreview.stats.agreement_summary import groups_of
 
-    found = [group for given, said in apart(ratings).items() for group in groups_of(said, SCOPES, given)]
+    found = [group for given, some in apart(ratings).items() for group in groups_of(some, SCOPES, given)]
     return sorted(found, key=lambda group: SCOPES.index(group.scope))
 
 
-def _cells(group: RatingGroup) -> Iterable[AgreementCell]:
+def _agreement_cells(group: RatingGroup) -> Iterable[AgreementCell]:
     from fcreview.stats.agreement_summary import figures_of
 
     return [AgreementCell(figure, tuple(several(group, figure.annotators))) for figure in figures_of(group)]
 
 
-BY_HAND = "chosen by hand: of these cases only"
+BY_HAND = "no random sample: figures are for these items only"
 Table = CalibrationScope | Literal["wrong"]
 
 
 class CalibrationScreen(FiguresScreen, inherit_bindings=False):
+    """Accuracy of checkers and judges against human labels, as a table for each scope and one of their errors."""
+
     BINDINGS: ClassVar[list[BindingType]] = bindings(CALIBRATION, IN_FRONT)
 
     def __init__(self, session: Session, view: View) -> None:
@@ -160,7 +161,7 @@ class CalibrationScreen(FiguresScreen, inherit_bindings=False):
         self._groups: dict[CalibrationScope, list[CalibrationGroup]] = {}
         self._wrong: list[WrongKind] = []
         self._random = False
-        """Whether anything was drawn at random."""
+        """Whether any item was drawn at random."""
 
     async def compute(self) -> None:
         cases = await self._session.ask(lambda store: store.told.cases(self._view), interruptible=True)
@@ -177,17 +178,17 @@ class CalibrationScreen(FiguresScreen, inherit_bindings=False):
     def table(self) -> Choices[tuple[int, ...]]:
         wrong = self._table == "wrong"
         groups = [] if self._table == "wrong" else self._groups.get(self._table, [])
-        made = wrong_rows(self._wrong) if wrong else calibration_rows(groups)
-        where = "overall" if self._table == "overall" else "where it is wrong" if wrong else f"by {self._table}"
+        rows = wrong_rows(self._wrong) if wrong else calibration_rows(groups)
+        heading = "overall" if self._table == "overall" else "errors" if wrong else f"by {self._table}"
         return Choices(
-            title=f"calibration {where}",
+            title=f"calibration {heading}",
             noun="kind" if wrong else "group",
             amount=len(self._wrong) if wrong else len(groups),
             columns=WRONG_COLUMNS if wrong else CALIBRATION_COLUMNS,
-            rows=[row.parts for row in made],
-            values=[row.items for row in made],
+            rows=[row.parts for row in rows],
+            values=[row.items for row in rows],
             empty=self._progress or CALIBRATION_NONE,
-            note=self._progress or ("" if self._random or not made else BY_HAND),
+            note=self._progress or ("" if self._random or not rows else BY_HAND),
         )
 
     def next_table(self) -> None:

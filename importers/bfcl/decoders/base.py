@@ -1,9 +1,7 @@
-"""What every decoder answers with, and how it says that it could not.
+"""Parts shared by all BFCL decoders: their type, their errors, size limits and JSON parsing.
 
-A decoder returns the calls as `[(name, arguments), ...]` with `arguments` a dict, in the order written. An
-empty list is a successful decoding of "no call". The two failures are the evaluator's own two (`eval_runner.py`).
-
-What a decoder is: how the replies of one family of models become calls.
+A decoder turns a model's raw reply into calls, in the order written. No calls is a valid result; the two errors are
+those of the official program (`eval_runner.py`).
 """
 
 from __future__ import annotations
@@ -20,54 +18,64 @@ from fcreview.importers.common.python_syntax import brackets_deeper_than
 from fcreview.importers.common.records import Undecodable
 
 Calls = list[tuple[str, dict[str, Any]]]
+"""(function name, arguments) of each call."""
 
 MAX_TEXT = 1_000_000
-"""Characters. Longer outputs are not decoded: no call is that long, and a parser's time and memory must
-stay bounded."""
+"""Longest reply that is decoded, in characters. No call is that long, and a parser needs bounded time and memory."""
 MAX_DEPTH = 100
-"""Nested brackets. CPython's own parser gives up at 200; below that it is safe from exhausting the C stack."""
+"""Deepest nesting of brackets that is parsed. CPython's parser gives up at 200; 100 cannot exhaust the C stack."""
 
 
 class WrongFormat(ValueError):
-    """Decoded, but not to a list of one-key objects with object arguments: `ast_decoder:decoder_wrong_output_format`.
+    """Raised for a reply that decodes to something other than a list of calls with argument objects.
 
-    `shown` is what there is to display: `(name, arguments)`, arguments None where there are none. `calls` are names
-    with arguments that are no objects: V1 took them for calls.
+    The official error type is `ast_decoder:decoder_wrong_output_format`.
+
+    Attributes:
+        display_calls: (name, arguments) pairs for the screen; arguments are None where they are no object.
+        v1_calls: The same calls with their arguments as they are, which the checker of V1 accepts.
     """
 
     def __init__(
-        self, reason: str, shown: list[tuple[str, dict[str, Any] | None]] | None = None, calls: Calls | None = None
+        self,
+        reason: str,
+        display_calls: list[tuple[str, dict[str, Any] | None]] | None = None,
+        v1_calls: Calls | None = None,
     ) -> None:
         super().__init__(reason)
-        self.display_calls = shown
-        self.v1_calls = calls
+        self.display_calls = display_calls
+        self.v1_calls = v1_calls
 
 
 def validate_calls(found: Iterable[tuple[Any, Any]]) -> Calls:
-    """The pairs as calls if every name is text and all arguments are objects. Raises WrongFormat."""
+    """Return the pairs as calls.
+
+    Raises:
+        WrongFormat: if a name is not a string or arguments are not an object.
+    """
     pairs = list(found)
     for name, arguments in pairs:
         if type(arguments) is not dict or type(name) is not str:
-            shown = [(str(each), value if type(value) is dict else None) for each, value in pairs]
+            display = [(str(each), value if type(value) is dict else None) for each, value in pairs]
             named = pairs if all(type(each) is str for each, _ in pairs) else None
-            raise WrongFormat(f"the arguments of {name} are not an object", shown, named)
+            raise WrongFormat(f"the arguments of {name} are not an object", display, named)
     return pairs
 
 
 def check_size(text: str) -> None:
-    """Raises Undecodable for text a parser should not be given."""
+    """Raise Undecodable for text that is too long or too deeply nested for a parser."""
     if len(text) > MAX_TEXT:
         raise Undecodable(f"text of {len(text)} characters is too long to be decoded")
     if brackets_deeper_than(text, MAX_DEPTH):
         raise Undecodable(f"more than {MAX_DEPTH} nested brackets")
 
 
-# orjson reads integers beyond 64 bit as floats; the standard library keeps them.
+# orjson reads integers beyond 64 bits as floats; the standard library keeps them.
 has_long_number = re.compile(r"[0-9]{19}").search
 
 
 def parse_json(text: str) -> Any:
-    """JSON as the standard library reads it: NaN, Infinity, big integers and lone surrogates included.
+    """Parse JSON as the standard library does: NaN, Infinity, big integers and lone surrogates are valid.
 
     Raises Undecodable.
     """
@@ -83,7 +91,7 @@ def parse_json(text: str) -> Any:
 
 
 def find_blocks(text: str, opening: str, closing: str) -> list[str]:
-    """The texts between each opening tag and the next closing tag; an unclosed block is left out."""
+    """Return the text between each opening tag and the next closing tag. A block without a closing tag is omitted."""
     found = []
     position = text.find(opening)
     while position >= 0:
@@ -97,35 +105,35 @@ def find_blocks(text: str, opening: str, closing: str) -> list[str]:
 
 
 NameSpelling = Literal["dotted", "flat", "either"]
-"""How a family has to write `math.factorial`: as it is, `math_factorial`, or, where nobody knows, in either way."""
+"""How a model must write `math.factorial`: unchanged, as `math_factorial`, or either way (for unknown models)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecoderContext:
-    """What the same decoder does differently."""
+    """Conditions under which one decoder reads the same reply differently."""
 
     version: str = "V4"
-    """The generation, "V1" to "V4"."""
+    """BFCL version, "V1" to "V4"."""
     language: str = "python"
     """ "python", "java" or "javascript"."""
 
     @property
     def v1(self) -> bool:
+        """Whether the BFCL version is V1."""
         return self.version == "V1"
 
 
 DecodeFunction = Callable[[Any, DecoderContext], Calls]
-"""A raw `result` to calls. Raises Undecodable and WrongFormat."""
+"""Decodes a raw `result`. Raises Undecodable and WrongFormat."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """One family's. Its name is what `--decoder` takes."""
+    """The decoder of one family of models."""
 
     name: str
+    """Name that `--decoder` and the configuration accept."""
     decode: DecodeFunction
     name_spelling: NameSpelling = "dotted"
-    example: str = ""
-    """What a call looks like."""
     stringifies_arguments: bool = False
-    """Arguments of Java and JavaScript calls are turned into Python's text of them."""
+    """Whether arguments of Java and JavaScript calls are replaced by `str(value)`."""

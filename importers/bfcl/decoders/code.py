@@ -1,7 +1,6 @@
-"""Replies in call syntax, `[f(a=1), g(b='x')]`: what each family's handler does to the text before it is parsed.
+"""Decoders for call syntax, `[f(a=1), g(b='x')]`. Each family's handler cleans the reply up in its own way.
 
-The parser is that of the generation (`parse_calls`), for Java and JavaScript that of the language; these cut off the
-first and the last character, whatever they are.
+The cleaned text is then parsed by the rules of the BFCL version or, in Java and JavaScript categories, of the language.
 """
 
 from __future__ import annotations
@@ -15,83 +14,81 @@ from fcreview.importers.bfcl.decoders.python_calls import add_brackets, clean_pr
 from fcreview.importers.common.records import Undecodable
 
 FENCE = "```"
-PAIR = re.compile("'([^']*)'")
+QUOTED = re.compile("'([^']*)'")
 TOOLCALL = re.compile("<TOOLCALL>(.*?)</TOOLCALL>", re.DOTALL)
 
 
-def text_decoder(clean: Callable[[str, DecoderContext], str]) -> DecodeFunction:
-    """A decoder that parses what `clean` makes of the reply."""
+def text_decoder(clean: Callable[[str], str]) -> DecodeFunction:
+    """Return a decoder that parses the reply after `clean`."""
 
-    def read(result: Any, how: DecoderContext) -> Calls:
-        return parse_source_calls(clean(require_text(result), how), how)
+    def decode(result: Any, context: DecoderContext) -> Calls:
+        return parse_source_calls(clean(require_text(result)), context)
 
-    return read
+    return decode
 
 
 def require_text(result: Any) -> str:
-    """The reply, if it is text. Raises Undecodable."""
+    """Return a reply that is a string. Raises Undecodable for any other reply."""
     if type(result) is not str:
         raise Undecodable("no output" if result is None else "an object where text was expected")
     return result
 
 
-def parse_source_calls(text: str, how: DecoderContext) -> Calls:
-    if how.language == "python":
-        return parse_calls(text, how.version)
+def parse_source_calls(text: str, context: DecoderContext) -> Calls:
+    """Parse calls in the language of the category.
+
+    The official program cuts off the first and last character of Java and JavaScript text, whatever they are.
+    """
+    if context.language == "python":
+        return parse_calls(text, context.version)
     from fcreview.importers.bfcl.decoders.java_javascript import parse_source
 
-    return parse_source(text[1:-1], how.language)
+    return parse_source(text[1:-1], context.language)
 
 
-def bare(text: str, how: DecoderContext) -> str:  # noqa: ARG001
-    return text
-
-
-def bracket(text: str, how: DecoderContext) -> str:  # noqa: ARG001
-    return add_brackets(text)
-
-
-def blank(text: str, how: DecoderContext) -> str:  # noqa: ARG001
+def clean_blank(text: str) -> str:
+    """Remove one leading space and add missing brackets."""
     if not text:
         raise Undecodable("no output")
     return add_brackets(text.removeprefix(" "))
 
 
-def mistral(text: str, how: DecoderContext) -> str:  # noqa: ARG001
+def clean_mistral(text: str) -> str:
+    r"""Replace `\_` by `_` and add missing brackets."""
     return add_brackets(text.replace("\\_", "_"))
 
 
-def one_line(text: str, how: DecoderContext) -> str:  # noqa: ARG001
+def clean_llama1(text: str) -> str:
+    """Remove newlines and add missing brackets."""
     return add_brackets(text.replace("\n", ""))
 
 
-def prompt(text: str, how: DecoderContext) -> str:  # noqa: ARG001
-    return clean_prompt_text(text)
-
-
-def clean_phi(text: str, how: DecoderContext) -> str:  # noqa: ARG001
+def clean_phi(text: str) -> str:
+    """Remove an opening code fence with the language `json` or `python`, then clean up as for PROMPT."""
     return clean_prompt_text(text.strip().removeprefix(FENCE + "json").removeprefix(FENCE + "python"))
 
 
-def clean_gemini(text: str, how: DecoderContext) -> str:  # noqa: ARG001
+def clean_gemini(text: str) -> str:
+    """Remove `tool_code` fences, then clean up as for PROMPT."""
     return clean_prompt_text(text.replace(f"{FENCE}tool_code\n", "").replace(f"\n{FENCE}", ""))
 
 
-def clean_nemotron(text: str, how: DecoderContext) -> str:  # noqa: ARG001
+def clean_nemotron(text: str) -> str:
+    """Return the first `<TOOLCALL>` block, cleaned up as for PROMPT; `[]` if the reply has none."""
     found = TOOLCALL.search(text)
     return clean_prompt_text(found[1]) if found else "[]"
 
 
-def clean_gemma1(text: str, how: DecoderContext) -> str:  # noqa: ARG001
-    """From the first `[` to the last `]`."""
+def clean_gemma1(text: str) -> str:
+    """Return the text from the first `[` to the last `]`."""
     start, end = text.find("["), text.rfind("]")
     if start < 0 or end < start:
         raise Undecodable("no [ ... ] in the text")
     return text[start : end + 1]
 
 
-def clean_coder1(text: str, how: DecoderContext) -> str:  # noqa: ARG001
-    """In the first fence, from the first `[` to the *next* `]`."""
+def clean_coder1(text: str) -> str:
+    """Return the text from the first `[` in the first code fence to the *next* `]`."""
     parts = text.split(FENCE)
     inside = parts[1] if len(parts) > 1 else ""
     start = inside.find("[")
@@ -101,37 +98,38 @@ def clean_coder1(text: str, how: DecoderContext) -> str:  # noqa: ARG001
     return inside[start : end + 1]
 
 
-def clean_quoted(text: str, how: DecoderContext) -> str:
-    """Calls that are quoted one by one."""
-    text = text.replace("\n", "")
-    opening, closing = ("[ ", " ]") if how.v1 else ("[", "]")
+def clean_gorilla(text: str) -> str:
+    """Put the reply in brackets, also if it has brackets already."""
+    return f"[{text}]"
+
+
+def decode_quoted(result: Any, context: DecoderContext) -> Calls:
+    """Decode `['f(a=1)', 'g(b=2)']`, a list of calls in quotes."""
+    text = require_text(result).replace("\n", "")
+    opening, closing = ("[ ", " ]") if context.v1 else ("[", "]")
     text = text if text.startswith("[") else opening + text
     text = text if text.endswith("]") else text + closing
     if text.startswith("['"):
         text = text.replace("['", "[").replace("', '", ", ").replace("','", ", ")
-    return text.replace("']", "]") if text.endswith("']") else text
+    return parse_source_calls(text.replace("']", "]") if text.endswith("']") else text, context)
 
 
-def gorilla(text: str, how: DecoderContext) -> str:  # noqa: ARG001
-    return f"[{text}]"
-
-
-def decode_raven(result: Any, how: DecoderContext) -> Calls:
-    """`f(a=1);g(b=2);`."""
+def decode_raven(result: Any, context: DecoderContext) -> Calls:
+    """Decode `f(a=1);g(b=2);`. A reply with `out_of_domain` calls no function."""
     text = require_text(result)
-    calls = parse_source_calls("[" + text.removesuffix(";").replace(";", ",") + "]", how)
+    calls = parse_source_calls("[" + text.removesuffix(";").replace(";", ",") + "]", context)
     if "out_of_domain" in text:
         raise WrongFormat("out_of_domain: no function is called", list(calls))
     return calls
 
 
-def decode_dbrx(result: Any, how: DecoderContext) -> Calls:
-    """Without the quotes; the reply as it is where that cannot be read."""
+def decode_dbrx(result: Any, context: DecoderContext) -> Calls:
+    """Decode the reply with the quotes around its strings removed or, if that fails, unchanged."""
     text = require_text(result)
-    plain = add_brackets(PAIR.sub(r"\1", text).replace("\n    ", ""))
-    if plain.startswith("['"):
-        plain = plain.replace("['", "[")
+    unquoted = add_brackets(QUOTED.sub(r"\1", text).replace("\n    ", ""))
+    if unquoted.startswith("['"):
+        unquoted = unquoted.replace("['", "[")
     try:
-        return parse_source_calls(plain, how)
+        return parse_source_calls(unquoted, context)
     except Undecodable:
-        return parse_source_calls(text, how)
+        return parse_source_calls(text, context)

@@ -1,4 +1,4 @@
-"""Replies that are JSON: a list of `{"name": "f", "arguments": {"a": 1}}`, in the forms of each family's handler."""
+"""Decoders for replies in JSON, mostly lists of `{"name": "f", "arguments": {"a": 1}}`, one decoder for each family."""
 
 from __future__ import annotations
 
@@ -12,60 +12,58 @@ from fcreview.importers.common.python_syntax import compute
 from fcreview.importers.common.records import Undecodable
 
 
-def call_from_object(found: Any, key: str = "arguments") -> tuple[Any, Any]:
-    """Name and arguments of an object that must have both. Raises Undecodable."""
-    if type(found) is not dict or "name" not in found or key not in found:
-        raise Undecodable(f"JSON, but not a call with name and {key}")
-    return found["name"], found[key]
+def call_from_object(found: Any, arguments_key: str = "arguments") -> tuple[Any, Any]:
+    """Return the name and arguments of a call object. Raises Undecodable if it lacks one of them."""
+    if type(found) is not dict or "name" not in found or arguments_key not in found:
+        raise Undecodable(f"JSON, but not a call with name and {arguments_key}")
+    return found["name"], found[arguments_key]
 
 
-def calls_from_objects(found: Any, key: str = "arguments") -> Calls:
-    """Calls of an object or a list of them."""
+def calls_from_objects(found: Any, arguments_key: str = "arguments") -> Calls:
+    """Return the calls of one call object or of a list of them."""
     if type(found) is dict:
         found = [found]
     if not isinstance(found, (list, tuple)):
         raise Undecodable("JSON, but not a list of calls")
-    return validate_calls(call_from_object(one, key) for one in found)
+    return validate_calls(call_from_object(each, arguments_key) for each in found)
 
 
 def _require_list(found: Any) -> list[Any]:
-    """Raises Undecodable for anything but a list."""
     if type(found) is not list:
         raise Undecodable("JSON, but not a list of calls")
     return found
 
 
-def decode_json(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """A list or one object."""
+def decode_json(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode a JSON list of calls or one call."""
     return calls_from_objects(parse_json(require_text(result)))
 
 
-def decode_hammer(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """A list, perhaps fenced; what is no JSON is no call."""
+def decode_hammer(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode a JSON list, optionally in a code fence. A reply that is not JSON contains no call."""
+    text = require_text(result)
     try:
-        found = parse_json(require_text(result).replace("```", ""))
+        found = parse_json(text.replace("```", ""))
     except Undecodable:
-        if type(result) is not str:
-            raise
         return []
     if found in ({}, ""):
         return []
     return calls_from_objects(_require_list(found))
 
 
-def decode_xlam1(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """A list, or an object with `tool_calls`; what is no JSON has the wrong format."""
+def decode_xlam1(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode a JSON list or an object with `tool_calls`. A reply that is not JSON has the wrong format."""
     text = require_text(result)
     try:
         found = parse_json(text)
     except Undecodable as error:
         raise WrongFormat(str(error)) from None
     listed = _require_list(found.get("tool_calls", []) if type(found) is dict else found)
-    return validate_calls((one.get("name", ""), one.get("arguments", {})) for one in listed if type(one) is dict)
+    return validate_calls((each.get("name", ""), each.get("arguments", {})) for each in listed if type(each) is dict)
 
 
-def decode_xlam2(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """A list, one object, or objects joined by semicolons."""
+def decode_xlam2(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode a JSON list, one call, or calls separated by semicolons."""
     text = require_text(result)
     try:
         found = parse_json(text)
@@ -74,18 +72,20 @@ def decode_xlam2(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
     return calls_from_objects(found)
 
 
-def decode_think(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """A list behind `</think>`, quoted in whatever way."""
+def decode_think(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode the JSON list after `</think>`. Single quotes are read as double quotes."""
     _, tag, rest = require_text(result).replace("'", '"').partition("</think>")
     if not tag:
         return []
-    found = parse_json(rest)
-    return calls_from_objects(_require_list(found))
+    return calls_from_objects(_require_list(parse_json(rest)))
 
 
-def decode_llama(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """`{"name", "parameters"}`: JSON objects joined by semicolons; else one, or a list, in *Python's* notation, where
-    `true` and `null` are nothing."""
+def decode_llama(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode `{"name": "f", "parameters": {...}}`.
+
+    Calls separated by semicolons are JSON. One call, or a list of calls, is a *Python* literal, in which `true` and
+    `null` are not allowed.
+    """
     text = require_text(result).replace("<|python_tag|>", "")
     if ";" in text:
         return calls_from_objects([parse_json(part) for part in text.split(";")], "parameters")
@@ -97,11 +97,12 @@ def decode_llama(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
 
 
 def _evaluate_literal(node: ast.expr | None) -> Any:
+    """Evaluate a literal as `ast.literal_eval` does, and also arithmetic such as `5*3`, which BFCL accepts."""
     match node:
         case ast.Constant(value=value):
             return value
         case ast.Dict(keys=keys, values=values):
-            return {_evaluate_literal(key): _evaluate_literal(value) for key, value in zip(keys, values, strict=True)}
+            return {_evaluate_literal(k): _evaluate_literal(v) for k, v in zip(keys, values, strict=True)}
         case ast.List(elts=elements):
             return [_evaluate_literal(element) for element in elements]
         case ast.Tuple(elts=elements):

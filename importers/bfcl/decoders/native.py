@@ -1,11 +1,10 @@
-"""Replies that the program had as objects already: `result` is a list of `{name: arguments}`.
+"""Decoders for native calls, which the official program stores as objects: `result` is a list of `{name: arguments}`.
 
-The families differ in whether arguments are JSON text or an object, and in what they make of anything else.
+The families differ in the form of the arguments (JSON text or an object) and in how they treat any other `result`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from fcreview.importers.bfcl.decoders.base import Calls, DecoderContext, WrongFormat, parse_json, validate_calls
@@ -14,113 +13,105 @@ from fcreview.importers.common.records import Undecodable
 NOT_A_LIST = "text where calls were expected"
 
 
-def decode_fc(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """`[{"f": "{\\"a\\": 1}"}]`."""
+def decode_fc(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode `[{"f": "{\\"a\\": 1}"}]`, where the arguments are JSON text."""
     if type(result) is not list:
         return _decode_non_list(result)
     return validate_calls((name, _parse_arguments(text)) for name, text in map(_first_entry, result))
 
 
-def decode_gemini_v1(result: Any, how: DecoderContext) -> Calls:
-    """As `fc`; one object counts as a list of one."""
-    return decode_fc(result if type(result) is list else [result], how)
+def decode_gemini_v1(result: Any, context: DecoderContext) -> Calls:
+    """Decode like `decode_fc`. Any other `result` counts as a list of one element."""
+    return decode_fc(result if type(result) is list else [result], context)
 
 
-def decode_cohere_v1(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """`[{"f": {"a": 1}}]`."""
+def decode_cohere_v1(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode `[{"f": {"a": 1}}]`."""
     if type(result) is not list:
         return _decode_non_list(result)
     return validate_calls(map(_first_entry, result))
 
 
-def decode_gemini(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """`[{"f": {"a": 1}}]`, taken as it is: whatever else there is has the wrong format."""
+def decode_gemini(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode `[{"f": {"a": 1}}]`. Any other `result` has the wrong format."""
     if type(result) is not list:
         raise WrongFormat(NOT_A_LIST)
-    return _decode_objects(result)
+    pairs = []
+    for call in result:
+        if type(call) is not dict or len(call) != 1:
+            raise WrongFormat("not an object of one name")
+        pairs.append(next(iter(call.items())))
+    return validate_calls(pairs)
 
 
-def decode_list(result: Any, how: DecoderContext) -> Calls:
-    """As `as_it_is`; text is a failure in V4 and was no call before."""
-    if type(result) is not list:
-        if how.version == "V4":
-            raise Undecodable(NOT_A_LIST)
-        return []
-    return _decode_objects(result)
-
-
-def decode_strict_list(result: Any, how: DecoderContext) -> Calls:
-    """As `listed`; an element that is no object is a failure."""
-    if type(result) is list and any(type(part) is not dict for part in result):
+def decode_list(result: Any, context: DecoderContext) -> Calls:
+    """Decode like `decode_gemini`, except that text is an error in V4 and no call in earlier versions."""
+    if type(result) is list:
+        return decode_gemini(result, context)
+    if context.version == "V4":
         raise Undecodable(NOT_A_LIST)
-    return decode_list(result, how)
+    return []
 
 
-def decode_cohere(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """`[{"tool_name": "f", "parameters": {"a": 1}}]`; whatever is no list is no call."""
+def decode_strict_list(result: Any, context: DecoderContext) -> Calls:
+    """Decode like `decode_list`, except that an element that is not an object is an error."""
+    if type(result) is list and any(type(call) is not dict for call in result):
+        raise Undecodable(NOT_A_LIST)
+    return decode_list(result, context)
+
+
+def decode_cohere(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode `[{"tool_name": "f", "parameters": {"a": 1}}]`. A `result` that is no list contains no call."""
     if type(result) is not list:
         return []
-    return validate_calls(_require_keys(part, "tool_name", "parameters") for part in result)
+    return validate_calls(_require_keys(call, "tool_name", "parameters") for call in result)
 
 
-def decode_named_arguments(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """`[{"name": "f", "arguments": {"a": 1}}]`."""
+def decode_named_arguments(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode `[{"name": "f", "arguments": {"a": 1}}]`."""
     if type(result) is not list:
         return _decode_non_list(result)
-    return validate_calls(_require_keys(part, "name", "arguments") for part in result)
+    return validate_calls(_require_keys(call, "name", "arguments") for call in result)
 
 
 def decode_any_list(result: list[Any]) -> Calls:
-    """Whatever a list may say, for models that nobody knows: any of the forms above."""
+    """Decode a list in any of the forms above, for unknown models."""
     calls: list[tuple[Any, Any]] = []
-    for item in result:
-        if type(item) is dict and "tool_name" in item and "parameters" in item:
-            name, arguments = item["tool_name"], item["parameters"]
+    for call in result:
+        if type(call) is dict and "tool_name" in call and "parameters" in call:
+            name, arguments = call["tool_name"], call["parameters"]
         else:
-            name, arguments = _first_entry(item)
+            name, arguments = _first_entry(call)
         if type(arguments) is str:
             arguments = parse_json(arguments)
-        elif len(item) != 1 and "tool_name" not in item:
+        elif len(call) != 1 and "tool_name" not in call:
             arguments = None
         calls.append((name, arguments))
     return validate_calls(calls)
 
 
-def stringify_arguments(calls: Calls) -> Calls:
-    """Every argument as Python's text of it."""
-    return [(name, {key: str(value) for key, value in arguments.items()}) for name, arguments in calls]
-
-
 def _decode_non_list(result: Any) -> Calls:
+    """Return no calls for empty text. Raises Undecodable for anything else."""
     if result == "":
         return []
     raise Undecodable("no output" if result is None else NOT_A_LIST)
 
 
-def _first_entry(item: Any) -> tuple[Any, Any]:
-    if type(item) is not dict:
-        raise Undecodable("text where a call was expected" if isinstance(item, str) else "not an object")
-    if not item:
+def _first_entry(call: Any) -> tuple[Any, Any]:
+    if type(call) is not dict:
+        raise Undecodable("text where a call was expected" if isinstance(call, str) else "not an object")
+    if not call:
         raise Undecodable("a call without a name")
-    return next(iter(item.items()))
+    return next(iter(call.items()))
 
 
 def _parse_arguments(arguments: Any) -> Any:
     if type(arguments) is not str:
-        raise Undecodable("arguments that are no JSON text")
+        raise Undecodable("arguments that are not JSON text")
     return parse_json(arguments)
 
 
-def _require_keys(item: Any, name: str, arguments: str) -> tuple[Any, Any]:
-    if type(item) is not dict or name not in item or arguments not in item:
-        raise Undecodable(f"not an object with {name} and {arguments}")
-    return item[name], item[arguments]
-
-
-def _decode_objects(result: Iterable[Any]) -> Calls:
-    pairs = []
-    for item in result:
-        if type(item) is not dict or len(item) != 1:
-            raise WrongFormat("not an object of one name")
-        pairs.append(next(iter(item.items())))
-    return validate_calls(pairs)
+def _require_keys(call: Any, name_key: str, arguments_key: str) -> tuple[Any, Any]:
+    if type(call) is not dict or name_key not in call or arguments_key not in call:
+        raise Undecodable(f"not an object with {name_key} and {arguments_key}")
+    return call[name_key], call[arguments_key]

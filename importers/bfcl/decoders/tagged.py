@@ -1,9 +1,4 @@
-"""FunctionGemma's notation: `<start_function_call>call:f{a:1,b:<escape>text<escape>}<end_function_call>`.
-
-MiniCPM's tool calls: Python statements between tags.
-
-Replies with calls between tags, or a call a line: JSON inside, prose around it.
-"""
+"""Decoders for calls between tags or on lines of their own, with prose around them. Most families put JSON there."""
 
 from __future__ import annotations
 
@@ -13,16 +8,10 @@ import warnings
 from typing import Any
 
 from fcreview.importers.bfcl.decoders.base import (
-    Calls,
-    DecoderContext,
-    WrongFormat,
-    check_size,
-    find_blocks,
-    parse_json,
-    validate_calls,
-)
+    Calls, DecoderContext, WrongFormat, check_size, find_blocks, parse_json, validate_calls,
+)  # fmt: skip
 from fcreview.importers.bfcl.decoders.code import require_text
-from fcreview.importers.bfcl.decoders.json_lists import call_from_object
+from fcreview.importers.bfcl.decoders.json_lists import call_from_object, calls_from_objects
 from fcreview.importers.bfcl.decoders.python_calls import read_call
 from fcreview.importers.common.records import Undecodable
 
@@ -31,10 +20,11 @@ NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 NAME = re.compile(r"call:\s*([^\s{]+)\s*(\{.*)?", re.DOTALL)
 CONSTANTS = {"null": None, "true": True, "false": False}
 ESCAPE = "<escape>"
+"""Tag before and after a string in FunctionGemma's notation."""
 
 
-def decode_function_gemma(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """`<start_function_call>call:f{a:1,b:<escape>text<escape>}<end_function_call>`."""
+def decode_function_gemma(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode `<start_function_call>call:f{a:1,b:<escape>text<escape>}<end_function_call>`."""
     calls = []
     for block in find_blocks(require_text(result), "<start_function_call>", "<end_function_call>"):
         named = NAME.search(block)
@@ -45,7 +35,7 @@ def decode_function_gemma(result: Any, how: DecoderContext) -> Calls:  # noqa: A
 
 
 class _FunctionGemmaReader:
-    """Reads `{key:value,...}`: values are objects, lists, strings between two `<escape>`, or bare words."""
+    """Reads `{key:value,...}`. A value is an object, a list, a string between two `<escape>` tags or a bare word."""
 
     def __init__(self, text: str) -> None:
         self.text, self.position = text, 0
@@ -53,7 +43,7 @@ class _FunctionGemmaReader:
     def read_object(self) -> dict[str, Any]:
         self.position += 1
         found: dict[str, Any] = {}
-        while not self._skip_end("}"):
+        while not self._skip_closing("}"):
             key = KEY.match(self.text, self.position)
             if key is None:
                 raise Undecodable("an argument without a name")
@@ -76,15 +66,15 @@ class _FunctionGemmaReader:
         if self.text.startswith("[", self.position):
             self.position += 1
             items = []
-            while not self._skip_end("]"):
+            while not self._skip_closing("]"):
                 items.append(self.read_value())
             return items
         end = next((i for i in range(self.position, len(self.text)) if self.text[i] in ",}]"), len(self.text))
         word, self.position = self.text[self.position : end].strip(), end
         return _parse_bare_word(word)
 
-    def _skip_end(self, closing: str) -> bool:
-        """Whether the list ends here; a comma before the next element is passed over."""
+    def _skip_closing(self, closing: str) -> bool:
+        """Skip commas, spaces and, if it comes next, the closing bracket. Returns whether the bracket came next."""
         while self.position < len(self.text) and self.text[self.position] in ", \n\t":
             self.position += 1
         if self.position >= len(self.text):
@@ -106,28 +96,28 @@ def _parse_bare_word(word: str) -> Any:
 
 THOUGHT, THOUGHT_END = "<|thought_start|>", "<|thought_end|>"
 START, END = "<|tool_call_start|>", "<|tool_call_end|>"
-OPENING, CLOSING = re.compile(r"\s*`*\s*(?:python\b)?\s*"), re.compile(r"\s*`*\s*\Z")
+FENCE_START, FENCE_END = re.compile(r"\s*`*\s*(?:python\b)?\s*"), re.compile(r"\s*`*\s*\Z")
 
 
-def decode_minicpm(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """`<|tool_call_start|>`, a fence with a call a line, `<|tool_call_end|>`; whatever else has the wrong format."""
+def decode_minicpm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode Python calls, one on each line, between `<|tool_call_start|>` and `<|tool_call_end|>`.
+
+    A reply of any other form has the wrong format.
+    """
     text = require_text(result)
     if THOUGHT in text and THOUGHT_END in text:
         text = text.rpartition(THOUGHT_END)[2]
     if START not in text or END not in text:
         raise WrongFormat("no tool call between tags")
-    inside = text.partition(START)[2].rpartition(END)[0].strip()
     try:
-        return _parse_statements(inside)
+        return _parse_statements(text.partition(START)[2].rpartition(END)[0].strip())
     except (Undecodable, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise WrongFormat(str(error)) from None
 
 
 def _parse_statements(text: str) -> Calls:
-    opening = OPENING.match(text)
-    text = text[opening.end() :] if opening else text
-    closing = CLOSING.search(text)
-    text = text[: closing.start()] if closing else text
+    """Parse Python statements, optionally in a code fence, each of which must be a call."""
+    text = FENCE_END.sub("", FENCE_START.sub("", text, count=1), count=1)
     check_size(text)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -145,60 +135,64 @@ def _parse_statements(text: str) -> Calls:
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
 
-def decode_hermes(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """The line behind a line `<tool_call>`, each ' of it taken for a "; all other lines are ignored."""
-    found, opened = [], False
+def decode_hermes(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode the JSON line after each line `<tool_call>`, with `'` read as `"`. All other lines are ignored."""
+    found, is_open = [], False
     for line in require_text(result).split("\n"):
-        if line not in (OPEN, CLOSE) and opened:
+        if line not in (OPEN, CLOSE) and is_open:
             found.append(call_from_object(parse_json(line.replace("'", '"'))))
-        opened = line == OPEN
+        is_open = line == OPEN
     return validate_calls(found)
 
 
-def decode_glm(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """A name on the very first line, blanks and all, and its JSON arguments on the second; more lines do not count. So
-    an empty first line is a call without a name, if the second one holds JSON."""
+def decode_glm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode a function name on the first line and its JSON arguments on the second. Further lines are ignored.
+
+    The first line is the name even if it is empty.
+    """
     lines = require_text(result).split("\n")
     if len(lines) < 2:
         raise WrongFormat("no second line with arguments")
     return validate_calls([(lines[0], parse_json(lines[1]))])
 
 
-def decode_granite(result: Any, how: DecoderContext) -> Calls:  # noqa: ARG001
-    """`<function_call> {"name": ..., "arguments": {...}}`, repeated; prose in between spoils the format."""
+def decode_granite(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
+    """Decode `<function_call> {"name": ..., "arguments": {...}}`, once or more. Prose makes the format wrong."""
     calls: list[tuple[Any, Any]] = []
-    prose = ""
+    reason = ""
     for part in filter(None, map(str.strip, require_text(result).split("<function_call>"))):
         try:
             found = parse_json(part)
         except Undecodable:
-            prose = "text that is not a call"
+            reason = "text that is not a call"
             continue
         if type(found) is not dict:
             raise Undecodable("JSON, but not a call")
         name = found.get("name", "")
         name = name.strip() if type(name) is str else name
         if name == "no_function":
-            prose = "no function is called"
+            reason = "no function is called"
         else:
             calls.append((name, found.get("arguments", {})))
-    if prose:
-        raise WrongFormat(prose, list(validate_calls(calls)))
+    if reason:
+        raise WrongFormat(reason, list(validate_calls(calls)))
     return validate_calls(calls)
 
 
-def decode_falcon(result: Any, how: DecoderContext) -> Calls:
-    """What the first `<tool_call>` holds: one call or a list of them. Whatever else is no call, in V4 a failure."""
+def decode_falcon(result: Any, context: DecoderContext) -> Calls:
+    """Decode the JSON call, or list of calls, in the first `<tool_call>` block.
+
+    A reply without such a block is an error in V4 and contains no call in earlier versions.
+    """
     _, tag, rest = require_text(result).partition(OPEN)
     try:
         if not tag:
             raise Undecodable("no <tool_call> in the text")
         found = parse_json(_strip_fence(rest.partition(CLOSE)[0].strip()))
-        listed = [found] if type(found) is dict else found
-        if type(listed) is list and all(type(one) is dict for one in listed):
-            return validate_calls(map(call_from_object, listed))
+        if type(found) is dict or (type(found) is list and all(type(each) is dict for each in found)):
+            return calls_from_objects(found)
     except Undecodable:
-        if how.version == "V4":
+        if context.version == "V4":
             raise
         return []
     raise Undecodable("JSON, but not a list of calls")
@@ -210,21 +204,23 @@ def _strip_fence(text: str) -> str:
     return text
 
 
-def decode_tagged(result: Any, how: DecoderContext) -> Calls:
-    """Every `<tool_call>` block whose tags stand on lines of their own. A block that is no JSON is skipped; before V4
-    it spoiled the whole reply."""
+def decode_tagged(result: Any, context: DecoderContext) -> Calls:
+    """Decode every `<tool_call>` block whose tags are on lines of their own.
+
+    V4 skips a block that is not JSON. In V3 a reply with such a block contains no call.
+    """
     calls = []
     for block in find_blocks(require_text(result), f"{OPEN}\n", f"\n{CLOSE}"):
         try:
             found = parse_json(block)
         except Undecodable:
-            if how.version != "V4":
+            if context.version != "V4":
                 return []
             continue
-        if type(found) is not dict and how.version != "V4":
+        if type(found) is not dict and context.version != "V4":
             return []
         name, arguments = call_from_object(found)
         if type(arguments) is not dict:
-            raise Undecodable("arguments that are no object")
+            raise Undecodable("arguments that are not an object")
         calls.append((name, arguments))
     return validate_calls(calls)

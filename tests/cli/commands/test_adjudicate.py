@@ -116,7 +116,7 @@ def test_letters_do_not_tell_who_gave_which_answer(cli: Cli, two_known_runs: Pat
 def test_the_text_shows_both_sides_and_the_command_that_settles(cli: Cli, disputed: Path) -> None:
     done = cli("adjudicate", disputed)
     assert done.code == 0
-    assert done.err == "5 targets to settle\n"
+    assert done.err == "5 disagreements to resolve\n"
     first, second, _, _, last = done.out.strip().split("\n\n")
     for text in (
         "simple_python_1 · item · correct   (BFCL V4, maple, simple_python, run 1)",
@@ -163,7 +163,7 @@ def test_nobody_differs(cli: Cli, known_run: Path) -> None:
     all_say(cli, known_run, *verdicts(0, alice=True, bob="unsure"))
     for arguments in ([], ["--json"]):
         done = cli("adjudicate", known_run, *arguments)
-        assert (done.code, done.out, done.err) == (0, "", "nothing is disputed\n")
+        assert (done.code, done.out, done.err) == (0, "", "no disagreements\n")
 
 
 def test_hostile_answers_do_not_reach_the_terminal(

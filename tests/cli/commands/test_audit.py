@@ -70,7 +70,7 @@ def test_every_act_is_there_in_the_order_of_time(cli: Cli, known_run: Path, told
 def test_the_text_says_the_same(cli: Cli, known_run: Path, told: list[str]) -> None:
     done = cli("audit", known_run, NAME)
     assert done.code == 0
-    assert done.err == f"5 acts on {NAME}\n"
+    assert done.err == f"5 events on {NAME}\n"
     shown = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", done.out)
     for number, event in enumerate(told):
         shown = shown.replace(event[:8], f"E{number}")
@@ -79,17 +79,17 @@ def test_the_text_says_the_same(cli: Cli, known_run: Path, told: list[str]) -> N
         "TIME  carol   event E2, blind: yes",
         "           item · completeness 2",
         "TIME  alice   event E0, blind: unknown",
-        "           item · correct pass · wrong: golden · tags city",
-        "TIME  bob   event E1, blind: no, taken back by R",
+        "           item · correct pass · fault: golden · tags city",
+        "TIME  bob   event E1, blind: no, retracted by R",
         "           turn 1 call 1 · correct fail",
         "TIME  bob   event R, blind: unknown",
-        "           takes back E1",
+        "           retracts E1",
         "TIME  judy   event E3, blind: no",
-        "           settles item · correct pass",
+        "           adjudicates item · correct pass",
         "           note  Rome will do",
     ]
     nothing = cli("audit", known_run, "simple_python_2")
-    assert (nothing.code, nothing.out, nothing.err) == (0, "", "nobody said anything\n")
+    assert (nothing.code, nothing.out, nothing.err) == (0, "", "no reviews\n")
 
 
 @pytest.mark.sweep

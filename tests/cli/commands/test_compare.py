@@ -100,10 +100,10 @@ def test_the_matrix_as_text(cli: Cli, two_known_runs: Path) -> None:
     ("arguments", "code", "why"),
     [
         (["maple", "birch", "--source", "judge"], 2, "no source 'judge'"),
-        (["maple", "maple"], 2, "the same verdicts on both sides"),
+        (["maple", "maple"], 2, "both sides are the same"),
         (["maple"], 1, "only one run"),
-        (["maple", "oak"], 1, "run 'oak' is none of the runs here"),
-        (["1", "2", "1", "--against", "rule"], 2, "--against is for two runs"),
+        (["maple", "oak"], 1, "no run 'oak': choose "),
+        (["1", "2", "1", "--against", "rule"], 2, "--against needs two runs"),
     ],
 )
 def test_what_cannot_be_compared_is_said(

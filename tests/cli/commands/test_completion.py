@@ -28,5 +28,5 @@ def test_bash_completes_commands_and_their_options(cli: Cli) -> None:
 
 def test_other_shells(cli: Cli) -> None:
     assert cli("completion", "zsh").out.startswith("autoload")
-    assert "-a triage -d 'Show failures in groups.'" in cli("completion", "fish").out
+    assert "-a triage -d 'Group failures by cause.'" in cli("completion", "fish").out
     assert cli("completion", "tcsh").code == 2

@@ -66,7 +66,10 @@ def test_only_failures_picked_make_no_interval(cli: Cli, run: Path, tmp_path: Pa
     for one in found:
         assert one["low"] is None and one["high"] is None and one["n_random"] == 0 and one["method"] != "posterior"
     assert max(one["corrected"] or 0 for one in found if one["name"] == "simple_python") == 1.0
-    assert "queue create" in cli("estimate", run).out and "none as part of a random sample" in cli("estimate", run).out
+    assert (
+        "queue create" in cli("estimate", run).out
+        and "reviewed, but not in a random sample" in cli("estimate", run).out
+    )
 
 
 @pytest.mark.sweep
@@ -99,7 +102,7 @@ def test_a_sample_is_extended_until_it_is_narrow_enough(cli: Cli, run: Path, tmp
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann,bob", "--seed", "3")
     first = drawn(cli, run, "pilot")
     refused = cli("queue", "extend", run, "--name", "pilot")
-    assert refused.code == 1 and "nothing of the queue is reviewed yet" in refused.err
+    assert refused.code == 1 and "no item of the queue is reviewed yet" in refused.err
     label(cli, run, tmp_path, {name: truth(name) for name in first})
     before = next(
         one for one in cli("estimate", run, "--half-width", "6", "--json").objects if one["name"] == "simple_python"
@@ -130,12 +133,12 @@ def test_what_cannot_be_extended_is_said_in_one_line(cli: Cli, run: Path, tmp_pa
     label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})
     for more, why in (
         (("--name", "none"), "no queue"),
-        (("--name", "pilot", "--target", "nothing"), "there are"),
+        (("--name", "pilot", "--target", "nothing"), "choose "),
         (("--name", "pilot", "--half-width", "0"), "points between"),
     ):
         done = cli("queue", "extend", run, *more)
         assert done.code != 0 and why in done.err and len(done.err.splitlines()) == 1, done.err
-    assert "as narrow as" in cli("queue", "extend", run, "--name", "pilot", "--half-width", "90").err
+    assert "is within ±90" in cli("queue", "extend", run, "--name", "pilot", "--half-width", "90").err
 
 
 @pytest.mark.sweep
@@ -174,7 +177,7 @@ def test_soft_scores_have_an_interval_once_every_call_of_a_sample_has_one(
     assert one["method"] == "posterior" and one["n_random"] == len(calls) and one["why"] == ""
     assert one["low"] < one["corrected"] < one["high"]
     assert "soft accuracy, per call" in cli("estimate", runs).out
-    for target, why in (("soft accuracy, per call", "is made of soft_score"), ("valid parameters", "no verdict on a")):
+    for target, why in (("soft accuracy, per call", "depends on soft_score"), ("valid parameters", "no verdict on a")):
         done = cli("queue", "extend", runs, "--name", "pilot", "--target", target)
         assert done.code == 1 and why in done.err and len(done.err.splitlines()) == 1, done.err
 

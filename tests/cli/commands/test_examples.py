@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.app import COMMANDS
-from fcreview.cli.program import EXAMPLES, _helped
+from fcreview.cli.command_table import COMMANDS
+from fcreview.cli.program import START_HERE, split_help
 from tests.cli.conftest import Cli
 
 NEEDS = {
-    "extend": "nothing of the queue is reviewed yet",
+    "extend": "no item of the queue is reviewed yet",
     "issue": "no golden answers, rules only",
 }
 """What an example says where people have to review first: it is understood all the same."""
@@ -30,10 +30,10 @@ def examples() -> Iterator[tuple[str, str]]:
         found = getattr(importlib.import_module(module), attribute)
         functions = {name: importlib.import_module(module), **found} if isinstance(found, dict) else {name: found}
         for each, function in functions.items():
-            example = _helped(function.__doc__)[1].partition("Example:")[2].strip()
+            example = split_help(function.__doc__)[1].partition("Example:")[2].strip()
             assert example.startswith("fcreview "), f"{each} has no example"
             yield each, example
-    yield from (("program", line.split("   ")[0]) for line in EXAMPLES.splitlines() if "  fcreview" in line)
+    yield from (("program", example) for example in START_HERE)
 
 
 EVERY = [(name, text.strip()) for name, text in examples()]
@@ -84,7 +84,7 @@ def test_an_empty_answer_says_why(place: Path, cli: Cli) -> None:
     for command in ("export", "items", "triage"):
         done = cli(command, "runs/gpt4o", "--where", "reviewed", "--annotator", "nobody", cwd=place)
         assert done.code == 0
-        assert "no item matches reviewed: nobody has no reviews here, reviews are of " in done.err, command
+        assert "no item matches reviewed: nobody has no reviews here; choose --annotator " in done.err, command
         own = cli(command, "runs/gpt4o", "--where", "reviewed", cwd=place)
         assert "no item matches" not in own.err
         assert "live_simple_2-2-0" in own.out

@@ -77,8 +77,8 @@ def test_from_records_what_label_records(cli: Cli, known_run: Path, tmp_path: Pa
     [
         ("{not JSON}\n", "not readable"),
         ([1], "not a JSON object"),
-        ({"value": True}, "no id"),
-        ({"id": "nobody", "value": True}, "no such item: id nobody"),
+        ({"value": True}, "id is missing"),
+        ({"id": "nobody", "value": True}, "item not found: id nobody"),
         ({"id": "simple_python_0", "model": "oak", "value": True}, "model oak"),
         (item(1), "says nothing"),
         (item(1, value="maybe"), "no verdict 'maybe'"),
@@ -86,10 +86,10 @@ def test_from_records_what_label_records(cli: Cli, known_run: Path, tmp_path: Pa
         (item(1, value=True, criterion="completeness"), "on completeness"),
         (item(1, fault="nobody"), "fault is none of"),
         (item(1, tags="a"), "tags is of the wrong type"),
-        (item(1, value=True, target="turn:0"), "no target"),
+        (item(1, value=True, target="turn:0"), "invalid target"),
         (item(1, value=True, target="turn:2"), "has 1 turn"),
         (item(1, value=True, target="turn:1/call:2"), "has 1 call"),
-        (item(1, value=True, act="retract"), "no act"),
+        (item(1, value=True, act="retract"), "unknown act"),
         (item(1, value=True, time="yesterday"), "yesterday"),
         (item(1, opinions=3), "opinions"),
     ],
@@ -121,7 +121,7 @@ def test_reviews_of_a_named_annotator_are_taken_in(cli: Cli, known_run: Path, tw
     done = cli("import-labels", two_copies, tmp_path / "jsonl", "--annotator", "bob")
     assert (done.code, done.out) == (0, "1 review by bob written\n")
     again = cli("import-labels", two_copies, tmp_path / "labelstudio", "--annotator", "bob", "--format", "labelstudio")
-    assert (again.code, again.out) == (0, "0 reviews by bob written\n1 said already\n")
+    assert (again.code, again.out) == (0, "0 reviews by bob written\n1 already recorded, skipped\n")
     (label,) = cli("export", two_copies, "--only", "reviewed").objects
     assert (label["annotators"], label["human"], label["notes"]) == (["bob"], False, ["bob"])
     nobody = cli("import-labels", two_copies, tmp_path / "jsonl", "--annotator", "carol")
@@ -187,7 +187,7 @@ def test_what_was_changed_in_label_studio_is_of_who_changed_it(cli: Cli, known_r
 def test_an_export_without_rows_says_why(cli: Cli, known_run: Path) -> None:
     for more, why in (
         (["--where", "category:none"], "no item matches category:none"),
-        (["--only", "adjudicated"], "6 items, adjudicated by nobody yet"),
+        (["--only", "adjudicated"], "6 items, none adjudicated yet"),
     ):
         done = cli("export", known_run, *more)
         assert (done.code, done.out) == (0, "")
@@ -227,7 +227,7 @@ def test_an_id_that_several_runs_have_is_of_the_run_that_was_named(
     models = [run["model"] for run in cli("runs", two_known_runs, "--json").objects]
     file = write(tmp_path / "said.jsonl", item(0, value="fail"))
     done = cli("label", two_known_runs, "--from", file)
-    assert done.code == 1 and "is 2 items: say which model" in done.err
+    assert done.code == 1 and "matches 2 items: add model to the record" in done.err
     for model in models:
         assert cli("label", two_known_runs, "--run", model, "--from", file).code == 0
     folder = two_known_runs / "result" / models[0]
@@ -237,4 +237,23 @@ def test_an_id_that_several_runs_have_is_of_the_run_that_was_named(
     assert said[2]["id"] == "simple_python_1" and len(said) == 3
     other = write(tmp_path / "other.jsonl", item(2, value="fail", model=models[0]))
     done = cli("label", two_known_runs, "--run", models[1], "--from", other)
-    assert done.code == 1 and "no such item" in done.err and len(journals(two_known_runs)) == 3
+    assert done.code == 1 and "item not found" in done.err and len(journals(two_known_runs)) == 3
+
+
+def test_import_labels_has_a_default_annotator_and_takes_a_run(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
+    models = [run["model"] for run in cli("runs", two_known_runs, "--json").objects]
+    file = write(tmp_path / "labels.jsonl", item(0, value="fail"))
+    assert cli("import-labels", two_known_runs, file).code == 1
+    done = cli("import-labels", two_known_runs, file, "--run", models[1])
+    assert (done.code, done.out) == (0, "1 review by tester written\n")
+    [line] = map(json.loads, journals(two_known_runs))
+    assert (line["key"]["model"], line["annotator"], line["act"]) == (models[1], "tester", "review")
+
+
+def test_import_labels_can_adjudicate(cli: Cli, known_run: Path, tmp_path: Path) -> None:
+    file = write(tmp_path / "labels.jsonl", item(0, value="fail"), item(1, value="unsure"))
+    done = cli("import-labels", known_run, file, "--adjudicate")
+    assert done.code == 1 and "labels.jsonl line 2: " in done.err and not journals(known_run)
+    file = write(tmp_path / "labels.jsonl", item(0, value="fail"))
+    assert cli("import-labels", known_run, file, "--adjudicate").out == "1 review by tester written\n"
+    assert [json.loads(line)["act"] for line in journals(known_run)] == ["adjudicate"]

@@ -32,7 +32,7 @@ def test_what_annotators_differ_on_is_settled(cli: Cli, known_run: Path) -> None
     before = exported(cli, known_run)
     assert (before["human"], before["effective"], before["decided_by"]) == ("disputed", None, "disputed")
     done = label(cli, known_run, "judy", "pass", "--adjudicate", "--reason", "a city all the same")
-    assert done.out == "settled: simple_python_1: correct pass, with a note\n"
+    assert done.out == "adjudicated: simple_python_1: correct pass, with a note\n"
     after = exported(cli, known_run)
     assert (after["human"], after["effective"], after["decided_by"]) == (True, True, "adjudication")
     (event,) = map(json.loads, (known_run / ".fcreview/reviews/judy.jsonl").read_text().splitlines())
@@ -76,5 +76,5 @@ def test_many_are_settled_at_once(cli: Cli, known_run: Path, tmp_path: Path) -> 
     file.write_text(json.dumps({"id": "simple_python_3", "value": "unsure"}) + "\n")
     done = cli("label", known_run, "--from", file, "--adjudicate")
     assert (done.code, done.out) == (1, "")
-    assert "settled.jsonl line 1: settles nothing" in done.err
+    assert "settled.jsonl line 1: does not resolve a disagreement" in done.err
     assert len(cli("sql", known_run, "SELECT 1 AS one FROM reviews", "--json").objects) == 2

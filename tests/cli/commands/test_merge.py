@@ -73,7 +73,7 @@ def test_copies_merged_both_ways_say_the_same(cli: Cli, copies: tuple[Path, Path
 @pytest.mark.sweep
 def test_merging_again_changes_nothing_and_work_goes_on(cli: Cli, copies: tuple[Path, Path]) -> None:
     here, other = copies
-    assert cli("merge", here, other).out == "alice: 3 new events, 1 here already\ncarol: 1 new event, 0 here already\n"
+    assert cli("merge", here, other).out == "alice: 3 new events, 1 already here\ncarol: 1 new event, 0 already here\n"
     after = {path.name: path.read_bytes() for path in (here / ".fcreview/reviews").iterdir()}
     assert merged(cli, here, other) == {"alice": (0, 4), "carol": (0, 1)}
     assert {path.name: path.read_bytes() for path in (here / ".fcreview/reviews").iterdir()} == after
@@ -94,7 +94,7 @@ def test_damaged_lines_are_told_and_not_taken(cli: Cli, copies: tuple[Path, Path
     done = cli("merge", here, other)
     assert (done.code, done.out) == (
         0,
-        "alice: 1 new event, 1 here already\ncarol: 1 new event, 0 here already\n",
+        "alice: 1 new event, 1 already here\ncarol: 1 new event, 0 already here\n",
     )
     assert done.err.splitlines() == [
         "fcreview: alice.jsonl line 2: altered: its hash does not fit its content, not taken",
@@ -179,4 +179,4 @@ def test_what_is_no_workspace_is_told_in_one_line(cli: Cli, known_run: Path, tmp
         assert done.err.startswith("fcreview: no workspace at")
     empty = tmp_path / "empty"
     (empty / ".fcreview").mkdir(parents=True)
-    assert cli("merge", known_run, empty).out == "no reviews there\n"
+    assert cli("merge", known_run, empty).out == "nothing to merge\n"

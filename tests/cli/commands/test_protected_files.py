@@ -66,7 +66,7 @@ def test_a_dataset_that_lies_elsewhere_is_told(cli: Cli, run: Path, samples: Pat
         out = tmp_path / f"out-{copied}"
         shutil.rmtree(run / "data", ignore_errors=True)
         told = cli("export", run, "--format", "native", "-o", out, "--data", data).err
-        assert ("BFCL V4, maple-8b: its dataset is not found from there: open it with --data" in told) is not copied
+        assert ("BFCL V4, maple-8b: its dataset is not found from there; open it with --data DIR" in told) is not copied
         assert bool(list(out.rglob("possible_answer"))) is copied
         assert (f"not copied, from {data}" in told) is not copied
 
@@ -96,7 +96,7 @@ def test_a_golden_fix_is_kept_and_becomes_a_patch(cli: Cli, run: Path, tmp_path:
     ("given", "code", "why"),
     [
         ("no such file", 2, "a JSON object or a file with one"),
-        ("{", 2, "is no JSON"),
+        ("{", 2, "is not valid JSON"),
         ("{}", 1, "has the fields ground_truth"),
         ('{"id": "x"}', 1, "not id"),
         ('{"ground_truth": [{"get_current_weather": {"location": ["x"], "moon": ["y"]}}]}', 1, "no parameter moon"),

@@ -78,7 +78,7 @@ def test_open_wants_a_share_and_items_gives_each_item_once(cli: Cli, known_run: 
 def test_blind_what_tells_verdicts_is_refused(cli: Cli, known_run: Path) -> None:
     for queue in ("failures", "disagreement", "judged", "uncertain"):
         done = cli("open", known_run, "--blind", "--queue", queue)
-        assert done.code == 2 and "tells verdicts" in done.err and "stratified" in done.err
+        assert done.code == 2 and "reveals verdicts" in done.err and "stratified" in done.err
     for queue in ((), ("--queue", "random"), ("--queue", "stratified")):
         assert "needs a terminal" in cli("open", known_run, "--blind", *queue).err
 
@@ -88,7 +88,7 @@ def test_export_takes_the_items_of_a_queue(cli: Cli, known_run: Path) -> None:
     labels = cli("export", known_run, "--queue", "few").objects
     assert {label["id"] for label in labels} == {item["key"]["id"] for item in content(known_run, "few")["items"]}
     refused = cli("export", known_run, "--queue", "failures")
-    assert refused.code == 2 and "an order of all items" in refused.err
+    assert refused.code == 2 and "only orders items" in refused.err
 
 
 @pytest.mark.sweep
@@ -101,6 +101,6 @@ def test_merge_tells_of_queues(cli: Cli, known_run: Path, tmp_path: Path) -> Non
     create(cli, other, "pilot", "--seed", "8")
     create(cli, other, "more")
     out = cli("merge", known_run, other).out
-    assert "queue more: new here: more" in out and "both are kept, this one as pilot-2" in out
+    assert "queue more: imported as more" in out and "both are kept, this one as pilot-2" in out
     assert "queue pilot-2" not in cli("merge", known_run, other).out
     assert cli("queue", "show", known_run, "pilot-2").code == 0

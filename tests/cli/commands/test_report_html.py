@@ -24,7 +24,7 @@ def test_the_page_holds_the_whole_report(cli: Cli, two_known_runs: Path, tmp_pat
     assert (done.code, done.out) == (0, ""), done.err
     found = read(target.read_text())
     assert found.faults == []
-    titles = ("Items that pass", "Figures")
+    titles = ("Items that pass", "Metrics")
     titles += ("Why items fail", "How far annotators agree", "How far reviewing is", "How items were chosen")
     assert set(titles) <= set(found.texts)
     assert {"run 1: birch", "run 2: maple", "simple_python_2", 'city "Paris" (golden "Oslo")', "pilot"} <= set(

@@ -49,7 +49,7 @@ def test_notes_faults_scores_and_undo(reviewed: Reviewed, known_run: Path) -> No
     done = reviewed("n it's odd\nw gol\nw zz\n0\nz\n?\n", "--queue", "dataset")
     note, fault, undo = events(known_run)
     assert (note["note"], fault["fault"], undo["act"]) == ("it's odd", "golden", "retract")
-    assert "who is one of model, golden" in done.out
+    assert "Choose a fault: model, golden" in done.out
     assert "pass or fail" in done.out and "s skip, b back" in done.out
 
 
@@ -59,7 +59,7 @@ def test_an_item_is_told_in_words(reviewed: Reviewed) -> None:
     assert ", differs. golden: " in done.out
     assert ", equal: " in done.out
     assert "──" not in done.out and "\x1b" not in done.out
-    assert "this is the first item" in done.out
+    assert "This is the first item" in done.out
 
 
 @pytest.mark.sweep
@@ -73,7 +73,7 @@ def test_blind_nothing_is_told_before_the_verdict(reviewed: Reviewed, known_run:
 
 @pytest.mark.sweep
 def test_nothing_to_do_is_said(reviewed: Reviewed) -> None:
-    assert "no item matches" in reviewed("p\n", "--where", "id:nothing").out
+    assert "No items match" in reviewed("p\n", "--where", "id:nothing").out
 
 
 @pytest.mark.sweep

@@ -79,7 +79,7 @@ def test_a_rule_can_turn_a_pass_to_a_failure(cli: Cli, runs: Path) -> None:
 def test_rules_are_listed_and_taken_back(cli: Cli, runs: Path) -> None:
     assert cli("rules", "add", runs, RULES[0]).code == 0
     again = cli("rules", "add", runs, RULES[0])
-    assert again.code == 1 and "accepted already" in again.err
+    assert again.code == 1 and "already accepted" in again.err
     (row,) = cli("rules", "list", runs, "--json").objects
     assert (row["says"], row["who"], row["applied"]) == (RULES[0], "tester", False)
     assert RULES[0] in cli("rules", "list", runs).out

@@ -60,4 +60,4 @@ def test_in_groups_and_the_other_way_round(cli: Cli, samples: Path, workspace: P
 
 def test_an_order_that_is_not_there(cli: Cli, samples: Path, workspace: Path) -> None:
     done = cli("runs", samples, "--workspace", workspace, "--sort", "colour")
-    assert done.code == 2 and "there are run, model" in done.err
+    assert done.code == 2 and "choose run, model" in done.err

@@ -111,11 +111,11 @@ def test_what_was_settled_here_is_learned(cli: Cli, asked: Path) -> None:
 
 def test_people_get_reasons_models_and_what_to_do(cli: Cli, asked: Path) -> None:
     out = cli("suspects", asked, "--limit", "2").out
-    assert out.startswith("3 questions, ")
-    for text in ("simple_python_1", "3 of 3 runs fail", "asks How far is it to Rome?", 'instead to: "Rome"'):
+    assert out.startswith("3 golden answers, ")
+    for text in ("simple_python_1", "3 of 3 runs fail", "question: How far is it to Rome?", 'alternative: to: "Rome"'):
         assert text in out
-    assert "g says that the golden answer is wrong, G mends it" in out
-    assert "… 1 more question: --limit N" in out
+    assert "press g to mark the golden answer as wrong, G to correct it" in out
+    assert "… 1 more golden answer: use --limit N" in out
 
 
 def test_runs_without_their_dataset_are_told(cli: Cli, asked: Path) -> None:
@@ -123,4 +123,4 @@ def test_runs_without_their_dataset_are_told(cli: Cli, asked: Path) -> None:
     assert "no dataset" not in cli("suspects", asked).err
     (asked / "data").rename(asked.parent / "elsewhere")
     told = cli("suspects", asked, "--workspace", asked.parent / "new").err
-    assert "3 of 3 runs: no dataset" in told and "counts runs that fail" in told
+    assert "3 of 3 runs: no dataset" in told and "counts failing runs" in told

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.wiring import lend_screens
-from fcreview.cli.workspace import Place, opened
+from fcreview.cli.wiring import screen_services
+from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp
@@ -79,8 +79,8 @@ async def test_whatever_is_called_anything_is_found_and_taken(
     outside = {each.name for each in tmp_path.iterdir()}
     seed = random.randrange(1 << 30)
     chance = random.Random(seed)
-    with opened(Place([named])) as place:
-        services = lend_screens(place)
+    with open_workspace(WorkspaceOptions([named])) as place:
+        services = screen_services(place)
     session = Session(find_workspace(named, create=False), "tester", services=services)
     names = [name.decode(errors="replace") for name in NAMED]
     rows = [*TYPED, *(f"{head}{name}" for name in names for head in ("", "queue ", "@", "forget @"))]

@@ -32,7 +32,9 @@ def ways() -> dict[str, Callable[[str], Any]]:
         for model in MODELS:
             for language in ("python", "java", "javascript"):
                 if language == "python" or model in ("maple", "hermes-2", "glm-4-9b"):
-                    made[f"bfcl {v1} {model} {language}"] = partial(decode_result, language=language, v1=v1, model=model)
+                    made[f"bfcl {v1} {model} {language}"] = partial(
+                        decode_result, language=language, v1=v1, model=model
+                    )
     for form in FORMATS:
         made[f"format {form}"] = partial(
             decode_result, language="python", v1=False, config=f"ret_fmt={form}&tool_call_tag=True"

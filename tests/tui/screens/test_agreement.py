@@ -56,7 +56,7 @@ async def test_a_figure_opens_the_items_it_was_made_from(workspace: Workspace) -
 async def test_where_nobody_reviewed_it_says_so(imported: Imported, tmp_path: Path) -> None:
     async with adjudicating(imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False) as person:
         lines = await person.press("a", "enter")
-        assert "no target has labels of two annotators here" in lines[2]
+        assert "nothing here has labels from two annotators" in lines[2]
 
 
 @pytest.mark.parametrize("cells", [60, 80, 160])

@@ -100,7 +100,7 @@ async def test_a_cell_opens_its_items_and_no_others(
 async def test_tab_leads_to_the_kinds_of_cases_that_are_wrong_and_to_groups(workspace: Workspace) -> None:
     async with adjudicating(workspace, (100, 40), adjudicate=False) as person:
         lines = await person.press("C", "tab")
-        assert f"calibration where it is wrong · {len(list(wrong_kinds(cases_of(workspace))))} kinds" in lines[0]
+        assert f"calibration errors · {len(list(wrong_kinds(cases_of(workspace))))} kinds" in lines[0]
         line = next(line for line in lines if "function get_weather" in line)
         assert "says fail, people pass" in line and "1 of 2" in line and "50.0 %" in line
         lines = await person.press("tab")

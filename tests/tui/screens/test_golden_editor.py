@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.wiring import lend_golden
+from fcreview.cli.wiring import golden_services
 from fcreview.store.workspace import Workspace
 from fcreview.tui.screens.dialogs import NoteBox
 from fcreview.tui.screens.golden_editor import GoldenBox, GoldenScreen
@@ -29,7 +29,7 @@ def sampled(imports: Imports, samples: Path, tmp_path: Path) -> Workspace:
 
 @asynccontextmanager
 async def correcting(workspace: Workspace, **fields: Any) -> AsyncIterator[tuple[Host, Keys]]:
-    async with opened(workspace, ITEM, golden=lend_golden(), **fields) as (app, pilot):
+    async with opened(workspace, ITEM, golden=golden_services(), **fields) as (app, pilot):
         await pilot.press("G")
         yield app, pilot
 

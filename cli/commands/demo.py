@@ -1,0 +1,70 @@
+"""`fcreview demo`: open a copy of the sample runs."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fcreview.cli.commands.triage import TriageTable, print_triage
+from fcreview.cli.errors import CommandError
+from fcreview.cli.launch import show_queue
+from fcreview.cli.options import Annotator
+from fcreview.cli.output import cell_text, emit, note, on_terminal
+from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+
+NOT_COPIED = shutil.ignore_patterns("__init__.py", "__pycache__", ".*")
+
+
+def demo(
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="Copy the sample runs to DIR.", show_default="a temporary folder"
+        ),
+    ] = None,
+    into: Annotated[Path | None, typer.Option("--into", hidden=True)] = None,
+    annotator: Annotator = None,
+) -> None:
+    """Open the sample runs.
+
+    The samples are small runs of every supported benchmark. fcreview works on a copy, so you can change anything.
+    Without a terminal, fcreview prints the failures instead.
+
+    Example: fcreview demo
+    """
+    folder = copy_samples(output or into)
+    with open_workspace(WorkspaceOptions([folder], annotator=annotator)) as session:
+        if on_terminal():
+            show_queue(session)
+            note(f"sample runs and your reviews: {folder}")
+            return
+        view = session.view()
+        clusters = session.store.clusters(view)
+        print_triage(session, view, TriageTable(clusters, sum(cluster.count for cluster in clusters)))
+    name = cell_text(str(folder))
+    emit()
+    emit(f"No terminal: printed as plain text. The sample runs are in {name}. Try:")
+    emit(f"  fcreview items {name} --where official:fail")
+    emit(f"  fcreview open {name}")
+
+
+def copy_samples(target: Path | None) -> Path:
+    """Copy the sample runs and return their folder.
+
+    Raises: CommandError if the target contains anything but an earlier copy.
+    """
+    if target is not None and target.exists() and (not target.is_dir() or any(target.iterdir())):
+        if not (target / ".fcreview").is_dir():
+            raise CommandError(f"{target} is not empty: choose another folder")
+        return target
+    from importlib.resources import as_file, files
+
+    folder = target or Path(tempfile.mkdtemp(prefix="fcreview-demo-"))
+    with as_file(files("fcreview.sample_runs")) as samples:
+        shutil.copytree(samples, folder, ignore=NOT_COPIED, dirs_exist_ok=True)
+    (folder / ".fcreview").mkdir(exist_ok=True)
+    return folder

@@ -1,0 +1,93 @@
+"""`fcreview import-labels`: import exported labels as reviews of one annotator."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fcreview.cli.errors import CommandError, UsageError
+from fcreview.cli.options import AsJson, RunOption, workspace_command
+from fcreview.cli.output import emit, emit_json
+from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace, read_input
+from fcreview.exporters.base import FORMATS, FileFormat
+from fcreview.model.wording import count_of
+
+READABLE = {each.name: each for each in FORMATS if isinstance(each, FileFormat) and each.read}
+UNITS = {"labelstudio": "task"}
+"""Unit by which error messages count the records of a file, if not by lines."""
+Adjudicate = Annotated[bool, typer.Option("--adjudicate", help="Record adjudications, which resolve disagreements.")]
+
+
+@workspace_command("annotator")
+def import_labels(
+    options: WorkspaceOptions,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File with exported labels.", show_default=False)],
+    format: Annotated[str, typer.Option("--format", metavar="NAME", help=f"{' or '.join(READABLE)}.")] = "jsonl",  # noqa: A002
+    said_by: Annotated[
+        str | None,
+        typer.Option(
+            "--said-by", metavar="NAME", help="Annotator name in the file, if it differs.", show_default=False
+        ),
+    ] = None,
+    adjudicate: Adjudicate = False,
+    run: RunOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Import exported labels as reviews.
+
+    Reviews are recorded for --annotator, or for you. The whole file is checked first: one invalid line, and nothing is
+    written. Reviews that are already recorded are skipped.
+
+    Example: fcreview import-labels runs/gpt4o labels.jsonl --annotator alice
+    """
+    if format not in READABLE:
+        raise UsageError(f"cannot import format {format!r}: choose {' or '.join(READABLE)}")
+    with open_workspace(options) as session:
+        record_labels(session, file, format, said_by, adjudicate=adjudicate, run=run, as_json=as_json)
+
+
+def record_labels(
+    session: WorkspaceSession,
+    file: Path,
+    format: str = "jsonl",  # noqa: A002
+    said_by: str | None = None,
+    *,
+    adjudicate: bool = False,
+    run: str | None = None,
+    not_blind: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Record the annotator's reviews in the file and print how many were written.
+
+    Args:
+        said_by: the annotator's name in the file.
+        not_blind: record lines without a time as not blind; otherwise it stays unknown.
+    """
+    from fcreview.store.labels.import_labels import File, as_adjudication, as_said_here, take_in
+
+    load = READABLE[format].read
+    if load is None:
+        raise UsageError(f"cannot import format {format!r}")
+    try:
+        content = read_input(file)
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror or error}") from error
+    reviews = list(load()(content))
+    if not_blind:
+        reviews = list(map(as_said_here, reviews))
+    if adjudicate:
+        reviews = list(map(as_adjudication, reviews))
+    number = session.run(run) if run is not None else None
+    source = File(file.name, reviews, UNITS.get(format, "line"), number, session.scope)
+    result = take_in(session.store, session.journal(), source, said_by)
+    if as_json:
+        emit_json(asdict(result) | {"written": len(result.written)})
+        return
+    emit(f"{count_of(len(result.written), 'review')} by {session.annotator} written")
+    if result.already:
+        emit(f"{result.already:,} already recorded, skipped")
+    if result.older:
+        emit(f"{result.older:,} older than {session.annotator}'s reviews here, skipped")
